@@ -1,0 +1,104 @@
+"""What a plugin imports: everything a device or a kernel needs, and nothing of the host's inside.
+
+Kernel and device modules import this package only. Op packages (wrappers, gradient functions) also import the public
+:mod:`graphdock` and :mod:`graphdock.ops`.
+"""
+
+from __future__ import annotations
+
+import pluggy
+
+from graphdock import dtypes, errors, shape
+from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
+from graphdock.contracts.executor import Executor, Partition, SessionFactory
+from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Region, Value
+from graphdock.contracts.ir_check import check
+from graphdock.contracts.ir_print import print_graph, print_node
+from graphdock.contracts.kernel import (
+    FRESH,
+    HOST_SCALAR,
+    PLANNED,
+    ArgInfo,
+    Bound,
+    BuildContext,
+    Candidate,
+    Decision,
+    In,
+    KernelDef,
+    Lit,
+    Mode,
+    Out,
+    OutInfo,
+    Scratch,
+    ViewRule,
+    inplace,
+    view,
+)
+from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
+from graphdock.contracts.region import Claim, Refusal, RegionCompiler
+from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
+from graphdock.contracts.version import API_VERSION, api_accepts
+from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import DType
+from graphdock.errors import DeviceUnavailable
+
+#: Marks a hook implementation in a plugin's module.
+hookimpl = pluggy.HookimplMarker("graphdock")
+
+__all__ = [
+    "API_VERSION",
+    "ArgDef",
+    "ArgInfo",
+    "AttrDef",
+    "Bound",
+    "Buffer",
+    "BuildContext",
+    "Builder",
+    "Candidate",
+    "Claim",
+    "DType",
+    "Decision",
+    "Device",
+    "DeviceFactory",
+    "DeviceInfo",
+    "DeviceSpec",
+    "DeviceUnavailable",
+    "Executor",
+    "FRESH",
+    "HOST_MEMORY",
+    "HOST_SCALAR",
+    "In",
+    "KernelDef",
+    "Lit",
+    "Mode",
+    "OpDef",
+    "OpLibrary",
+    "Out",
+    "OutInfo",
+    "PLANNED",
+    "Partition",
+    "PlanGraph",
+    "PlanNode",
+    "REQUIRED",
+    "Refusal",
+    "Region",
+    "RegionCompiler",
+    "Rendezvous",
+    "RendezvousKey",
+    "Scratch",
+    "SessionFactory",
+    "Storage",
+    "TypeVarDef",
+    "Value",
+    "ViewRule",
+    "api_accepts",
+    "check",
+    "dtypes",
+    "errors",
+    "hookimpl",
+    "inplace",
+    "print_graph",
+    "print_node",
+    "shape",
+    "view",
+]

@@ -1,0 +1,240 @@
+"""The plan IR: what passes, placement, region compilers, kernels' checks and ``explain`` see. The user's graph they never see.
+
+Grammar (the printer writes it, :func:`graphdock.contracts.ir_check.check` enforces it)::
+
+    graph  := "graph" NAME "(" value* ")" "{" node* "return" value* "}"
+    node   := value* "=" OP "(" value* ")" attrs? ("after" node*)? ("on" DEVICE)? body*
+    body   := graph
+    value  := "%" NAME ":" dtype shape
+
+Rules: nodes stand in an order in which every value is defined before it is used; a body sees nothing of the graph around it
+but its own inputs (captures are explicit); ``Cond`` has bodies (then, else) over its inputs after the predicate; ``While`` has
+bodies (cond, body) over all its inputs, of which the first ``len(outputs)`` are loop variables, the rest captures.
+
+A PlanGraph belongs to one plan under construction and to one thread; passes change it through :class:`Builder` and
+:func:`replace_value`. Once the plan is made nothing changes it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphdock.dtypes import DType
+from graphdock.shape import Dims, show
+
+if TYPE_CHECKING:
+    from graphdock.contracts.kernel import Decision
+    from graphdock.contracts.opdef import OpDef
+    from graphdock.device_name import DeviceSpec
+
+__all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "replace_value", "users"]
+
+
+class Value:
+    """One tensor of a plan: output ``index`` of ``node``, or an input of its graph when ``node`` is None."""
+
+    __slots__ = ("dtype", "index", "name", "node", "shape")
+
+    def __init__(self, name: str, dtype: DType, shape: Dims, node: PlanNode | None = None, index: int = 0) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.node = node
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"%{self.name}: {self.dtype}{show(self.shape)}"
+
+
+class PlanNode:
+    """One op of a plan.
+
+    Attributes:
+      op: op type; ``opdef`` its OpDef.
+      attrs: every attribute with its value: dtypes as DType, shapes as Dims, tensors as read-only arrays.
+      inputs: values; a list argument is flattened, an absent optional input is left out (``present`` in attrs says which).
+      control: nodes that must run before this one.
+      requested: the device the user's scopes ask for; whole or partial.
+      device: where it runs, once placed.
+      decision: which kernel and why, once chosen.
+      site: the user's own line, ``"train.py:14"``, resolved when it is asked for.
+      bodies: nested graphs of Cond and While.
+      origin: name of the user's operation this node came from.
+    """
+
+    __slots__ = (
+        "attrs",
+        "bodies",
+        "control",
+        "decision",
+        "device",
+        "inputs",
+        "name",
+        "op",
+        "opdef",
+        "origin",
+        "outputs",
+        "requested",
+        "site_of",
+    )
+
+    def __init__(
+        self,
+        op: str,
+        name: str,
+        opdef: OpDef,
+        attrs: Mapping[str, Any],
+        inputs: Sequence[Value],
+        control: Iterable[PlanNode] = (),
+        requested: DeviceSpec | None = None,
+        site_of: Any = None,
+        bodies: Sequence[PlanGraph] = (),
+        origin: str | None = None,
+    ) -> None:
+        self.op = op
+        self.name = name
+        self.opdef = opdef
+        self.attrs = attrs
+        self.inputs: list[Value] = list(inputs)
+        self.control: list[PlanNode] = list(control)
+        self.outputs: list[Value] = []
+        self.requested = requested
+        self.device: DeviceSpec | None = None
+        self.decision: Decision | None = None
+        self.site_of = site_of
+        self.bodies: list[PlanGraph] = list(bodies)
+        self.origin = name if origin is None else origin
+
+    @property
+    def site(self) -> str | None:
+        return None if self.site_of is None else str(self.site_of())
+
+    def constant(self, index: int) -> Any:
+        """The read-only array that input ``index`` always is, or None when it is not a constant."""
+        node = self.inputs[index].node
+        return node.attrs["value"] if node is not None and node.op == "Const" else None
+
+    def __repr__(self) -> str:
+        return f"<PlanNode {self.name} {self.op}>"
+
+
+class PlanGraph:
+    """A graph of a plan: inputs (the feeds, or a body's parameters), nodes in order, outputs, and nodes run for effect.
+
+    Attributes:
+      targets: nodes that must run although no output needs them (fetched operations, a body's stateful nodes).
+    """
+
+    __slots__ = ("inputs", "name", "nodes", "outputs", "targets")
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[Value] = (),
+        nodes: Sequence[PlanNode] = (),
+        outputs: Sequence[Value] = (),
+        targets: Sequence[PlanNode] = (),
+    ) -> None:
+        self.name = name
+        self.inputs = list(inputs)
+        self.nodes = list(nodes)
+        self.outputs = list(outputs)
+        self.targets = list(targets)
+
+    def all_graphs(self) -> Iterator[PlanGraph]:
+        """This graph and every body in it, outermost first, without recursion."""
+        stack = [self]
+        while stack:
+            graph = stack.pop()
+            yield graph
+            for node in reversed(graph.nodes):
+                stack.extend(reversed(node.bodies))
+
+    def __str__(self) -> str:
+        from graphdock.contracts.ir_print import print_graph
+
+        return print_graph(self)
+
+
+class Region:
+    """A connected set of nodes offered to a region compiler, as a graph of its own.
+
+    ``graph`` computes the region: its inputs are the values that enter, its outputs those that leave. ``device`` is where all of
+    its nodes are placed.
+    """
+
+    __slots__ = ("device", "graph")
+
+    def __init__(self, graph: PlanGraph, device: DeviceSpec) -> None:
+        self.graph = graph
+        self.device = device
+
+
+class Builder:
+    """Builds a PlanGraph node by node.
+
+        b = Builder("main")
+        x = b.input("x", float32, (None, 4))
+        (y,) = b.node(opdef, "y", [x], {"T": float32}, [(float32, (None, 4))])
+        graph = b.finish([y])
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self.graph = PlanGraph(name)
+
+    def input(self, name: str, dtype: DType, shape: Dims) -> Value:
+        value = Value(name, dtype, shape)
+        self.graph.inputs.append(value)
+        return value
+
+    def node(
+        self,
+        opdef: OpDef,
+        name: str,
+        inputs: Sequence[Value],
+        attrs: Mapping[str, Any],
+        outputs: Sequence[tuple[DType, Dims]],
+        control: Iterable[PlanNode] = (),
+        requested: DeviceSpec | None = None,
+        site_of: Any = None,
+        bodies: Sequence[PlanGraph] = (),
+        origin: str | None = None,
+    ) -> list[Value]:
+        """Append a node and return its outputs; the node itself is ``outputs[0].node`` or ``graph.nodes[-1]``."""
+        node = PlanNode(opdef.name, name, opdef, attrs, inputs, control, requested, site_of, bodies, origin)
+        for index, (dtype, shape) in enumerate(outputs):
+            node.outputs.append(Value(name if index == 0 else f"{name}:{index}", dtype, shape, node, index))
+        self.graph.nodes.append(node)
+        return node.outputs
+
+    def finish(self, outputs: Sequence[Value] = (), targets: Sequence[PlanNode] = ()) -> PlanGraph:
+        """The graph, checked. Raises PlanError when it breaks the grammar."""
+        from graphdock.contracts.ir_check import check
+
+        self.graph.outputs = list(outputs)
+        self.graph.targets = list(targets)
+        check(self.graph)
+        return self.graph
+
+
+def users(graph: PlanGraph) -> dict[Value, list[PlanNode]]:
+    """Value -> the nodes of this graph that read it, in order; a node that reads it twice stands there twice."""
+    table: dict[Value, list[PlanNode]] = {}
+    for node in graph.nodes:
+        for value in node.inputs:
+            table.setdefault(value, []).append(node)
+    return table
+
+
+def replace_value(graph: PlanGraph, replacements: Mapping[Value, Value]) -> None:
+    """Let every reader of a key read its replacement instead; chains of replacements are followed."""
+
+    def final(value: Value) -> Value:
+        while value in replacements:
+            value = replacements[value]
+        return value
+
+    for node in graph.nodes:
+        node.inputs = [final(v) for v in node.inputs]
+    graph.outputs = [final(v) for v in graph.outputs]

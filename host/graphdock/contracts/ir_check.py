@@ -1,0 +1,88 @@
+"""Checks a plan graph against the grammar; run after every pass in debug mode and by :meth:`Builder.finish`."""
+
+from __future__ import annotations
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.ir_print import print_node
+from graphdock.errors import PlanError
+from graphdock.shape import compatible, show
+
+__all__ = ["check"]
+
+
+def check(graph: PlanGraph) -> None:
+    """Raise PlanError, showing the nodes around the fault, unless the graph and all its bodies keep the grammar."""
+    for g in graph.all_graphs():
+        _check_one(g)
+
+
+def _check_one(graph: PlanGraph) -> None:
+    defined: set[Value] = set(graph.inputs)
+    seen: set[PlanNode] = set()
+    names: set[str] = {v.name for v in graph.inputs}
+    if len(names) != len(graph.inputs):
+        raise PlanError(f"graph {graph.name}: two inputs have one name")
+    for position, node in enumerate(graph.nodes):
+
+        def fail(what: str, position: int = position, node: PlanNode = node) -> PlanError:
+            window = graph.nodes[max(0, position - 5) : position + 6]
+            text = "\n".join(("  > " if n is node else "    ") + print_node(n) for n in window)
+            return PlanError(f"graph {graph.name}, node {node.name} ({node.op}): {what}\n{text}")
+
+        if node in seen:
+            raise fail("stands in the graph twice")
+        for value in node.inputs:
+            if value not in defined:
+                raise fail(f"reads {value!r} before it is defined, or from another graph")
+        for before in node.control:
+            if before not in seen:
+                raise fail(f"must run after {before.name}, which does not stand before it")
+        for index, value in enumerate(node.outputs):
+            if value.node is not node or value.index != index:
+                raise fail(f"output {value!r} belongs to another node")
+            if value.name in names:
+                raise fail(f"defines %{value.name}, which is defined already")
+            names.add(value.name)
+            defined.add(value)
+        if node.op == "Cond":
+            _check_cond(node, fail)
+        elif node.op == "While":
+            _check_while(node, fail)
+        seen.add(node)
+    for value in graph.outputs:
+        if value not in defined:
+            raise PlanError(f"graph {graph.name} returns {value!r}, which it does not define")
+    for node in graph.targets:
+        if node not in seen:
+            raise PlanError(f"graph {graph.name} must run {node.name}, which it does not hold")
+
+
+def _check_cond(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
+    if len(node.bodies) != 2:
+        raise fail("Cond needs two bodies")
+    for body in node.bodies:
+        _match(fail, f"inputs of body {body.name}", node.inputs[1:], body.inputs)
+        _match(fail, f"outputs of body {body.name}", node.outputs, body.outputs)
+
+
+def _check_while(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
+    if len(node.bodies) != 2:
+        raise fail("While needs two bodies")
+    cond, body = node.bodies
+    for graph in node.bodies:
+        _match(fail, f"inputs of body {graph.name}", node.inputs, graph.inputs)
+    if len(cond.outputs) != 1 or cond.outputs[0].dtype.name != "bool":
+        raise fail("While's condition must return one bool")
+    _match(fail, f"outputs of body {body.name}", node.outputs, body.outputs)
+    if len(node.outputs) > len(node.inputs):
+        raise fail("While has more outputs than loop variables")
+
+
+def _match(fail, what: str, outer: list[Value], inner: list[Value]) -> None:  # type: ignore[no-untyped-def]
+    if len(outer) != len(inner):
+        raise fail(f"{what}: {len(outer)} outside, {len(inner)} inside")
+    for a, b in zip(outer, inner, strict=True):
+        if a.dtype is not b.dtype:
+            raise fail(f"{what}: {a!r} outside is {b!r} inside")
+        if not compatible(a.shape, b.shape):
+            raise fail(f"{what}: shape {show(a.shape)} outside, {show(b.shape)} inside")

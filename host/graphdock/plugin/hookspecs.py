@@ -1,0 +1,35 @@
+"""Every hook of the platform, on one page.
+
+A plugin is a module named by an entry point of the group ``graphdock``. It implements any of these with
+``@graphdock.contracts.hookimpl``; each may take ``host`` or no argument, and returns an iterable. Hooks run once, when a session
+first needs the plugin, never at import; one that raises takes back everything its plugin registered.
+"""
+
+# ruff: noqa: B903
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from graphdock.contracts import DeviceFactory, KernelDef, OpLibrary
+    from graphdock.plugin.host import Host
+
+hookspec = pluggy.HookspecMarker("graphdock")
+
+
+@hookspec
+def register_devices(host: Host) -> Iterable[DeviceFactory]:  # type: ignore[empty-body]
+    """Return the factories of the device types this plugin owns."""
+
+
+@hookspec
+def register_ops(host: Host) -> Iterable[OpLibrary]:  # type: ignore[empty-body]
+    """Return the op libraries this plugin declares, as opgen generated them."""
+
+
+@hookspec
+def register_kernels(host: Host) -> Iterable[KernelDef]:  # type: ignore[empty-body]
+    """Return kernels, for any op and any device type."""

@@ -1,0 +1,191 @@
+"""Static shapes: a tuple of dims where an unknown dim is None, or None where the rank is unknown.
+
+The graph, the plan and kernels use the bare form (``Dims``); :class:`TensorShape` wraps it for people, under TensorFlow's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from graphdock.errors import InvalidArgumentError, ShapeError
+
+__all__ = ["MAX_RANK", "Dims", "TensorShape", "as_dims", "broadcast", "compatible", "merge", "show", "size"]
+
+Dims: TypeAlias = tuple[int | None, ...] | None
+MAX_RANK = 254
+
+
+def as_dims(value: Any) -> Dims:
+    """Dims from None, an int, a sequence of ints and None (or -1), or a TensorShape.
+
+    Raises:
+      ShapeError: a dim is not an integer or is below -1, or the rank is above 254.
+    """
+    if value is None:
+        return None
+    if isinstance(value, TensorShape):
+        return value.dims
+    if not isinstance(value, (tuple, list)):
+        try:
+            value = (value.__index__(),)
+        except AttributeError:
+            try:
+                value = tuple(value)
+            except TypeError:
+                raise ShapeError(f"{value!r} is not a shape", expected="None, an integer or a sequence of them") from None
+    dims = []
+    for d in value:
+        if d is None or d == -1:
+            dims.append(None)
+            continue
+        try:
+            n = d.__index__()
+        except AttributeError:
+            raise ShapeError(f"{value!r} is not a shape: {d!r} is not an integer") from None
+        if n < 0:
+            raise ShapeError(f"{value!r} is not a shape: dim {n} is negative")
+        dims.append(n)
+    if len(dims) > MAX_RANK:
+        raise ShapeError(f"rank {len(dims)} is above the limit of {MAX_RANK}")
+    return tuple(dims)
+
+
+def show(dims: Dims) -> str:
+    """``[10,784]``, ``[?,10]``, or ``<unknown>`` for an unknown rank."""
+    return "<unknown>" if dims is None else "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"
+
+
+def size(dims: Dims) -> int | None:
+    """Number of elements, or None when it is not known."""
+    if dims is None:
+        return None
+    n = 1
+    for d in dims:
+        if d is None:
+            return None
+        n *= d
+    return n
+
+
+def compatible(a: Dims, b: Dims) -> bool:
+    """Whether one concrete shape could satisfy both."""
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+
+
+def merge(a: Dims, b: Dims) -> Dims:
+    """What is known when both hold. Raises ShapeError when they contradict."""
+    if a is None:
+        return b
+    if b is None:
+        return a
+    if not compatible(a, b):
+        raise ShapeError(f"shapes {show(a)} and {show(b)} do not agree")
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def broadcast(*shapes: Dims) -> Dims:
+    """NumPy's broadcasting over static shapes. Raises ShapeError when two known dims clash.
+
+    An unknown dim against a known dim above 1 gives the known dim; against 1 or unknown it stays unknown.
+    """
+    if any(s is None for s in shapes):
+        return None
+    known = [s for s in shapes if s is not None]
+    rank = max((len(s) for s in known), default=0)
+    out: list[int | None] = []
+    for axis in range(-rank, 0):
+        dim: int | None = 1
+        for s in known:
+            d = s[axis] if -axis <= len(s) else 1
+            if d == 1 or d == dim:
+                continue
+            if dim == 1 or (dim is None and d is not None):
+                dim = d
+            elif d is not None:
+                raise ShapeError("shapes " + " and ".join(show(x) for x in known) + " cannot be broadcast together")
+        out.append(dim)
+    return tuple(out)
+
+
+class TensorShape:
+    """A static shape as people see it; compares equal to a list or tuple of dims.
+
+    ``TensorShape(None)`` has an unknown rank; a dim of None is unknown.
+    """
+
+    __slots__ = ("dims",)
+
+    def __init__(self, dims: Any) -> None:
+        self.dims: Dims = as_dims(dims)
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.dims is None else len(self.dims)
+
+    ndims = rank
+
+    def is_fully_defined(self) -> bool:
+        return self.dims is not None and None not in self.dims
+
+    def num_elements(self) -> int | None:
+        return size(self.dims)
+
+    def as_list(self) -> list[int | None]:
+        """The dims as a list. Raises InvalidArgumentError when the rank is unknown."""
+        if self.dims is None:
+            raise InvalidArgumentError("as_list() needs a shape of known rank")
+        return list(self.dims)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        return compatible(self.dims, as_dims(other))
+
+    def merge_with(self, other: Any) -> TensorShape:
+        return TensorShape(merge(self.dims, as_dims(other)))
+
+    def concatenate(self, other: Any) -> TensorShape:
+        tail = as_dims(other)
+        return TensorShape(None if self.dims is None or tail is None else self.dims + tail)
+
+    def __len__(self) -> int:
+        if self.dims is None:
+            raise InvalidArgumentError("the rank of this shape is unknown")
+        return len(self.dims)
+
+    def __iter__(self) -> Iterator[int | None]:
+        return iter(self.as_list())
+
+    def __getitem__(self, key: Any) -> Any:
+        if self.dims is None:
+            return TensorShape(None) if isinstance(key, slice) else None
+        picked = self.dims[key]
+        return TensorShape(picked) if isinstance(key, slice) else picked
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (TensorShape, tuple, list)) and other is not None:
+            return NotImplemented
+        try:
+            return self.dims == as_dims(other)
+        except InvalidArgumentError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.dims)
+
+    def __bool__(self) -> bool:
+        return self.dims is not None
+
+    def __repr__(self) -> str:
+        return f"TensorShape({None if self.dims is None else list(self.dims)})"
+
+    def __str__(self) -> str:
+        return show(self.dims)
+
+
+def concrete(dims: Dims) -> Sequence[int] | None:
+    """The dims when all are known, else None."""
+    if dims is None or None in dims:
+        return None
+    return dims  # type: ignore[return-value]
