@@ -1,0 +1,85 @@
+"""The cpu device: NumPy arrays in host memory, a synchronous queue.
+
+A *virtual* device type: ``device_count={"cpu": 4}`` opens four devices over the one memory, which is how programs for many
+devices are tested on one machine. All of them share the memory space ``"host"``, so that no copy is made between them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, DType, Storage, errors
+
+__all__ = ["CpuDevice", "CpuFactory"]
+
+
+class CpuDevice(Device):
+    """Host memory as a device. Every method may be called from any thread."""
+
+    def __init__(self, info: DeviceInfo) -> None:
+        super().__init__(info)
+        self.memory_space = HOST_MEMORY
+
+    def allocate(self, nbytes: int, align: int = 64) -> Storage:
+        """A uint8 array of ``nbytes`` bytes whose first byte is aligned to ``align`` (a power of two)."""
+        try:
+            block = np.empty(nbytes + align, np.uint8)
+        except MemoryError as error:
+            raise errors.ResourceExhaustedError(
+                f"cpu:{self.info.index} has no memory for a block of {nbytes} bytes",
+                hint="use a smaller batch, or free what other sessions hold",
+            ) from error
+        start = -block.ctypes.data % align
+        return block[start : start + nbytes]
+
+    def view(self, storage: Storage, offset: int, dtype: DType, shape: Sequence[int]) -> Buffer:
+        """An array over ``storage``. Strings and resources are Python objects, which raw bytes can't hold: they get an array of
+        their own."""
+        if dtype.size == 0:
+            return np.empty(shape, object)
+        return np.ndarray(shape, dtype.np, storage, offset)
+
+    def empty(self, dtype: DType, shape: Sequence[int]) -> Buffer:
+        return np.empty(shape, dtype.np)
+
+    def copy(self, src: Buffer, dst: Buffer) -> None:
+        np.copyto(dst, src)
+
+    def from_host(self, array: Any, dst: Buffer) -> None:
+        np.copyto(dst, array)
+
+    def to_host(self, src: Buffer, dst: Any) -> None:
+        np.copyto(dst, src)
+
+
+class CpuFactory(DeviceFactory):
+    """Opens cpu devices; there is always one, and as many as asked for."""
+
+    device_type = "cpu"
+    virtual = True
+
+    def probe(self) -> list[DeviceInfo]:
+        return [DeviceInfo("cpu", 0, _memory_bytes(), {"cores": str(_cores()), "processor": platform.machine()})]
+
+    def open(self, info: DeviceInfo, options: Mapping[str, Any]) -> Device:
+        return CpuDevice(info)
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory_bytes() -> int:
+    """Physical memory, 0 where the system does not say."""
+    names = getattr(os, "sysconf_names", {})
+    if "SC_PAGE_SIZE" in names and "SC_PHYS_PAGES" in names:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 0

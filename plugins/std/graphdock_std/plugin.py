@@ -1,0 +1,12 @@
+"""Entry point of the ``std`` plugin: the standard op library. It owns no device and no kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from graphdock.contracts import OpLibrary, hookimpl
+
+
+@hookimpl
+def register_ops() -> Iterable[OpLibrary]:
+    return [OpLibrary("graphdock_std.library", cases="graphdock_std._gen.cases")]
