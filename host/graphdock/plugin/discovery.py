@@ -1,0 +1,103 @@
+"""Finding installed plugins: entry points of the group ``graphdock``, and their manifests, without importing anything."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from graphdock.plugin.manifest import FILE_NAME
+
+__all__ = ["GROUP", "OWN", "Found", "discover", "duplicates", "manifest_path", "normalized"]
+
+GROUP = "graphdock"
+#: The distribution whose plugins win over others of the same name.
+OWN = "graphdock"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One entry point of the group.
+
+    Attributes:
+      plugin: the entry point's name: also the backend's and the plugin's.
+      module: its value, a dotted module name.
+      package: the undotted top of it; where the manifest lies.
+      location: folder of ``sys.path`` that holds the distribution.
+    """
+
+    plugin: str
+    module: str
+    distribution: str
+    version: str
+    location: str
+
+    @property
+    def package(self) -> str:
+        return self.module.partition(".")[0]
+
+    @property
+    def is_own(self) -> bool:
+        return self.distribution == OWN
+
+
+def normalized(name: str) -> str:
+    """A distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def discover() -> list[Found]:
+    """Every installed plugin: graphdock's own first, then by name and distribution.
+
+    A distribution that is found twice on ``sys.path`` counts once: the first, which is also the one that an import finds.
+    """
+    seen: set[str] = set()
+    found = []
+    for dist in metadata.distributions():
+        text = dist.read_text("entry_points.txt")
+        if not text or f"[{GROUP}]" not in text.replace(" ", ""):
+            continue
+        name = normalized(dist.metadata["Name"] or "")
+        if name in seen:
+            continue
+        seen.add(name)
+        location = os.path.realpath(str(dist.locate_file("")))
+        for point in dist.entry_points.select(group=GROUP):
+            module = point.value.partition(":")[0].strip()
+            found.append(Found(point.name, module, name, dist.version, location))
+    return sorted(found, key=lambda f: (not f.is_own, f.plugin != "std", f.plugin, f.distribution))
+
+
+def duplicates(found: Iterable[Found]) -> dict[Found, list[Found]]:
+    """Plugins that may not load because another distribution ships the same name -> those others.
+
+    A name of graphdock's own wins; otherwise neither loads. The order of ``sys.path`` decides nothing.
+    """
+    by_name: dict[str, list[Found]] = {}
+    for item in found:
+        by_name.setdefault(item.plugin, []).append(item)
+    losers: dict[Found, list[Found]] = {}
+    for group in by_name.values():
+        if len(group) > 1:
+            for item in group:
+                if not item.is_own:
+                    losers[item] = [other for other in group if other is not item]
+    return losers
+
+
+def manifest_path(package: str) -> Path | None:
+    """Where the manifest of a top-level package should lie; None when Python can't find such a package.
+
+    ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        return None
+    folders = list(spec.submodule_search_locations or ())
+    if not folders:
+        return Path(spec.origin or package).parent / package / FILE_NAME
+    return next((p for p in (Path(f) / FILE_NAME for f in folders) if p.is_file()), Path(folders[0]) / FILE_NAME)

@@ -1,0 +1,327 @@
+"""The Host: which plugins there are, what they registered, which devices are open.
+
+The default host is made at first use, never at import; others may be made for tests. Hosts share nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec
+from graphdock.errors import (
+    ConfigError,
+    DeviceUnavailable,
+    ManifestError,
+    NotFoundError,
+    PluginError,
+    UnknownBackendError,
+    did_you_mean,
+)
+from graphdock.plugin import loader
+from graphdock.plugin.devices import DeviceTable
+from graphdock.plugin.discovery import discover, duplicates, normalized
+from graphdock.plugin.ledger import LedgerEntry
+from graphdock.plugin.loader import PluginState
+from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, OpRegistry
+
+__all__ = ["Backend", "Host", "default_host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A plugin that is loaded and may be named in ``backends``.
+
+    Attributes:
+      name: entry-point name. ``package``: its import package.
+      device_types: those it owns; empty for a plugin that brings kernels for another's device.
+      kernel_devices: device types that it has kernels for.
+    """
+
+    name: str
+    package: str
+    distribution: str
+    version: str
+    device_types: tuple[str, ...] = ()
+    kernel_devices: tuple[str, ...] = ()
+
+
+class Host:
+    """Plugins, registries, devices and named containers of one process (or of one test).
+
+    Args:
+      allow: names of plugins or distributions that may load besides graphdock's own; None allows all.
+      block: names of plugins or distributions that never load; graphdock's own may be among them.
+      autoload: whether a plugin that no session names may load for its ops. Without it only graphdock's own, the allowed and
+        the named ones do.
+      origins: name in ``allow`` or ``block`` -> where it was written, for messages.
+
+    All methods may be called from any thread; one lock guards loading, and a plugin loads once.
+
+    Raises:
+      ConfigError: a name in ``allow`` or ``block`` that no installed plugin or distribution has.
+    """
+
+    def __init__(
+        self,
+        allow: Iterable[str] | None = None,
+        block: Iterable[str] = (),
+        autoload: bool = True,
+        *,
+        origins: Mapping[str, str] | None = None,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._allow = None if allow is None else tuple(allow)
+        self._block = tuple(block)
+        self._autoload = autoload
+        self._origins = dict(origins or {})
+        self._states: list[PluginState] | None = None
+        self._all_searched = False
+        self.manager = loader.new_manager()
+        self.ops = OpRegistry(self._search, self._notes, self._lock)
+        self.kernels = KernelRegistry(lambda op: op in self.ops)
+        self.devices = DeviceRegistry()
+        self._table = DeviceTable(self._owner, self.plugin_options, self._report, self._lock)
+        self.containers: dict[str, Any] = {}
+        self.containers_lock = threading.RLock()
+        if self._allow is not None or self._block:
+            self._plugins()
+
+    # -- plugins
+
+    def _plugins(self) -> list[PluginState]:
+        """What is installed, with allow and block lists and duplicates decided; nothing is imported."""
+        if self._states is not None:
+            return self._states
+        with self._lock:
+            if self._states is not None:
+                return self._states
+            found = discover()
+            known = sorted({f.plugin for f in found} | {f.distribution for f in found})
+            for label, names in (("allow", self._allow or ()), ("block", self._block)):
+                for name in names:
+                    if name not in known and normalized(name) not in known:
+                        where = self._origins.get(name, label)
+                        raise ConfigError(
+                            f"{where}: no plugin or distribution named {name!r} is installed",
+                            expected="one of " + ", ".join(known),
+                            hint=did_you_mean(name, known),
+                        )
+            states = [PluginState(f) for f in found]
+            for state in states:
+                names = {state.found.plugin, state.found.distribution}
+                blocked = next((b for b in self._block if b in names or normalized(b) in names), None)
+                if blocked is not None:
+                    state.stop("blocked", self._origins.get(blocked, f"block names {blocked!r}"))
+                elif self._allow is not None and not state.found.is_own and not self._allowed(state):
+                    state.stop("blocked", self._origins.get("allow", "allow does not name it"))
+            clash = duplicates(s.found for s in states if s.stage != "blocked")
+            for state in states:
+                others = clash.get(state.found)
+                if others:
+                    names_text = " and ".join(f"{o.distribution} {o.version}" for o in others)
+                    own = any(o.is_own for o in others)
+                    line = f'block = ["{state.found.distribution}"]'
+                    state.stop(
+                        "duplicate",
+                        f"{names_text} brings a plugin named {state.name!r} too"
+                        + ("; graphdock's own wins" if own else "; neither loads"),
+                        f"under [plugins]: {line}",
+                    )
+            self._states = states
+            return states
+
+    def _allowed(self, state: PluginState) -> bool:
+        names = {state.found.plugin, state.found.distribution}
+        return any(a in names or normalized(a) in names for a in self._allow or ())
+
+    @property
+    def ledger(self) -> tuple[LedgerEntry, ...]:
+        """How far each installed plugin came; imports nothing."""
+        return tuple(state.entry() for state in self.plugins())
+
+    def plugins(self) -> tuple[PluginState, ...]:
+        """The installed plugins with their manifests read and checked; imports nothing."""
+        with self._lock:
+            states = self._plugins()
+            for state in states:
+                loader.triage(state)
+            return tuple(states)
+
+    def backend(self, name: str, named_by: str | None = None) -> Backend:
+        """Load the plugin of that name, whole.
+
+        Args:
+          named_by: where the name was written, such as ``graphdock.toml:2``, for the message.
+
+        Raises:
+          UnknownBackendError: no installed plugin has the name; the hint has the ``pip install`` line.
+          PluginError: it is blocked, or failed to load; ``__cause__`` is its first exception.
+        """
+        with self._lock:
+            state = self._state(name, named_by)
+            if not loader.load_rest(self, state) or state.stage == "probe failed" or state.busy:
+                raise self._unusable(state)
+            kernels = {k.kernel.device for k in self.kernels.all() if k.plugin == name}
+            f = state.found
+            return Backend(f.plugin, f.package, f.distribution, f.version, state.added.devices, tuple(sorted(kernels)))
+
+    def _state(self, name: str, named_by: str | None = None) -> PluginState:
+        states = [s for s in self._plugins() if s.name == name]
+        if not states:
+            known = sorted({s.name for s in self._plugins()})
+            hints = [h for h in (did_you_mean(name, known),) if h]
+            hints.append(f"install it: pip install graphdock-{name.replace('_', '-')}")
+            raise UnknownBackendError(
+                (f"{named_by}: " if named_by else "") + f"no installed plugin provides the backend {name!r}",
+                expected="one of " + (", ".join(known) or "none"),
+                hint=" or ".join(hints),
+            )
+        return next((s for s in states if s.usable), states[0])
+
+    def _unusable(self, state: PluginState) -> PluginError:
+        f = state.found
+        if state.busy:
+            return PluginError(f"plugin {f.plugin!r} asks for itself while it is being loaded")
+        error = PluginError(
+            f"plugin {f.plugin!r} ({f.distribution} {f.version}) can't be used: {state.stage}: {state.cause}",
+            hint=state.hint,
+        )
+        error.__cause__ = state.error
+        return error
+
+    def plugin_options(self, name: str, given: Mapping[str, Any], where: str | None = None) -> dict[str, Any]:
+        """A plugin's options, checked against its manifest before anything is imported, defaults filled in.
+
+        Raises:
+          ConfigError: an unknown option (with did-you-mean), a wrong type, a value out of bounds.
+          UnknownBackendError, PluginError: there is no such plugin, or it can't be used.
+        """
+        with self._lock:
+            state = self._state(name)
+            if not loader.triage(state) or state.manifest is None:
+                raise self._unusable(state)
+            return state.manifest.resolve_options(given, where or f"options[{name!r}]")
+
+    # -- ops
+
+    def _search(self, op: str | None, found: Callable[[], bool]) -> bool:
+        """Load plugins that may declare ops, one by one, until ``found`` holds; those whose manifests list ``op`` first."""
+        if self._all_searched:
+            return found()
+        with self._lock:
+            states = [
+                s
+                for s in self._plugins()
+                if s.usable and not s.busy and (self._autoload or s.found.is_own or self._allowed(s))
+            ]
+            if op is not None:
+                for state in states:
+                    if "register_ops" not in state.done and self._lists(state, op):
+                        loader.load_ops(self, state)
+                        if found():
+                            return True
+            for state in states:
+                if found():
+                    return True
+                if "register_ops" not in state.done:
+                    loader.load_ops(self, state)
+            self._all_searched = not any(s.busy for s in self._plugins())
+            return found()
+
+    def _lists(self, state: PluginState, op: str) -> bool:
+        if not loader.triage(state) or state.manifest is None:
+            return False
+        try:
+            return op in state.manifest.op_names
+        except ManifestError as error:
+            state.stop(
+                "bad manifest", str(error), f"a fault of {state.found.distribution} {state.found.version}", error
+            )
+            return False
+
+    def _notes(self) -> str | None:
+        """Plugins that failed and might have declared an op that nobody else does."""
+        lines = [f"plugin {s.name!r} did not load: {s.stage}: {s.cause}" for s in self._plugins() if s.entry().is_fault]
+        return "; ".join(lines) or None
+
+    # -- devices
+
+    def _owner(self, device_type: str) -> tuple[DeviceFactory, str]:
+        owner = self.devices.get(device_type)
+        if owner is not None:
+            return owner
+        known: set[str] = set(self.devices.types())
+        for state in self.plugins():
+            for device in state.manifest.devices if state.manifest else ():
+                known.add(device.type)
+                if device_type == device.type or device_type in device.aliases:
+                    self.backend(state.name)
+                    owner = self.devices.get(device.type)
+                    if owner is not None:
+                        return owner
+        raise NotFoundError(
+            f"no installed plugin owns the device type {device_type!r}",
+            expected="one of " + (", ".join(sorted(known)) or "none"),
+            hint=did_you_mean(device_type, known),
+        )
+
+    def _report(self, plugin: str, stage: str, error: BaseException) -> None:
+        state = self._state(plugin)
+        if isinstance(error, DeviceUnavailable):
+            state.stop(stage, error.reason, error.hint)
+        else:
+            hint = f"a fault of {state.found.distribution} {state.found.version}"
+            state.stop(stage, f"{type(error).__name__}: {error}", hint, error)
+
+    def device_type(self, name: str) -> str:
+        """The device type that a name or alias (``gpu``) stands for, lower case. Raises NotFoundError."""
+        name = name.lower()
+        if self.devices.get(name) is not None:
+            return name
+        with self._lock:
+            return self._owner(name)[0].device_type
+
+    def device_infos(self, device_type: str, count: int | None = None) -> list[DeviceInfo]:
+        """The devices of a type. See :meth:`graphdock.plugin.devices.DeviceTable.infos`."""
+        return self._table.infos(device_type, count)
+
+    def open_device(self, spec: DeviceSpec | str, options: Mapping[str, Any] | None = None) -> Device:
+        """The device of that name, opened once. See :meth:`graphdock.plugin.devices.DeviceTable.open`."""
+        return self._table.open(DeviceSpec.parse(spec), options)
+
+    def close(self) -> None:
+        """Close every open device. The default host is never closed."""
+        self._table.close()
+
+    # -- whole or not at all
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """The registries as they are; for :meth:`restore`."""
+        return self.ops.snapshot(), self.kernels.snapshot(), self.devices.snapshot()
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Put the registries back to a snapshot, whole."""
+        self.ops.restore(state[0])
+        self.kernels.restore(state[1])
+        self.devices.restore(state[2])
+
+
+_default: Host | None = None
+_default_lock = threading.Lock()
+
+
+def default_host() -> Host:
+    """The process's own host, made at first use with ``[plugins]`` of the configuration file and the environment.
+
+    Raises:
+      ConfigError: the configuration file or a GRAPHDOCK_* variable is wrong.
+    """
+    global _default
+    if _default is None:
+        with _default_lock:
+            if _default is None:
+                _default = Host()
+    return _default

@@ -1,0 +1,348 @@
+"""Loading one plugin: triage without importing, then import, hook validation, hooks. Whole or not at all.
+
+One plugin at a time, never through one call of a hook over all plugins, so that a raising plugin ends only itself. Its first
+exception is kept; it becomes the ``__cause__`` of every later use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from graphdock.contracts import API_VERSION, DeviceFactory, KernelDef, OpLibrary, api_accepts
+from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you_mean
+from graphdock.plugin import hookspecs, manifest
+from graphdock.plugin.discovery import Found, manifest_path
+from graphdock.plugin.ledger import FAULTS, Added, LedgerEntry
+from graphdock.plugin.registry import load_library
+
+if TYPE_CHECKING:
+    from graphdock.plugin.host import Host
+
+__all__ = ["HOOKS", "PluginState", "check_drift", "load_ops", "load_rest", "new_manager", "triage"]
+
+#: Hook -> what its iterable holds.
+HOOKS: dict[str, type] = {"register_devices": DeviceFactory, "register_ops": OpLibrary, "register_kernels": KernelDef}
+
+
+@dataclass
+class PluginState:
+    """One installed plugin inside one host; changed under the host's lock.
+
+    Attributes:
+      stage: see :mod:`graphdock.plugin.ledger`.
+      error: the first exception of a plugin that failed.
+      triaged: its manifest was read and checked.
+      done: hooks that have run.
+      busy: it is being loaded on this thread right now.
+    """
+
+    found: Found
+    stage: str = "found"
+    cause: str | None = None
+    hint: str | None = None
+    error: BaseException | None = None
+    manifest: manifest.Manifest | None = None
+    module: ModuleType | None = None
+    triaged: bool = False
+    done: set[str] = field(default_factory=set)
+    busy: bool = False
+    import_ms: float | None = None
+    added: Added = Added()
+
+    @property
+    def name(self) -> str:
+        return self.found.plugin
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may still load: not blocked, and no fault that keeps it from registering."""
+        return self.stage not in FAULTS - {"manifest drift", "probe failed"} and self.stage != "blocked"
+
+    def stop(self, stage: str, cause: str, hint: str | None = None, error: BaseException | None = None) -> None:
+        self.stage, self.cause, self.hint = stage, cause, hint
+        if self.error is None:
+            self.error = error
+
+    def entry(self) -> LedgerEntry:
+        f = self.found
+        return LedgerEntry(
+            f.plugin, f.distribution, f.version, self.stage, self.cause, self.hint, self.import_ms, self.added
+        )
+
+
+def trace(text: str) -> None:
+    """One line on stderr when ``GRAPHDOCK_TRACE_PLUGINS=1``."""
+    if os.environ.get("GRAPHDOCK_TRACE_PLUGINS") == "1":
+        print(f"graphdock: {text}", file=sys.stderr)
+
+
+def new_manager() -> pluggy.PluginManager:
+    manager = pluggy.PluginManager("graphdock")
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+def triage(state: PluginState) -> bool:
+    """Read the manifest and see whether the plugin could load; imports nothing of it. Whether it may go on."""
+    if state.triaged or not state.usable:
+        return state.usable
+    state.triaged = True
+    found = state.found
+    path = manifest_path(found.package)
+    if path is None:
+        state.stop(
+            "missing module",
+            f"the package {found.package!r} of its entry point can't be found",
+            f"reinstall it: pip install --force-reinstall {found.distribution}",
+        )
+        return False
+    if not path.is_file():
+        state.stop(
+            "no manifest",
+            f"{path.parent.name}/{manifest.FILE_NAME} is not installed",
+            "a wheel built by setuptools leaves *.toml out unless told (package-data); hatchling keeps it",
+        )
+        return False
+    try:
+        state.manifest = manifest.load(path)
+        if state.manifest.name != found.plugin:
+            raise ManifestError(
+                f"{state.manifest.label}: [plugin] name is {state.manifest.name!r}, but the entry point is named {found.plugin!r}"
+            )
+    except ManifestError as error:
+        state.stop("bad manifest", str(error), f"a fault of {found.distribution} {found.version}", error)
+        return False
+    if not api_accepts(state.manifest.api):
+        version = f"{API_VERSION[0]}.{API_VERSION[1]}"
+        state.stop(
+            "incompatible",
+            f"it needs contracts {state.manifest.api}, this is {version}",
+            f"install another version of {found.distribution}",
+        )
+        return False
+    missing = [name for name in state.manifest.imports if not _findable(name)]
+    if missing:
+        state.stop(
+            "missing module",
+            "missing " + ", ".join(missing),
+            state.manifest.install or "pip install " + " ".join(missing),
+        )
+        return False
+    return True
+
+
+def _findable(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # a module in sys.modules that has no spec is there all the same
+        return True
+
+
+def load_ops(host: Host, state: PluginState) -> bool:
+    """Import the plugin and run ``register_ops``; a plugin that declares ops runs its other hooks too."""
+    return _run(host, state, ("register_ops",)) and (not state.added.ops or load_rest(host, state))
+
+
+def load_rest(host: Host, state: PluginState) -> bool:
+    """Run every hook of the plugin that has not run yet. Whether it is usable now."""
+    return _run(host, state, tuple(HOOKS))
+
+
+def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
+    if state.busy or not triage(state):
+        return state.usable
+    todo = [h for h in hooks if h not in state.done]
+    if not todo:
+        return True
+    before = host.snapshot()
+    started = time.perf_counter()
+    state.busy = True
+    stage, where = "import failed", f"import of {state.found.module}"
+    try:
+        if state.module is None:
+            state.module = importlib.import_module(state.found.module)
+        stage, where = "hook failed", "its hooks"
+        if not host.manager.is_registered(state.module):
+            _validate(host.manager, state)
+        for where in todo:
+            items = _call(host, state, where)
+            _register(host, state, where, items)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a plugin raises is its own fault, recorded and kept
+        host.restore(before)
+        if state.module is not None and host.manager.is_registered(state.module):
+            host.manager.unregister(state.module)
+        state.module = None
+        state.done.clear()
+        state.added = Added()
+        state.import_ms = (state.import_ms or 0.0) + 1e3 * (time.perf_counter() - started)
+        f = state.found
+        state.stop(
+            stage,
+            _describe(error, f.package),
+            f"a fault of {f.distribution} {f.version}; `block = [{f.plugin!r}]` under [plugins] silences it".replace(
+                "'", '"'
+            ),
+            error,
+        )
+        trace(f"{state.name}: {stage} at {where}: {state.cause}")
+        return False
+    finally:
+        state.busy = False
+    state.done.update(todo)
+    state.import_ms = (state.import_ms or 0.0) + 1e3 * (time.perf_counter() - started)
+    state.added = Added(
+        host.devices.of_plugin(state.name),
+        state.added.ops,
+        state.added.kernels,
+    )
+    trace(f"{state.name}: {', '.join(todo)}: {state.added or 'nothing'} in {state.import_ms:.1f} ms")
+    if len(state.done) == len(HOOKS):
+        state.stage = "registered"
+        if not state.found.is_own:
+            check_drift(host, state)
+    return True
+
+
+def _validate(manager: pluggy.PluginManager, state: PluginState) -> None:
+    """Register the module with pluggy; say plugin, hook and argument when a hook does not fit its specification."""
+    assert state.module is not None
+    for name in dir(state.module):
+        options = manager.parse_hookimpl_opts(state.module, name)
+        if options is None:
+            continue
+        hook = options["specname"] or name
+        if hook not in HOOKS:
+            raise PluginError(
+                f"plugin {state.name!r} implements {hook!r}, which is no hook",
+                expected="one of " + ", ".join(HOOKS),
+                hint=did_you_mean(hook, HOOKS),
+            )
+        if options["wrapper"] or options["hookwrapper"]:
+            raise PluginError(
+                f"plugin {state.name!r}: hook {hook!r} is a wrapper; graphdock calls each plugin by itself"
+            )
+    try:
+        manager.register(state.module, state.name)
+    except pluggy.PluginValidationError as error:
+        hook, extra = _misfit(manager, state.module)
+        raise PluginError(
+            f"plugin {state.name!r}: hook {hook!r} takes the argument {', '.join(map(repr, extra))}, which it is not offered",
+            expected="host or no argument",
+        ) from error
+
+
+def _misfit(manager: pluggy.PluginManager, module: ModuleType) -> tuple[str, list[str]]:
+    for name in dir(module):
+        options = manager.parse_hookimpl_opts(module, name)
+        if options is not None:
+            code = getattr(module, name).__code__
+            extra = [a for a in code.co_varnames[: code.co_argcount] if a != "host"]
+            if extra:
+                return options["specname"] or name, extra
+    return "?", []
+
+
+def _call(host: Host, state: PluginState, hook: str) -> list[Any]:
+    items: list[Any] = []
+    for impl in getattr(host.manager.hook, hook).get_hookimpls():
+        if impl.plugin is not state.module:
+            continue
+        result = impl.function(*([host] if impl.argnames else []))
+        if result is None:
+            continue
+        if not isinstance(result, Iterable):
+            raise PluginError(f"plugin {state.name!r}: {hook} must return an iterable", got=repr(result))
+        for item in result:
+            if not isinstance(item, HOOKS[hook]):
+                raise PluginError(
+                    f"plugin {state.name!r}: {hook} returned a wrong item",
+                    expected=HOOKS[hook].__name__,
+                    got=repr(item),
+                )
+            items.append(item)
+    return items
+
+
+def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> None:
+    added = state.added
+    for item in items:
+        if isinstance(item, DeviceFactory):
+            host.devices.add(item, state.name)
+        elif isinstance(item, KernelDef):
+            host.kernels.add(item, state.name, state.found.package)
+        else:
+            library = load_library(item.module)
+            assert library is not None
+            host.ops.add_library(*library, state.found.package)
+            added = Added(added.devices, added.ops + len(library[0]), added.kernels)
+    if hook == "register_kernels":
+        added = Added(added.devices, added.ops, len(items))
+    state.added = added
+
+
+def check_drift(host: Host, state: PluginState) -> None:
+    """Compare the manifest with what the code registered; the code holds, a difference is recorded."""
+    assert state.manifest is not None
+    if state.stage not in ("registered", "no device"):
+        return
+    try:
+        differences = list(_differences(host, state, state.manifest))
+    except ManifestError as error:
+        state.stop("bad manifest", str(error), f"a fault of {state.found.distribution} {state.found.version}", error)
+        return
+    if differences:
+        shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
+        state.stop("manifest drift", shown, f"run `graphdock opgen manifest` in {state.found.distribution}")
+
+
+def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> Iterable[str]:
+    declared, real = {d.type for d in stated.devices}, set(state.added.devices)
+    for name in sorted(declared ^ real):
+        yield f"device {name} is only in the {'manifest' if name in declared else 'code'}"
+    if stated.generated is None:
+        return
+
+    def key(types: Mapping[str, Iterable[str]]) -> Any:
+        return tuple(sorted((var, tuple(names)) for var, names in types.items()))
+
+    mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
+    in_code = {(k.op, k.device, k.short_name): key(k.types) for k in mine}
+    in_file = {(k.op, k.device, k.name): key(k.types) for k in stated.kernels}
+    for row in sorted(in_code.keys() | in_file.keys()):
+        label = f"kernel {row[2]} ({row[0]} on {row[1]})"
+        if row not in in_code:
+            yield f"{label} is only in the manifest"
+        elif row not in in_file:
+            yield f"{label} is only in the code"
+        elif in_code[row] != in_file[row]:
+            yield f"{label} has other types in the code"
+    ops = {n for n in host.ops.declared_by(state.found.package)}
+    for name in sorted(ops ^ set(stated.op_names)):
+        yield f"op {name} is only in the {'code' if name in ops else 'manifest'}"
+
+
+def _describe(error: BaseException, package: str) -> str:
+    """``NameError: name 'npx' is not defined (graphdock_mychip/kernels.py:14)``: the last line of the plugin's own code."""
+    if isinstance(error, SystemExit):
+        text = f"SystemExit: it asked the process to exit with {error.code!r}"
+    elif isinstance(error, GraphdockError):
+        text = str(error)
+    else:
+        text = f"{type(error).__name__}: {error}"
+    own = [
+        f"{os.path.join(package, frame.filename.replace(os.sep, '/').rpartition(f'/{package}/')[2])}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if f"/{package}/" in frame.filename.replace(os.sep, "/")
+    ]
+    return f"{text} ({own[-1]})" if own else text

@@ -1,0 +1,258 @@
+"""The host's tables of ops, kernels and device factories.
+
+Writers hold the host's lock. Readers of a table take no lock: tables grow by single dict assignments, and a rollback puts the
+former dicts back whole.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphdock.contracts import DeviceFactory, KernelDef, OpDef
+from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
+
+__all__ = ["DeviceRegistry", "KernelRegistry", "OpRegistry", "RegisteredKernel"]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredKernel:
+    """A kernel and who brought it.
+
+    Attributes:
+      plugin: entry-point name of the plugin, which is the name that ``backends`` lists.
+      package: its import package; equal to the op's ``OpDef.package`` for a kernel of an op of its own.
+    """
+
+    plugin: str
+    package: str
+    kernel: KernelDef
+
+    @property
+    def full_name(self) -> str:
+        """``cpu.mat_mul``; what pins and Decisions write."""
+        return f"{self.plugin}.{self.kernel.short_name}"
+
+
+class OpRegistry:
+    """Op types -> OpDefs. An OpDef is built when it is first asked for.
+
+    Args:
+      search: called with a predicate when a name is not there; loads plugins until the predicate holds, and returns whether it does.
+      notes: called when a name is nowhere; lines about plugins that could not be asked.
+      lock: the host's; held while anything is loaded.
+    """
+
+    def __init__(
+        self,
+        search: Callable[[str | None, Callable[[], bool]], bool] = lambda name, found: False,
+        notes: Callable[[], str | None] = lambda: None,
+        lock: threading.RLock | None = None,
+    ) -> None:
+        self._lock = lock or threading.RLock()
+        self._defs: dict[str, OpDef] = {}
+        self._builders: dict[str, tuple[Callable[[], OpDef], str]] = {}
+        self._operators: dict[str, str] = {}
+        self._resolved: dict[str, Callable[..., Any]] = {}
+        self._search = search
+        self._notes = notes
+        self._core = False
+        self._loading = False
+
+    def get(self, name: str) -> OpDef:
+        """The OpDef of an op type. A dict lookup after the first call; may be called from any thread.
+
+        Raises:
+          UnknownOpError: no allowed plugin declares it; suggests the nearest name.
+        """
+        found = self._defs.get(name)
+        return found if found is not None else self._first(name)
+
+    def _first(self, name: str) -> OpDef:
+        if name not in self:
+            hint = did_you_mean(name, self._builders)
+            notes = self._notes()
+            raise UnknownOpError(f"no op named {name!r}", hint="; ".join(h for h in (hint, notes) if h) or None)
+        build, package = self._builders[name]
+        opdef = build()
+        if opdef.name != name:
+            raise InternalError(f"the op library of {package} builds {opdef.name!r} under the name {name!r}")
+        if opdef.package != package:
+            opdef = replace(opdef, package=package)
+        return self._defs.setdefault(name, opdef)
+
+    def __contains__(self, name: str) -> bool:
+        if name in self._builders:
+            return True
+        self._load_core()
+        return name in self._builders or self._search(name, lambda: name in self._builders)
+
+    def names(self) -> list[str]:
+        """Every op type of every allowed plugin, sorted; loads them all."""
+        self._load_core()
+        self._search(None, lambda: False)
+        return sorted(self._builders)
+
+    def operator(self, method: str) -> Callable[..., Any] | None:
+        """The wrapper that implements a Python operator method such as ``__add__``; None when no library has one."""
+        found = self._resolved.get(method)
+        if found is not None:
+            return found
+        self._load_core()
+        if method not in self._operators and not self._search(None, lambda: method in self._operators):
+            return None
+        module, _, function = self._operators[method].partition(":")
+        wrapper: Callable[..., Any] = getattr(importlib.import_module(module), function)
+        return self._resolved.setdefault(method, wrapper)
+
+    def add(self, opdef: OpDef, package: str) -> None:
+        """Declare one op at run time, as ``load_op_library`` does.
+
+        Raises:
+          AlreadyExistsError: another op of that name; declaring an equal one again does nothing.
+        """
+        opdef = replace(opdef, package=package)
+        if opdef.name in self and self.get(opdef.name) == opdef:
+            return
+        self.add_library({opdef.name: lambda: opdef}, {}, package)
+
+    def add_library(self, ops: Mapping[str, Callable[[], OpDef]], operators: Mapping[str, str], package: str) -> None:
+        """Declare the ops of a generated library.
+
+        Raises:
+          AlreadyExistsError: one of them is declared by another package; names both.
+        """
+        self._load_core()
+        for name in ops:
+            if name in self._builders:
+                raise AlreadyExistsError(
+                    f"{package} declares the op {name!r}, which {self._builders[name][1]} declares already",
+                    hint="an op of a package of its own is named 'namespace.Name'",
+                )
+        self._builders = {**self._builders, **{name: (build, package) for name, build in ops.items()}}
+        self._operators = {**operators, **self._operators}
+
+    def _load_core(self) -> None:
+        """The host's own structural ops; there without any plugin."""
+        if self._core:
+            return
+        with self._lock:
+            if self._core or self._loading:
+                return
+            self._loading = True
+            try:
+                library = load_library("graphdock.ops._gen.opdefs", missing_ok="graphdock.ops._gen")
+                if library is not None:
+                    self.add_library(*library, "graphdock")
+            finally:
+                self._loading = False
+            self._core = True
+
+    def declared_by(self, package: str) -> list[str]:
+        """The op types that a package declared, sorted."""
+        return sorted(name for name, (_, owner) in self._builders.items() if owner == package)
+
+    def snapshot(self) -> Any:
+        return self._builders, self._operators, dict(self._defs), dict(self._resolved)
+
+    def restore(self, state: Any) -> None:
+        self._builders, self._operators, self._defs, self._resolved = state
+
+
+def load_library(
+    module: str, missing_ok: str | None = None
+) -> tuple[Mapping[str, Callable[[], OpDef]], Mapping[str, str]] | None:
+    """``OPS`` and ``OPERATORS`` of a generated module; None when ``missing_ok`` is the part of it that does not exist."""
+    try:
+        library = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if missing_ok is not None and error.name is not None and error.name.startswith(missing_ok):
+            return None
+        raise
+    return library.OPS, getattr(library, "OPERATORS", {})
+
+
+class KernelRegistry:
+    """Op type -> kernels, in the order in which they were registered.
+
+    Args:
+      declared: called with an op type before its kernels are listed, so that the plugin that declares the op has registered its own.
+    """
+
+    def __init__(self, declared: Callable[[str], object] = lambda op: None) -> None:
+        self._by_op: dict[str, tuple[RegisteredKernel, ...]] = {}
+        self._declared = declared
+
+    def for_op(self, op: str) -> tuple[RegisteredKernel, ...]:
+        """Every registered kernel of an op, whoever brought it; the session's ``backends`` choose among them."""
+        self._declared(op)
+        return self._by_op.get(op, ())
+
+    def all(self) -> Iterable[RegisteredKernel]:
+        """Every registered kernel, by op."""
+        for op in sorted(self._by_op):
+            yield from self._by_op[op]
+
+    def add(self, kernel: KernelDef, plugin: str, package: str) -> RegisteredKernel:
+        """Register one kernel.
+
+        Raises:
+          AlreadyExistsError: the plugin has a kernel of that name for another op, or for the op and device already.
+        """
+        mine = RegisteredKernel(plugin, package, kernel)
+        present = self._by_op.get(kernel.op, ())
+        for other in present:
+            if other.full_name == mine.full_name and other.kernel.device == kernel.device:
+                raise AlreadyExistsError(
+                    f"two kernels named {mine.full_name!r} for {kernel.op} on {kernel.device}",
+                    hint="give one of them another KernelDef.name",
+                )
+        self._by_op[kernel.op] = (*present, mine)
+        return mine
+
+    def snapshot(self) -> Any:
+        return dict(self._by_op)
+
+    def restore(self, state: Any) -> None:
+        self._by_op = state
+
+
+class DeviceRegistry:
+    """Device type -> factory and the plugin that owns it."""
+
+    def __init__(self) -> None:
+        self._factories: dict[str, tuple[DeviceFactory, str]] = {}
+
+    def add(self, factory: DeviceFactory, plugin: str) -> None:
+        """Register the factory of a device type.
+
+        Raises:
+          AlreadyExistsError: another plugin owns that type; names both.
+        """
+        owner = self._factories.get(factory.device_type)
+        if owner is not None:
+            raise AlreadyExistsError(
+                f"plugin {plugin!r} brings the device type {factory.device_type!r}, which plugin {owner[1]!r} owns already",
+                hint=f"block one of them: [plugins] block = [{plugin!r}]",
+            )
+        self._factories[factory.device_type] = (factory, plugin)
+
+    def get(self, device_type: str) -> tuple[DeviceFactory, str] | None:
+        """The factory and its plugin's name, or None."""
+        return self._factories.get(device_type)
+
+    def types(self) -> list[str]:
+        return sorted(self._factories)
+
+    def of_plugin(self, plugin: str) -> tuple[str, ...]:
+        """The device types that a plugin registered."""
+        return tuple(t for t, (_, owner) in self._factories.items() if owner == plugin)
+
+    def snapshot(self) -> Any:
+        return dict(self._factories)
+
+    def restore(self, state: Any) -> None:
+        self._factories = state
