@@ -1,0 +1,92 @@
+"""BodyGraph: the graph of a Cond branch or of a While's condition or body, with explicit captures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphdock.dtypes import DType
+from graphdock.errors import InvalidArgumentError
+from graphdock.graph.graph import Graph
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.shape import Dims
+
+__all__ = ["BodyGraph"]
+
+
+class BodyGraph(Graph):
+    """A graph inside another. A tensor of an outer graph that is used in here becomes a capture: an input of the node.
+
+    Attributes:
+      name: for people, ``"while/body"``.
+      outer: the graph around it.
+      parameters: placeholders for loop variables, in order.
+      captures: outer tensor -> placeholder in here, in order of first use.
+      outputs: what the body returns.
+      lifted: outer operations that ops in here are to run after; they become control inputs of the node.
+    """
+
+    def __init__(self, name: str, outer: Graph) -> None:
+        super().__init__()
+        self.name = name
+        self.outer = outer
+        self.parameters: list[Tensor] = []
+        self.captures: dict[Tensor, Tensor] = {}
+        self.outputs: list[Tensor] = []
+        self.lifted: list[Operation] = []
+        self.seed = outer.seed
+
+    def add_parameter(self, name: str, dtype: DType, dims: Dims) -> Tensor:
+        """A new loop variable's placeholder."""
+        tensor = self._placeholder(name, dtype, dims)
+        self.parameters.append(tensor)
+        return tensor
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """The placeholder in here for a tensor of an outer graph; outer bodies capture it as well."""
+        if tensor.op.graph is self:
+            return tensor
+        found = self.captures.get(tensor)
+        if found is not None:
+            return found
+        if tensor.op.graph is not self.outer:
+            if not isinstance(self.outer, BodyGraph):
+                raise InvalidArgumentError(
+                    f"{tensor.name} is used in the body {self.name!r} but belongs to another graph",
+                    op=tensor.op.name,
+                    site=tensor.op.site,
+                )
+            return self.capture(self.outer.capture(tensor))
+        inner = self._placeholder(tensor.op.name.rpartition("/")[2], tensor.dtype, tensor._dims)
+        if tensor.op.type == "VarHandleOp" or tensor.op._original is not None:
+            inner.op._original = tensor.op._original or tensor.op
+        self.captures[tensor] = inner
+        return inner
+
+    def _placeholder(self, name: str, dtype: DType, dims: Dims) -> Tensor:
+        from graphdock.plugin.host import default_host
+
+        scopes = self._scopes
+        before, scopes.prefix, control, scopes.control = scopes.prefix, "", scopes.control, ()
+        try:
+            opdef = default_host().ops.get("Placeholder")
+            return self.add_op(opdef, [], {"dtype": dtype, "shape": dims}, name or "capture").outputs[0]
+        finally:
+            scopes.prefix, scopes.control = before, control
+
+    def _adopt(self, tensor: Tensor, op_type: str) -> Tensor:
+        return self.capture(tensor)
+
+    def _adopt_controls(self, control: Sequence[Operation], inputs: Sequence[Tensor]) -> Sequence[Operation]:
+        mine = []
+        for op in control:
+            if op.graph is self:
+                mine.append(op)
+            elif op not in self.lifted:
+                self.lifted.append(op)
+        return mine
+
+    def _known(self, tensor: Tensor) -> Any:
+        outer = next((o for o, i in self.captures.items() if i is tensor), None) if tensor.op.type == "Placeholder" else None
+        return self.outer._known(outer) if outer is not None else super()._known(tensor)

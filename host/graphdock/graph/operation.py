@@ -1,0 +1,161 @@
+"""Operation: one node of the user's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphdock.contracts.opdef import ArgDef, OpDef
+from graphdock.device_name import DeviceSpec
+from graphdock.errors import InvalidArgumentError, did_you_mean
+from graphdock.graph.site import Site, describe
+from graphdock.graph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphdock.graph.graph import Graph
+
+__all__ = ["Operation"]
+
+
+class Operation:
+    """A node: an op type, attributes, input tensors, control inputs. Made by ``Graph.create_op`` or a wrapper, never by hand.
+
+    After creation only its control inputs, its device and, for Cond and While, its outputs (append-only) may change; the first
+    two bump the graph's mutation number, so that plans made before are not used again.
+
+    Attributes:
+      name: unique in its graph. ``type``: op type. ``op_def``: its OpDef.
+      inputs: tensors, list arguments flattened. ``outputs``: tensors. ``control_inputs``: operations that run before it.
+      node_attrs: every attribute with its value.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_colocation",
+        "_control",
+        "_device",
+        "_id",
+        "_input_lengths",
+        "_original",
+        "_output_lengths",
+        "_site",
+        "bodies",
+        "graph",
+        "inputs",
+        "name",
+        "node_attrs",
+        "op_def",
+        "outputs",
+        "type",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        op_def: OpDef,
+        name: str,
+        inputs: Sequence[Tensor],
+        attrs: Mapping[str, Any],
+        control: Sequence[Operation],
+        device: DeviceSpec | None,
+        site: Site | None,
+        ident: int,
+        input_lengths: tuple[int, ...] | None,
+    ) -> None:
+        self.graph = graph
+        self.op_def = op_def
+        self.type = op_def.name
+        self.name = name
+        self.inputs: tuple[Tensor, ...] = tuple(inputs)
+        self.node_attrs = attrs
+        self.outputs: list[Tensor] = []
+        self.bodies: tuple[Any, ...] = ()
+        self._control = tuple(control)
+        self._device = device
+        self._colocation: tuple[str, ...] = ()
+        self._site = site
+        self._id = ident
+        self._input_lengths = input_lengths
+        self._output_lengths: tuple[int, ...] | None = None
+        self._original: Operation | None = None
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        return list(self._control)
+
+    @property
+    def device(self) -> str:
+        """The device its scopes asked for, ``""`` when none."""
+        return "" if self._device is None else str(self._device)
+
+    @property
+    def site(self) -> str | None:
+        """The user's own line that made it, ``"train.py:14"``."""
+        return describe(self._site)
+
+    @property
+    def colocation_groups(self) -> list[str]:
+        """Names of the operations it must share a device with."""
+        return list(self._colocation)
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute. Raises InvalidArgumentError when the op has no such attribute."""
+        try:
+            return self.node_attrs[name]
+        except KeyError:
+            raise InvalidArgumentError(
+                f"operation {self.name} ({self.type}) has no attribute {name!r}",
+                hint=did_you_mean(name, self.node_attrs),
+            ) from None
+
+    def arg(self, name: str) -> Any:
+        """The input of that name: a Tensor, a list of them for a list argument, None for an absent optional one."""
+        return self._part(name, self.op_def.inputs, self._input_lengths, self.inputs)
+
+    def result(self, name: str) -> Any:
+        """The output of that name: a Tensor, or a list of them for a list argument."""
+        return self._part(name, self.op_def.outputs, self._output_lengths, self.outputs)
+
+    def _part(self, name: str, args: tuple[ArgDef, ...], lengths: tuple[int, ...] | None, tensors: Sequence[Tensor]) -> Any:
+        start = 0
+        for i, arg in enumerate(args):
+            length = 1 if lengths is None else lengths[i]
+            if arg.name == name:
+                if arg.arity == "many":
+                    return list(tensors[start : start + length])
+                return tensors[start] if length else None
+            start += length
+        raise InvalidArgumentError(f"operation {self.name} ({self.type}) has no argument {name!r}")
+
+    def input_shapes(self) -> list[list[Any]]:
+        """Static shapes per input argument, as a shape rule takes them."""
+        if self._input_lengths is None:
+            return [[t._dims] for t in self.inputs]
+        parts, start = [], 0
+        for length in self._input_lengths:
+            parts.append([t._dims for t in self.inputs[start : start + length]])
+            start += length
+        return parts
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run it in ``session`` or the default session."""
+        from graphdock.graph.default_session import needed
+
+        needed(session).run(self, feed_dict)
+
+    def _add_control_input(self, op: Operation) -> None:
+        self.graph._check_open()
+        if op is not self and op not in self._control:
+            self._control = (*self._control, op)
+            self.graph._note_mutation()
+
+    def _set_device(self, device: Any) -> None:
+        self.graph._check_open()
+        self._device = DeviceSpec.parse(device)
+        self.graph._note_mutation()
+
+    def values(self) -> tuple[Tensor, ...]:
+        return tuple(self.outputs)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"

@@ -1,0 +1,113 @@
+"""Tensor: a symbolic handle to one output of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from graphdock.dtypes import DType
+from graphdock.errors import ShapeError
+from graphdock.shape import Dims, TensorShape, as_dims, merge, show
+
+if TYPE_CHECKING:
+    from graphdock.graph.graph import Graph
+    from graphdock.graph.operation import Operation
+
+__all__ = ["Tensor"]
+
+
+class Tensor:
+    """Output ``value_index`` of ``op``; holds no data. Two Tensors are equal only when they are the same object.
+
+    Attributes:
+      op: the operation that makes it.
+      dtype: its element type.
+      shape: its static shape, with None for unknown dims.
+      name: ``"scope/MatMul_1:0"``.
+    """
+
+    __slots__ = ("__weakref__", "_dims", "dtype", "op", "value_index")
+    __array_priority__ = 100  # NumPy arrays on the left leave the operator to us
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._dims = dims
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._dims)
+
+    def get_shape(self) -> TensorShape:
+        return TensorShape(self._dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Add what is known of the shape. Raises ShapeError when it contradicts the static shape."""
+        try:
+            self._dims = merge(self._dims, as_dims(shape))
+        except ShapeError as error:
+            raise ShapeError(f"set_shape on {self.name}: {error.message}", op=self.op.name, site=self.op.site) from None
+        self.op.graph._note_mutation()
+
+    def consumers(self) -> list[Operation]:
+        """The operations of this graph that read it, in creation order; linear in the size of the graph."""
+        return [op for op in self.op.graph.get_operations() if any(t is self for t in op.inputs)]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value, from ``session`` or the default session."""
+        from graphdock.graph.default_session import needed
+
+        return needed(session).run(self, feed_dict)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        raise TypeError(f"Tensor {self.name} is symbolic and cannot be iterated over; use tf.unstack or tf.while_loop")
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"Tensor {self.name} is symbolic and has no truth value; use tf.cond or `is not None`")
+
+    def __len__(self) -> int:
+        raise TypeError(f"Tensor {self.name} is symbolic and has no len(); use tf.shape")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"Tensor {self.name} is symbolic and has no NumPy value; run it in a session")
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor {self.name!r} shape={show(self._dims)} dtype={self.dtype.name}>"
+
+
+def _install(method: str, reflected: str | None) -> None:
+    def forward(self: Tensor, *args: Any) -> Any:
+        from graphdock.ops.operators import apply_operator
+
+        return apply_operator(method, self, *args)
+
+    forward.__name__ = method
+    setattr(Tensor, method, forward)
+    if reflected is not None:
+
+        def backward(self: Tensor, other: Any) -> Any:
+            from graphdock.ops.operators import apply_reflected
+
+            return apply_reflected(method, other, self)
+
+        backward.__name__ = reflected
+        setattr(Tensor, reflected, backward)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
+    _install(f"__{_name}__", f"__r{_name}__")
+for _name in ("lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem"):
+    _install(f"__{_name}__", None)

@@ -1,0 +1,168 @@
+"""Turning Python values, arrays and variables into tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphdock.dtypes import DType, as_dtype, float32, int32, int64, string
+from graphdock.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.graph.tensor import Tensor
+from graphdock.shape import as_dims
+
+__all__ = ["constant", "convert_to_tensor", "make_array", "register_tensor_conversion_function"]
+
+Conversion = Callable[[Any, "DType | None", "str | None"], Tensor]
+_conversions: list[tuple[type, Conversion]] = []
+
+
+def register_tensor_conversion_function(kind: type, function: Conversion) -> None:
+    """Let ``function(value, dtype, name) -> Tensor`` convert values of ``kind``; later registrations come first."""
+    _conversions.insert(0, (kind, function))
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None) -> Tensor:
+    """A tensor for a Tensor, a Variable, an array or anything NumPy can read.
+
+    Args:
+      dtype: required dtype; there is no promotion between tensors.
+      preferred_dtype: used for Python values when it can hold them.
+
+    Raises:
+      DTypeError: a tensor of another dtype. InvalidArgumentError: the value has no array form.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if wanted is not None and value.dtype is not wanted:
+            raise DTypeError(
+                f"tensor {value.name} has the wrong dtype",
+                op=value.op.name,
+                site=value.op.site,
+                expected=wanted.name,
+                got=value.dtype.name,
+                hint=f"use tf.cast(..., tf.{wanted.name})",
+            )
+        return value
+    for kind, function in _conversions:
+        if isinstance(value, kind):
+            tensor = function(value, wanted, name)
+            return convert_to_tensor(tensor, wanted)
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        from graphdock.ops.apply import apply_op
+
+        items = [convert_to_tensor(v, wanted, preferred_dtype=preferred_dtype) for v in value]
+        packed = apply_op("Pack", values=items, axis=0, name=name)
+        assert isinstance(packed, Tensor)
+        return packed
+    if wanted is None and preferred_dtype is not None:
+        try:
+            return constant(value, as_dtype(preferred_dtype), name=name or "Const")
+        except InvalidArgumentError:
+            wanted = None
+    return constant(value, wanted, name=name or "Const")
+
+
+def _holds_tensor(value: Any) -> bool:
+    return any(
+        isinstance(v, Tensor)
+        or (isinstance(v, (list, tuple)) and _holds_tensor(v))
+        or any(isinstance(v, kind) for kind, _ in _conversions)
+        for v in value
+    )
+
+
+def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
+    """A contiguous array of the dtype (Python ints are int32, floats float32), range-checked.
+
+    Raises:
+      DTypeError: the values are of another kind. OutOfRangeError: an integer does not fit. InvalidArgumentError: ragged.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {error}") from None
+    if array.dtype.kind in "USO":
+        if array.dtype.kind == "O" and not all(isinstance(v, (str, bytes)) for v in array.flat):
+            raise InvalidArgumentError(f"cannot make a tensor of {_short(value)} (a {type(value).__name__})")
+        if dtype not in (None, string):
+            raise DTypeError("text cannot become a number", expected=str(dtype), got="string")
+        out = np.empty(array.shape, object)
+        for i, v in enumerate(array.flat):
+            out.flat[i] = v.encode() if isinstance(v, str) else bytes(v)
+        return out, string
+    from_python = not isinstance(value, (np.ndarray, np.generic))
+    if dtype is None:
+        found = as_dtype(array.dtype)
+        if from_python and found.name == "float64":
+            found = float32
+        elif from_python and found.name == "int64":
+            small = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
+            found = int32 if small else int64
+        dtype = found
+    source = as_dtype(array.dtype)
+    if source is not dtype:
+        if dtype is string:
+            raise DTypeError("a number cannot become text", expected="string", got=source.name)
+        empty = array.size == 0 and from_python
+        if not empty and _rank(source) > _rank(dtype) and not (from_python and source.is_integer and dtype.is_floating):
+            raise DTypeError(f"{_short(value)} cannot be a {dtype.name}", expected=dtype.name, got=source.name)
+        if not empty and source.is_bool is not dtype.is_bool:
+            raise DTypeError(f"{_short(value)} cannot be a {dtype.name}", expected=dtype.name, got=source.name)
+        if dtype.is_integer and array.size and (int(array.min()) < dtype.min or int(array.max()) > dtype.max):
+            raise OutOfRangeError(f"{_short(value)} does not fit into {dtype.name}", expected=f"{dtype.min} to {dtype.max}")
+        array = array.astype(dtype.np)
+    return np.ascontiguousarray(array).reshape(array.shape), dtype
+
+
+def _rank(dtype: DType) -> int:
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}.get(dtype.kind, 9)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A constant tensor.
+
+    Args:
+      value: a number, a nested list, or an array.
+      dtype: its dtype; by default int32 for Python ints, float32 for floats, an array's own.
+      shape: its shape; a single value fills it, and the last value repeats to fill it, as in TensorFlow 1.
+      verify_shape: refuse a value of another shape instead.
+
+    Raises:
+      InvalidArgumentError: the value has no array form, more elements than the shape, or the wrong dtype.
+    """
+    array, found = make_array(value, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        dims = as_dims(shape)
+        if dims is None or None in dims:
+            raise ShapeError(f"the shape of a constant must be known, but it is {shape!r}")
+        if verify_shape and array.shape != dims:
+            raise ShapeError("constant of the wrong shape", expected=str(list(dims)), got=str(list(array.shape)))
+        count = int(np.prod(dims, dtype=np.int64))
+        if array.shape != dims:
+            if array.size == 0 or array.size > count:
+                raise ShapeError(f"{array.size} elements do not fill shape {list(dims)}")
+            flat = np.empty(count, array.dtype)
+            flat[: array.size] = array.ravel()
+            flat[array.size :] = array.flat[-1]
+            array = flat.reshape(dims)  # type: ignore[arg-type]
+    return constant_of(array, found, name)
+
+
+def constant_of(array: np.ndarray[Any, Any], dtype: DType, name: str | None = "Const", graph: Graph | None = None) -> Tensor:
+    """A constant over an array that is already right; takes a read-only copy."""
+    from graphdock.plugin.host import default_host
+
+    array = np.array(array, order="C", copy=True)
+    array.flags.writeable = False
+    opdef = default_host().ops.get("Const")
+    return (graph or get_default_graph()).add_op(opdef, [], {"value": array, "dtype": dtype}, name).outputs[0]

@@ -1,0 +1,156 @@
+"""The host's own public ops, where a wrapper needs more than its spec says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphdock.dtypes import DType, as_dtype, float32, int32
+from graphdock.errors import InvalidArgumentError
+from graphdock.graph.graph import get_default_graph
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.ops.apply import apply_op
+from graphdock.ops.convert import constant_of, convert_to_tensor
+from graphdock.shape import as_dims
+
+__all__ = [
+    "Assert",
+    "Print",
+    "cast",
+    "group",
+    "identity_n",
+    "ones_like",
+    "placeholder",
+    "placeholder_with_default",
+    "py_func",
+    "shape",
+    "tuple_",
+    "zeros_like",
+]
+
+
+def placeholder(dtype: Any = float32, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor that every step which needs it must feed.
+
+    Args:
+      dtype: its dtype; float32 when nothing is said, as the seeds' listing does.
+      shape: its static shape, with None for unknown dims; None for an unknown rank.
+    """
+    return apply_op("Placeholder", name=name, dtype=as_dtype(dtype), shape=as_dims(shape))  # type: ignore[no-any-return]
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor ``input``, unless a step feeds another one of the given static shape."""
+    return apply_op("PlaceholderWithDefault", name=name, input=input, shape=as_dims(shape))  # type: ignore[no-any-return]
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """``x`` in another dtype; ``x`` itself when it has that dtype."""
+    wanted = as_dtype(dtype)
+    tensor = convert_to_tensor(x)
+    if tensor.dtype is wanted:
+        return tensor
+    return apply_op("Cast", name=name, x=tensor, DstT=wanted)  # type: ignore[no-any-return]
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+    """The shape as a 1-D integer tensor; a constant where it is known statically."""
+    tensor = convert_to_tensor(input)
+    dims, dtype = tensor._dims, as_dtype(out_type)
+    if dims is not None and None not in dims:
+        return constant_of(np.array(dims, dtype.np), dtype, name or "Shape")
+    return apply_op("Shape", name=name, input=tensor, out_type=dtype)  # type: ignore[no-any-return]
+
+
+_SMALL = 1024
+
+
+def _like(tensor: Any, dtype: Any, name: str | None, fill: int, op: str) -> Tensor:
+    x = convert_to_tensor(tensor)
+    wanted: DType = x.dtype if dtype is None else as_dtype(dtype)
+    dims = x._dims
+    count = None if dims is None or None in dims else int(np.prod(dims, dtype=np.int64))
+    if count is not None and count <= _SMALL and wanted.kind in "biufc":
+        return constant_of(np.full(dims, fill, wanted.np), wanted, name or op.lower())  # type: ignore[arg-type]
+    made: Tensor = apply_op(op, name=name, x=x)
+    return cast(made, wanted)
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Zeros of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
+    return _like(tensor, dtype, name, 0, "ZerosLike")
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Ones of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
+    return _like(tensor, dtype, name, 1, "OnesLike")
+
+
+def identity_n(inputs: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """An Identity of each."""
+    with get_default_graph().name_scope(name or "IdentityN"):
+        return [apply_op("Identity", input=x) for x in inputs]
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """An operation that is done when all ``inputs`` (operations, tensors, variables' updates, lists of them) are done."""
+    flat: list[Any] = []
+    stack = list(reversed(inputs))
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend(reversed(item))
+        else:
+            flat.append(item)
+    with get_default_graph().control_dependencies(flat):
+        op = apply_op("NoOp", name=name or "group_deps")
+    assert isinstance(op, Operation)
+    return op
+
+
+def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
+    """The same tensors, each ready only when all of them (and ``control_inputs``) are."""
+    real = [t for t in tensors if t is not None]
+    with get_default_graph().name_scope(name or "tuple"):
+        gate = group(*real, *(control_inputs or ()))
+        with get_default_graph().control_dependencies([gate]):
+            return [None if t is None else apply_op("Identity", input=t) for t in tensors]
+
+
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Call a Python function on NumPy arrays inside a step.
+
+    Args:
+      func: takes one array per input, returns one array (or a list of them) of the dtypes ``Tout``.
+      inp: its arguments. Tout: a dtype or a list of dtypes.
+
+    Returns:
+      A tensor, or a list when ``Tout`` is one. Shapes are unknown; ``set_shape`` says more.
+    """
+    many = isinstance(Tout, (list, tuple))
+    types = tuple(as_dtype(t) for t in (Tout if many else [Tout]))
+    outputs: Any = apply_op("PyFunc", name=name, input=list(inp), Tout=types, token=func)
+    return outputs if many else outputs[0]
+
+
+def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+    """An operation that fails with InvalidArgumentError, printing ``data``, unless ``condition`` holds."""
+    op = apply_op("Assert", name=name, condition=condition, data=list(data), summarize=summarize or 3)
+    assert isinstance(op, Operation)
+    return op
+
+
+def Print(
+    input_: Any, data: Sequence[Any], message: str | None = None, summarize: int | None = None, name: str | None = None
+) -> Tensor:
+    """``input_``, printing ``message`` and ``data`` to standard error each time it is computed."""
+    if not isinstance(data, (list, tuple)):
+        raise InvalidArgumentError("Print: data must be a list of tensors", got=repr(data))
+    return apply_op(  # type: ignore[no-any-return]
+        "Print", name=name, input=input_, data=list(data), message=message or "", summarize=summarize or 3
+    )

@@ -1,0 +1,47 @@
+"""Shape functions of the host's structural ops."""
+
+from __future__ import annotations
+
+from graphdock.opdef.shape_rule import ShapeContext
+from graphdock.shape import Dims, compatible, show
+
+__all__ = ["assign_variable", "cond", "const", "placeholder", "py_func", "read_variable", "while_loop"]
+
+
+def const(ctx: ShapeContext) -> list[Dims]:
+    return [ctx.attrs["value"].shape]
+
+
+def placeholder(ctx: ShapeContext) -> list[Dims]:
+    dims = ctx.attrs["shape"]
+    if ctx.opdef.inputs and not compatible(dims, ctx.shape("input")):
+        raise ctx.fail(f"the default does not have the shape {show(dims)} that may be fed")
+    return [dims]
+
+
+def read_variable(ctx: ShapeContext) -> list[Dims]:
+    return [None]  # the handle's Variable knows; Graph and planner set it
+
+
+def assign_variable(ctx: ShapeContext) -> list[Dims]:
+    return []
+
+
+def py_func(ctx: ShapeContext) -> list[Dims]:
+    return [None] * len(ctx.attrs["Tout"])
+
+
+def _loosest(a: Dims, b: Dims) -> Dims:
+    """What both branches promise."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+def cond(ctx: ShapeContext) -> list[Dims]:
+    then, other = ctx.attrs["then_branch"].outputs, ctx.attrs["else_branch"].outputs
+    return [_loosest(x._dims, y._dims) for x, y in zip(then, other, strict=True)]
+
+
+def while_loop(ctx: ShapeContext) -> list[Dims]:
+    return list(ctx.attrs["output_shapes"])

@@ -1,0 +1,44 @@
+"""ops.RegisterKernel: a kernel without a package, for a notebook or a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphdock.contracts.kernel import Bound, BuildContext, KernelDef
+
+__all__ = ["RegisterKernel"]
+
+
+class RegisterKernel:
+    """Register the decorated function as a kernel of the default host.
+
+        @ops.RegisterKernel("so3.TensorProduct", device="cpu")
+        def tensor_product(ctx):
+            return lambda *args: ...
+
+    The function is the kernel's ``build``: it takes a BuildContext and returns what is called in every step (see
+    :mod:`graphdock.contracts.kernel`). Keywords are those of :class:`KernelDef`. With ``compute=True`` the function is called
+    in every step itself: inputs first, then the outputs to write.
+
+    Raises:
+      AlreadyExistsError: a kernel of that name is registered for the op and device.
+    """
+
+    def __init__(self, op: str, device: str = "cpu", compute: bool = False, **fields: Any) -> None:
+        self._op, self._device, self._compute, self._fields = op, device, compute, fields
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        from graphdock.plugin.host import default_host
+
+        build: Callable[[BuildContext], Bound | Callable[..., Any]] = function
+        fields = dict(self._fields)
+        if self._compute:
+            build = lambda ctx: function  # noqa: E731
+            fields.setdefault("modes", ("planned",))
+        fields.setdefault("name", function.__name__)
+        host = default_host()
+        opdef = host.ops.get(self._op)
+        kernel = KernelDef(self._op, self._device, build, **fields)
+        host.kernels.add(kernel, "user", opdef.package)
+        return function
