@@ -106,13 +106,17 @@ class ArgInfo:
 
 @dataclass(frozen=True, slots=True)
 class OutInfo:
-    """One output and the mode granted to it. ``shape`` has no unknown dim when the mode is ``planned`` or ``inplace``."""
+    """One output and the mode granted to it. ``shape`` has no unknown dim when the mode is ``planned`` or ``inplace``.
+
+    ``used`` is false when nothing in the plan reads the output: the kernel may then leave its buffer as it is.
+    """
 
     name: str
     dtype: DType
     shape: Dims
     memory_space: str
     mode: Mode
+    used: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,98 @@
+"""The counters of random ops: what makes the same program draw the same numbers in every plan, executor and backend.
+
+Every random op draws from Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011),
+as :class:`numpy.random.Philox` implements it. Its key is the op's two seeds; its 256-bit counter is, least significant word first,
+
+    (block, 0, iteration, ordinal)
+
+``ordinal`` counts the steps of the session in which the op ran, ``iteration`` the loop iterations within the step, and ``block``
+the blocks of four 64-bit words within one execution. NumPy increments the counter *before* it computes a block, so that a
+generator whose state is set to counter ``(0, 0, iteration, ordinal)`` yields first the block of counter ``(1, 0, iteration,
+ordinal)``: the first block is number 1.
+
+The ordinals live in the session, by op name, and are reserved at step entry: a new plan for another feed shape goes on where the
+last one stopped. How 64-bit words become values is part of each op's spec.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+__all__ = ["RandomOrdinals", "RandomStream", "random_key"]
+
+_MASK = (1 << 64) - 1
+
+
+def random_key(seed: int, seed2: int) -> tuple[int, int]:
+    """The Philox key of an op with these two seed attributes, as two unsigned 64-bit numbers.
+
+    Two zeros stand for no seed: the key is then taken from the operating system, new at each call. A session asks once per op
+    and keeps the answer.
+    """
+    if seed == 0 and seed2 == 0:
+        return secrets.randbits(64), secrets.randbits(64)
+    return seed & _MASK, seed2 & _MASK
+
+
+class RandomStream:
+    """Where one random op of one running step stands. A kernel reads ``key`` and :meth:`counter`; the executor moves it.
+
+    Belongs to one instance of a plan, and to the thread that runs it.
+
+    Attributes:
+      key: two unsigned 64-bit numbers.
+      ordinal: number of this step among those that ran the op, from 0.
+      iteration: number of the loop iteration within the step, from 0.
+    """
+
+    __slots__ = ("iteration", "key", "ordinal")
+
+    def __init__(self, key: tuple[int, int], ordinal: int = 0) -> None:
+        self.key = key
+        self.ordinal = ordinal
+        self.iteration = 0
+
+    def begin(self, ordinal: int) -> None:
+        """Start a step: the op's next execution has this ordinal and iteration 0."""
+        self.ordinal = ordinal
+        self.iteration = 0
+
+    def advance(self) -> None:
+        """Go on to the next loop iteration of this step."""
+        self.iteration += 1
+
+    def counter(self) -> tuple[int, int]:
+        """``(ordinal, iteration)`` of the execution that is under way."""
+        return self.ordinal, self.iteration
+
+    def __repr__(self) -> str:
+        return f"<RandomStream key={self.key} ordinal={self.ordinal} iteration={self.iteration}>"
+
+
+class RandomOrdinals:
+    """A session's memory of its random ops: the key of each, and how many steps have run it. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, tuple[int, int]] = {}
+        self._next: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def key(self, name: str, seed: int, seed2: int) -> tuple[int, int]:
+        """The key of the op of that name; an op without seeds keeps for the session's life the one drawn first."""
+        with self._lock:
+            found = self._keys.get(name)
+            if found is None:
+                found = self._keys[name] = random_key(seed, seed2)
+            return found
+
+    def stream(self, name: str, seed: int, seed2: int) -> RandomStream:
+        """A new stream for the op of that name; ``begin`` it with :meth:`reserve` at every step."""
+        return RandomStream(self.key(name, seed, seed2))
+
+    def reserve(self, name: str) -> int:
+        """The ordinal of the step that begins now."""
+        with self._lock:
+            ordinal = self._next.get(name, 0)
+            self._next[name] = ordinal + 1
+            return ordinal
