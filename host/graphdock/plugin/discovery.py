@@ -1,4 +1,4 @@
-"""Finding installed plugins: entry points of the group ``graphdock``, and their manifests, without importing anything."""
+"""Finding installed plugins: entry points of the group ``graphdock`` and their manifests; imports nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def normalized(name: str) -> str:
 def discover() -> list[Found]:
     """Every installed plugin: graphdock's own first, then by name and distribution.
 
-    A distribution that is found twice on ``sys.path`` counts once: the first, which is also the one that an import finds.
+    A distribution that is found twice on ``sys.path`` counts once: the first, which is also the one an import finds.
     """
     seen: set[str] = set()
     found = []

@@ -1,8 +1,8 @@
 """Every hook of the platform, on one page.
 
 A plugin is a module named by an entry point of the group ``graphdock``. It implements any of these with
-``@graphdock.contracts.hookimpl``; each may take ``host`` or no argument, and returns an iterable. Hooks run once, when a session
-first needs the plugin, never at import; one that raises takes back everything its plugin registered.
+``@graphdock.contracts.hookimpl``; each may take ``host`` or no argument, and returns an iterable. Hooks run once,
+when a session first needs the plugin, never at import; one that raises takes back everything its plugin registered.
 """
 
 # ruff: noqa: B903

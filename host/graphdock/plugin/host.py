@@ -26,8 +26,9 @@ from graphdock.plugin.discovery import discover, duplicates, normalized
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.loader import PluginState
 from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, OpRegistry
+from graphdock.plugin.settings import plugin_settings
 
-__all__ = ["Backend", "Host", "default_host"]
+__all__ = ["Backend", "Host", "configured_host", "default_host"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ class Host:
     Args:
       allow: names of plugins or distributions that may load besides graphdock's own; None allows all.
       block: names of plugins or distributions that never load; graphdock's own may be among them.
-      autoload: whether a plugin that no session names may load for its ops. Without it only graphdock's own, the allowed and
-        the named ones do.
+      autoload: whether a plugin that no session names may load for its ops. Without it only graphdock's own, the
+        allowed and the named ones do.
       origins: name in ``allow`` or ``block`` -> where it was written, for messages.
 
     All methods may be called from any thread; one lock guards loading, and a plugin loads once.
@@ -111,8 +112,8 @@ class Host:
                         )
             states = [PluginState(f) for f in found]
             for state in states:
-                names = {state.found.plugin, state.found.distribution}
-                blocked = next((b for b in self._block if b in names or normalized(b) in names), None)
+                mine = {state.found.plugin, state.found.distribution}
+                blocked = next((b for b in self._block if b in mine or normalized(b) in mine), None)
                 if blocked is not None:
                     state.stop("blocked", self._origins.get(blocked, f"block names {blocked!r}"))
                 elif self._allow is not None and not state.found.is_own and not self._allowed(state):
@@ -208,7 +209,7 @@ class Host:
     # -- ops
 
     def _search(self, op: str | None, found: Callable[[], bool]) -> bool:
-        """Load plugins that may declare ops, one by one, until ``found`` holds; those whose manifests list ``op`` first."""
+        """Load plugins that may declare ops, one by one, until ``found`` holds; first those that list ``op``."""
         if self._all_searched:
             return found()
         with self._lock:
@@ -309,6 +310,16 @@ class Host:
         self.devices.restore(state[2])
 
 
+def configured_host() -> Host:
+    """A new host with ``[plugins]`` of the configuration file and the environment.
+
+    Raises:
+      ConfigError: the configuration file or a GRAPHDOCK_* variable is wrong.
+    """
+    told = plugin_settings()
+    return Host(told.allow, told.block, told.autoload, origins=told.origins)
+
+
 _default: Host | None = None
 _default_lock = threading.Lock()
 
@@ -323,5 +334,5 @@ def default_host() -> Host:
     if _default is None:
         with _default_lock:
             if _default is None:
-                _default = Host()
+                _default = configured_host()
     return _default

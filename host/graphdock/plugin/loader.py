@@ -1,7 +1,7 @@
 """Loading one plugin: triage without importing, then import, hook validation, hooks. Whole or not at all.
 
-One plugin at a time, never through one call of a hook over all plugins, so that a raising plugin ends only itself. Its first
-exception is kept; it becomes the ``__cause__`` of every later use.
+One plugin at a time, never through one call of a hook over all plugins, so that a raising plugin ends only itself. Its
+first exception is kept; it becomes the ``__cause__`` of every later use.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def triage(state: PluginState) -> bool:
         state.manifest = manifest.load(path)
         if state.manifest.name != found.plugin:
             raise ManifestError(
-                f"{state.manifest.label}: [plugin] name is {state.manifest.name!r}, but the entry point is named {found.plugin!r}"
+                f"{state.manifest.label}: [plugin] name is {state.manifest.name!r}, "
+                f"but the entry point is named {found.plugin!r}"
             )
     except ManifestError as error:
         state.stop("bad manifest", str(error), f"a fault of {found.distribution} {found.version}", error)
@@ -237,7 +238,7 @@ def _validate(manager: pluggy.PluginManager, state: PluginState) -> None:
     except pluggy.PluginValidationError as error:
         hook, extra = _misfit(manager, state.module)
         raise PluginError(
-            f"plugin {state.name!r}: hook {hook!r} takes the argument {', '.join(map(repr, extra))}, which it is not offered",
+            f"plugin {state.name!r}: hook {hook!r} takes {', '.join(map(repr, extra))}, which it is not offered",
             expected="host or no argument",
         ) from error
 
@@ -333,7 +334,7 @@ def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> I
 
 
 def _describe(error: BaseException, package: str) -> str:
-    """``NameError: name 'npx' is not defined (graphdock_mychip/kernels.py:14)``: the last line of the plugin's own code."""
+    """``NameError: name 'npx' is not defined (graphdock_mychip/kernels.py:14)``: with the last line of its own code."""
     if isinstance(error, SystemExit):
         text = f"SystemExit: it asked the process to exit with {error.code!r}"
     elif isinstance(error, GraphdockError):

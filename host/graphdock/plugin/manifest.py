@@ -1,8 +1,9 @@
 """A plugin's manifest, ``graphdock-plugin.toml``: what a plugin is, readable without importing it.
 
-The upper part is written by a person: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[[conformance.xfail]]``. The
-lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``: ``[ops] names`` and ``[[kernels]]``. It is read only
-when somebody asks for it. Code is the truth; where the lower part says otherwise the ledger says ``manifest drift``.
+A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[[conformance.xfail]]``. The
+lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``: ``[ops] names`` and ``[[kernels]]``; it is
+read only when somebody asks for it. Code is the truth; where the lower part says otherwise the ledger says
+``manifest drift``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class OptionDecl:
     maximum: int | float | None = None
     doc: str = ""
 
-    def check(self, value: Any, where: str) -> Any:
+    def check(self, value: Any, where: str) -> int | float | bool | str:
         """``value``, as float where the option is one.
 
         Raises:
@@ -57,7 +58,8 @@ class OptionDecl:
         kinds = _OPTION_TYPES[self.type]
         if not isinstance(value, kinds) or (isinstance(value, bool) and self.type != "bool"):
             raise ConfigError(f"{where}: option {self.name!r} has the wrong type", expected=self.type, got=repr(value))
-        if (self.minimum is not None and value < self.minimum) or (self.maximum is not None and value > self.maximum):
+        number: Any = value
+        if (self.minimum is not None and number < self.minimum) or (self.maximum is not None and number > self.maximum):
             low = "" if self.minimum is None else f"at least {self.minimum}"
             high = "" if self.maximum is None else f"at most {self.maximum}"
             raise ConfigError(
@@ -65,7 +67,7 @@ class OptionDecl:
                 expected=" and ".join(p for p in (low, high) if p),
                 got=repr(value),
             )
-        return float(value) if self.type == "float" else value
+        return float(number) if self.type == "float" else number
 
 
 @dataclass(frozen=True, slots=True)

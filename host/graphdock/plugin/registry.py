@@ -1,7 +1,7 @@
 """The host's tables of ops, kernels and device factories.
 
-Writers hold the host's lock. Readers of a table take no lock: tables grow by single dict assignments, and a rollback puts the
-former dicts back whole.
+Writers hold the host's lock. Readers of a table take no lock: tables grow by single dict assignments, and a rollback
+puts the former dicts back whole.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class OpRegistry:
     """Op types -> OpDefs. An OpDef is built when it is first asked for.
 
     Args:
-      search: called with a predicate when a name is not there; loads plugins until the predicate holds, and returns whether it does.
+      search: called with (name or None, predicate) when a name is not there; loads plugins until the predicate holds,
+        and returns whether it does.
       notes: called when a name is nowhere; lines about plugins that could not be asked.
       lock: the host's; held while anything is loaded.
     """
@@ -165,7 +166,7 @@ class OpRegistry:
 def load_library(
     module: str, missing_ok: str | None = None
 ) -> tuple[Mapping[str, Callable[[], OpDef]], Mapping[str, str]] | None:
-    """``OPS`` and ``OPERATORS`` of a generated module; None when ``missing_ok`` is the part of it that does not exist."""
+    """``OPS`` and ``OPERATORS`` of a generated module; None when it is ``missing_ok`` that does not exist."""
     try:
         library = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -179,7 +180,8 @@ class KernelRegistry:
     """Op type -> kernels, in the order in which they were registered.
 
     Args:
-      declared: called with an op type before its kernels are listed, so that the plugin that declares the op has registered its own.
+      declared: called with an op type before its kernels are listed, so that the plugin that declares the op has
+        registered its own.
     """
 
     def __init__(self, declared: Callable[[str], object] = lambda op: None) -> None:
@@ -235,8 +237,8 @@ class DeviceRegistry:
         owner = self._factories.get(factory.device_type)
         if owner is not None:
             raise AlreadyExistsError(
-                f"plugin {plugin!r} brings the device type {factory.device_type!r}, which plugin {owner[1]!r} owns already",
-                hint=f"block one of them: [plugins] block = [{plugin!r}]",
+                f"plugin {plugin!r} brings the device type {factory.device_type!r}, which plugin {owner[1]!r} owns",
+                hint=f'block one of them: [plugins] block = ["{plugin}"]',
             )
         self._factories[factory.device_type] = (factory, plugin)
 

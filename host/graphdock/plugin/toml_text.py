@@ -39,8 +39,8 @@ def parse(text: str, label: str, error: type[GraphdockError]) -> dict[str, Any]:
 def line_of(text: str, *path: str | int) -> int:
     """The line, from 1, on which the key at ``path`` stands.
 
-    An int in the path counts the tables of an array (``"kernels", 2, "op"``). Where the key itself is not on a line of its own
-    (an inline table), the line of its nearest parent is given; 1 where there is none.
+    An int in the path counts the tables of an array (``"kernels", 2, "op"``). Where the key itself is not on a line
+    of its own (an inline table), the line of its nearest parent is given; 1 where there is none.
     """
     names = tuple(p for p in path if isinstance(p, str))
     occurrence = next((p for p in path if isinstance(p, int)), None)

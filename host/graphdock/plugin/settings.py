@@ -1,0 +1,242 @@
+"""What a process is told from outside: the configuration file, the GRAPHDOCK_* variables, and ``[plugins]`` in both.
+
+The file is the one that ``GRAPHDOCK_CONFIG`` names; else the nearest ``graphdock.toml`` from the working directory upwards
+to the first folder with a ``.git``; else the nearest ``pyproject.toml`` on that way with a table ``[tool.graphdock]``.
+Outside of a repository only the working directory is looked at, so that a stranger's file in a shared parent has no say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphdock.errors import ConfigError, did_you_mean
+from graphdock.plugin.toml_text import line_of, parse
+
+__all__ = [
+    "ENVIRONMENT",
+    "ConfigFile",
+    "PluginSettings",
+    "as_bool",
+    "as_names",
+    "cache_dir",
+    "environment",
+    "find_file",
+    "plugin_settings",
+    "read_file",
+]
+
+#: Every variable graphdock reads. Another GRAPHDOCK_* name is an error, because it is a typing mistake.
+ENVIRONMENT: dict[str, str] = {
+    "GRAPHDOCK_CONFIG": "path of the configuration file",
+    "GRAPHDOCK_PROFILE": "profile of the configuration file",
+    "GRAPHDOCK_BACKENDS": "backends of every session, comma-separated, most wanted first",
+    "GRAPHDOCK_FALLBACK": "forbid, warn or allow",
+    "GRAPHDOCK_EXECUTOR": "auto or the name of an executor",
+    "GRAPHDOCK_PLUGINS": "plugins that may load besides graphdock's own, comma-separated",
+    "GRAPHDOCK_BLOCK": "plugins that never load, comma-separated",
+    "GRAPHDOCK_AUTOLOAD": "0: plugins load only when they are named",
+    "GRAPHDOCK_CACHE_DIR": "folder for what backends compile",
+    "GRAPHDOCK_TRACE_PLUGINS": "1: a line on stderr for everything a plugin does while it loads",
+    "GRAPHDOCK_DEBUG": "1: sessions check every buffer",
+}
+
+#: Tables a configuration file may hold.
+TABLES = ("session", "plugins", "profile")
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigFile:
+    """A configuration file that was read; ``label`` is its path as messages print it.
+
+    Attributes:
+      tables: what it says, without the ``tool.graphdock`` around it.
+      prefix: ``("tool", "graphdock")`` for a pyproject.toml.
+    """
+
+    path: Path
+    label: str
+    text: str
+    tables: Mapping[str, Any]
+    prefix: tuple[str, ...] = ()
+
+    def where(self, *path: str) -> str:
+        """``graphdock.toml:9``, the line of a key."""
+        return f"{self.label}:{line_of(self.text, *self.prefix, *path)}"
+
+    def table(self, path: Sequence[str], keys: Sequence[str] | None = None) -> Mapping[str, Any]:
+        """The table at ``path``, empty when there is none; ``keys`` are those it may hold (None: any).
+
+        Raises:
+          ConfigError: it is no table, or holds an unknown key.
+        """
+        node: Any = self.tables
+        for name in path:
+            node = node.get(name, {})
+            if not isinstance(node, dict):
+                raise ConfigError(f"{self.where(*path)}: {'.'.join(path)} must be a table", got=repr(node))
+        for key in node if keys is not None else ():
+            if key not in (keys or ()):
+                inside = f" in [{'.'.join((*self.prefix, *path))}]" if path else ""
+                raise ConfigError(
+                    f"{self.where(*path, key)}: unknown key {key!r}{inside}",
+                    expected="one of " + ", ".join(keys or ()),
+                    hint=did_you_mean(key, keys or ()),
+                )
+        result: Mapping[str, Any] = node
+        return result
+
+
+@dataclass(frozen=True)
+class PluginSettings:
+    """``[plugins]`` of the file and the environment, the environment first.
+
+    Attributes:
+      origins: a name in ``allow`` or ``block``, or the word ``allow``, -> where it was written.
+    """
+
+    allow: tuple[str, ...] | None = None
+    block: tuple[str, ...] = ()
+    autoload: bool = True
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+
+def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The GRAPHDOCK_* variables that are set; an empty one counts as not set.
+
+    Raises:
+      ConfigError: an unknown one; suggests the nearest.
+    """
+    environ = os.environ if environ is None else environ
+    mine = {k: v for k, v in environ.items() if k.startswith("GRAPHDOCK_") and v}
+    for name in mine:
+        if name not in ENVIRONMENT:
+            raise ConfigError(
+                f"unknown environment variable {name}",
+                expected="one of " + ", ".join(ENVIRONMENT),
+                hint=did_you_mean(name, ENVIRONMENT),
+            )
+    return mine
+
+
+def find_file(variables: Mapping[str, str], folder: Path | None = None) -> ConfigFile | None:
+    """The configuration file that holds for a process in ``folder`` (default: the working directory), or None.
+
+    Raises:
+      ConfigError: GRAPHDOCK_CONFIG names no file; the file is not TOML or has an unknown table.
+    """
+    named = variables.get("GRAPHDOCK_CONFIG")
+    if named:
+        path = Path(named)
+        if not path.exists():
+            raise ConfigError(f"GRAPHDOCK_CONFIG: there is no file {named!r}")
+        return read_file(path)
+    start = Path.cwd() if folder is None else folder
+    folders = [start, *start.parents]
+    root = next((i for i, f in enumerate(folders) if (f / ".git").exists()), 0)
+    for here in folders[: root + 1]:
+        if (here / "graphdock.toml").is_file():
+            return read_file(here / "graphdock.toml")
+    for here in folders[: root + 1]:
+        if (here / "pyproject.toml").is_file():
+            found = read_file(here / "pyproject.toml")
+            if found.tables:
+                return found
+    return None
+
+
+_read: dict[tuple[str, int, int, str], ConfigFile] = {}
+
+
+def read_file(path: Path) -> ConfigFile:
+    """Read a configuration file, or ``[tool.graphdock]`` of a ``pyproject.toml``. Read again only when it changed.
+
+    Raises:
+      ConfigError: it can't be read, is not TOML, or has an unknown table.
+    """
+    try:
+        stat = path.stat()
+        key = (str(path.absolute()), stat.st_mtime_ns, stat.st_size, os.getcwd())
+        if key in _read:
+            return _read[key]
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the configuration file {str(path)!r} can't be read: {error}") from error
+    label = os.path.relpath(path)
+    tables = parse(text, label, ConfigError)
+    prefix: tuple[str, ...] = ()
+    if path.name == "pyproject.toml":
+        prefix, tables = ("tool", "graphdock"), tables.get("tool", {}).get("graphdock", {})
+    found = ConfigFile(path, label, text, tables, prefix)
+    found.table((), TABLES)
+    if len(_read) > 64:
+        _read.clear()
+    _read[key] = found
+    return found
+
+
+def as_names(value: Any, where: str, what: str) -> tuple[str, ...]:
+    """A list of names, or a comma-separated string of them, as a tuple. Raises ConfigError naming ``where``."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) and v for v in value):
+        raise ConfigError(f"{where}: {what} has the wrong type", expected="a list of names", got=repr(value))
+    return tuple(value)
+
+
+def as_bool(value: Any, where: str, what: str) -> bool:
+    """True or false, or one of the words a variable may say. Raises ConfigError naming ``where``."""
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    if not isinstance(value, bool):
+        raise ConfigError(f"{where}: {what} has the wrong type", expected="true or false", got=repr(value))
+    return value
+
+
+def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile | None = None) -> PluginSettings:
+    """``[plugins]`` as it holds for this process: per key the environment, then the file.
+
+    Raises:
+      ConfigError: an unknown key or variable, or a value of the wrong type.
+    """
+    if variables is None:
+        variables = environment()
+        file = find_file(variables)
+    table = {} if file is None else file.table(("plugins",), ("allow", "block", "autoload"))
+
+    def setting(key: str, variable: str) -> tuple[Any, str]:
+        if variable in variables:
+            return variables[variable], variable
+        if file is not None and key in table:
+            if key != "autoload" and isinstance(table[key], str):
+                raise ConfigError(
+                    f"{file.where('plugins', key)}: plugins.{key} has the wrong type",
+                    expected="a list of names",
+                    got=repr(table[key]),
+                )
+            return table[key], file.where("plugins", key)
+        return None, "default"
+
+    origins: dict[str, str] = {}
+    allow_value, allow_where = setting("allow", "GRAPHDOCK_PLUGINS")
+    block_value, block_where = setting("block", "GRAPHDOCK_BLOCK")
+    load_value, load_where = setting("autoload", "GRAPHDOCK_AUTOLOAD")
+    allow = None if allow_value is None else as_names(allow_value, allow_where, "plugins.allow")
+    block = () if block_value is None else as_names(block_value, block_where, "plugins.block")
+    autoload = True if load_value is None else as_bool(load_value, load_where, "plugins.autoload")
+    if allow is not None:
+        origins["allow"] = allow_where
+        origins.update(dict.fromkeys(allow, allow_where))
+    origins.update(dict.fromkeys(block, block_where))
+    return PluginSettings(allow, block, autoload, origins)
+
+
+def cache_dir(variables: Mapping[str, str] | None = None) -> Path:
+    """Where backends keep what they compile: ``GRAPHDOCK_CACHE_DIR``, else ``graphdock`` in the user's cache folder."""
+    variables = environment() if variables is None else variables
+    named = variables.get("GRAPHDOCK_CACHE_DIR")
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphdock"

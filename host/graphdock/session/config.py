@@ -1,0 +1,438 @@
+"""How a session is configured: a frozen record, and where each of its values comes from.
+
+The strongest first, per field: an argument in code, the command line, the environment (``GRAPHDOCK_BACKENDS=...``), the
+configuration file (``[session]``, with a profile's table over it), the default. A SessionConfig that sets only
+``fallback`` leaves ``backends`` to the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from graphdock.errors import ConfigError, did_you_mean
+from graphdock.plugin import settings
+from graphdock.plugin.settings import ConfigFile, as_bool, as_names
+
+__all__ = ["Resolved", "SessionConfig", "effective_config"]
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+_POLICIES = ("forbid", "warn", "allow")
+
+#: TensorFlow's ConfigProto fields -> what to write instead.
+_REPLACED = {
+    "allow_soft_placement": "fallback='allow'",
+    "gpu_options": "memory_limit={'cuda': '8GiB'}",
+    "graph_options": "passes={...} and fusion",
+    "intra_op_parallelism_threads": "intra_op_threads",
+    "inter_op_parallelism_threads": "inter_op_threads",
+    "operation_timeout_in_ms": "operation_timeout, in seconds",
+    "device_filters": "backends",
+}
+
+
+class Resolved(NamedTuple):
+    """A value and its source: ``code``, ``--backends``, ``GRAPHDOCK_BACKENDS``, ``graphdock.toml:2`` or ``default``."""
+
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionConfig:
+    """Configuration of one session. Immutable; may be shared by sessions and threads.
+
+    Args:
+      backends: names of plugins, the most wanted first; kernels come from these and from packages for their own ops.
+      fallback: what happens when the wanted device has no kernel: ``forbid``; ``warn``: another listed backend, with
+        one warning per plan; ``allow``. Or a table per op: ``{"default": "forbid", "Where": "allow"}``.
+      kernels: pins, ``{"MatMul@cuda": "cuda.matmul_lt"}``.
+      executor: ``auto``, ``straight_line``, ``dataflow`` or the name of a plugin's executor.
+      device_count: device type -> how many to use.
+      memory_limit: device type -> bytes, or a text such as ``"20GiB"``.
+      passes: pass name -> whether it runs.
+      fusion: whether region compilers and fused kernels are used.
+      plan_cache_size: plans kept per session.
+      shape_policy: ``exact``, ``generic``, or ``auto``: generic after eight shapes of one signature.
+      intra_op_threads, inter_op_threads: 0 leaves the choice to graphdock.
+      deterministic: only kernels that give the same bits on every run.
+      check_numerics: stop a step at the first NaN or infinity, naming the op.
+      operation_timeout: seconds a step may take; None for no limit.
+      log_device_placement: print where each node of a new plan runs.
+      options: plugin name -> its options, checked against its manifest.
+      debug: fill freed buffers with NaN and check every promise kernels make.
+
+    Raises:
+      ConfigError: an unknown field (with did-you-mean), a value of the wrong type or out of bounds.
+    """
+
+    backends: Sequence[str] = ("cpu",)
+    fallback: str | Mapping[str, str] = "warn"
+    kernels: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    executor: str = "auto"
+    device_count: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    memory_limit: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    passes: Mapping[str, bool] = field(default_factory=lambda: _EMPTY)
+    fusion: bool = True
+    plan_cache_size: int = 64
+    shape_policy: str = "auto"
+    intra_op_threads: int = 0
+    inter_op_threads: int = 0
+    deterministic: bool = False
+    check_numerics: bool = False
+    operation_timeout: float | None = None
+    log_device_placement: bool = False
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _EMPTY)
+    debug: bool = False
+
+    def __new__(cls, **given: Any) -> SessionConfig:
+        for name in given:
+            if name not in _FIELDS:
+                hint = f"write {_REPLACED[name]}" if name in _REPLACED else did_you_mean(name, _FIELDS)
+                raise ConfigError(
+                    f"SessionConfig has no field {name!r}", expected="one of " + ", ".join(_FIELDS), hint=hint
+                )
+        self = super().__new__(cls)
+        object.__setattr__(self, "_sources", dict.fromkeys(given, "code"))
+        object.__setattr__(self, "_complete", False)
+        return self
+
+    def __post_init__(self) -> None:
+        for name in self._given:
+            value = _coerce(name, getattr(self, name), f"SessionConfig({name}=...)")
+            object.__setattr__(self, name, value)
+
+    @property
+    def _given(self) -> dict[str, str]:
+        """Field -> source, for the fields that were set on purpose."""
+        sources: dict[str, str] = self.__dict__["_sources"]
+        return sources
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Resolved]) -> SessionConfig:
+        """Of values that are coerced already, with their sources."""
+        config = cls(**{name: value for name, (value, _) in values.items()})
+        config._given.update({name: source for name, (_, source) in values.items()})
+        return config
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str], profile: str | None = None) -> SessionConfig:
+        """``[session]`` of a file (``[tool.graphdock.session]`` of a pyproject.toml), and a profile's table over it.
+
+        Raises:
+          ConfigError: the file can't be read; an unknown key or profile, a value of the wrong type; with its line.
+        """
+        return cls._of(_from_file(settings.read_file(Path(path)), profile, "profile"))
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> SessionConfig:
+        """What GRAPHDOCK_* variables say; other fields stay unset. Raises ConfigError for a wrong or unknown one."""
+        return cls._of(_from_environment(settings.environment(environ)))
+
+    def replace(self, **changes: Any) -> SessionConfig:
+        """A copy with some fields set; what was set before stays set, with its source."""
+        given = {name: getattr(self, name) for name in self._given}
+        config = type(self)(**{**given, **changes})
+        config._given.update({name: source for name, source in self._given.items() if name not in changes})
+        object.__setattr__(config, "_complete", self.__dict__["_complete"])
+        return config
+
+    def resolved(self) -> dict[str, Resolved]:
+        """Every field as it holds for a session with this configuration, and where it came from."""
+        config = effective_config(self)
+        return {name: Resolved(getattr(config, name), config._given[name]) for name in _FIELDS}
+
+    def source(self, name: str) -> str:
+        """Where the value of one field came from."""
+        return effective_config(self)._given[name]
+
+    def fallback_for(self, op: str) -> str:
+        """The fallback policy for an op type: ``forbid``, ``warn`` or ``allow``."""
+        if isinstance(self.fallback, str):
+            return self.fallback
+        return self.fallback.get(op, self.fallback.get("default", "warn"))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (tuple(self._given.items()), tuple(_freeze(getattr(self, name)) for name in _FIELDS))
+
+    def __hash__(self) -> int:
+        return hash(tuple(_freeze(getattr(self, name)) for name in _FIELDS))
+
+    def __reduce__(self) -> Any:
+        values = {name: (_plain(getattr(self, name)), source) for name, source in self._given.items()}
+        return _rebuild, (values, self.__dict__["_complete"])
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={_plain(getattr(self, name))!r}" for name in _FIELDS if name in self._given)
+        return f"SessionConfig({shown})"
+
+
+def _rebuild(values: Mapping[str, tuple[Any, str]], complete: bool) -> SessionConfig:
+    config = SessionConfig._of({name: Resolved(*item) for name, item in values.items()})
+    object.__setattr__(config, "_complete", complete)
+    return config
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return frozenset((k, _freeze(v)) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(_freeze(v) for v in value)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+# -- values
+
+
+def _wrong(where: str, name: str, expected: str, value: Any) -> ConfigError:
+    return ConfigError(f"{where}: {name} is wrong", expected=expected, got=repr(_plain(value)))
+
+
+def _backends(value: Any, where: str) -> tuple[str, ...]:
+    names = as_names(value, where, "backends")
+    if not names:
+        raise _wrong(where, "backends", "at least one name", value)
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        raise _wrong(where, "backends", "each name once", value)
+    return names
+
+
+def _choice(name: str, allowed: Sequence[str]) -> Callable[[Any, str], Any]:
+    def check(value: Any, where: str) -> Any:
+        if value not in allowed:
+            hint = did_you_mean(value, allowed) if isinstance(value, str) else None
+            raise ConfigError(
+                f"{where}: {name} is wrong", expected="one of " + ", ".join(allowed), got=repr(value), hint=hint
+            )
+        return value
+
+    return check
+
+
+def _fallback(value: Any, where: str) -> Any:
+    check = _choice("fallback", _POLICIES)
+    if isinstance(value, Mapping):
+        return MappingProxyType({op: check(policy, where) for op, policy in value.items()})
+    return check(value, where)
+
+
+def _integer(name: str, least: int) -> Callable[[Any, str], int]:
+    def check(value: Any, where: str) -> int:
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise _wrong(where, name, f"an integer of at least {least}", value)
+        return value
+
+    return check
+
+
+def _truth(name: str) -> Callable[[Any, str], bool]:
+    return lambda value, where: as_bool(value, where, name)
+
+
+def _table(name: str, check: Callable[[str, Any, str], Any]) -> Callable[[Any, str], Any]:
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+            raise _wrong(where, name, "a table", value)
+        return MappingProxyType({key: check(key, item, where) for key, item in value.items()})
+
+    return read
+
+
+def _pin(key: str, value: Any, where: str) -> str:
+    if not re.fullmatch(r"[\w.]+@[a-z]\w*", key):
+        raise _wrong(where, "kernels", "keys such as 'MatMul@cuda'", key)
+    if not isinstance(value, str) or "." not in value:
+        raise _wrong(where, f"kernels[{key!r}]", "a kernel's full name such as 'cuda.matmul_lt'", value)
+    return value
+
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def _bytes(key: str, value: Any, where: str) -> int:
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        if match and match[2].upper() in _UNITS:
+            value = int(float(match[1]) * _UNITS[match[2].upper()])
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise _wrong(where, f"memory_limit[{key!r}]", "bytes, or a text such as '20GiB'", value)
+    return value
+
+
+def _options(key: str, value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong(where, f"options[{key!r}]", "a table of the plugin's options", value)
+    return MappingProxyType(dict(value))
+
+
+def _timeout(value: Any, where: str) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
+        raise _wrong(where, "operation_timeout", "seconds, more than 0", value)
+    return float(value)
+
+
+def _executor(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise _wrong(where, "executor", "'auto' or the name of an executor", value)
+    return value
+
+
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "backends": _backends,
+    "fallback": _fallback,
+    "kernels": _table("kernels", _pin),
+    "executor": _executor,
+    "device_count": _table("device_count", lambda k, v, w: _integer(f"device_count[{k!r}]", 1)(v, w)),
+    "memory_limit": _table("memory_limit", _bytes),
+    "passes": _table("passes", lambda k, v, w: as_bool(v, w, f"passes[{k!r}]")),
+    "fusion": _truth("fusion"),
+    "plan_cache_size": _integer("plan_cache_size", 1),
+    "shape_policy": _choice("shape_policy", ("auto", "exact", "generic")),
+    "intra_op_threads": _integer("intra_op_threads", 0),
+    "inter_op_threads": _integer("inter_op_threads", 0),
+    "deterministic": _truth("deterministic"),
+    "check_numerics": _truth("check_numerics"),
+    "operation_timeout": _timeout,
+    "log_device_placement": _truth("log_device_placement"),
+    "options": _table("options", _options),
+    "debug": _truth("debug"),
+}
+_FIELDS: tuple[str, ...] = tuple(_CHECKS)
+_DEFAULTS = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(SessionConfig)}
+
+#: Variable -> the field it sets.
+_VARIABLES = {
+    "GRAPHDOCK_BACKENDS": "backends",
+    "GRAPHDOCK_FALLBACK": "fallback",
+    "GRAPHDOCK_EXECUTOR": "executor",
+    "GRAPHDOCK_DEBUG": "debug",
+}
+_KINDS = {tuple: "a list of names", bool: "true or false", int: "an integer", MappingProxyType: "a table"}
+_TEXT_FIELDS = frozenset({"fallback", "executor", "shape_policy", "operation_timeout"})
+
+
+def _coerce(name: str, value: Any, where: str) -> Any:
+    """The value as a SessionConfig holds it. Raises ConfigError that names ``where``."""
+    if isinstance(value, str) and name not in _TEXT_FIELDS:
+        raise ConfigError(
+            f"{where}: {name} has the wrong type",
+            expected=_KINDS[type(_DEFAULTS[name])],
+            got=repr(value),
+        )
+    return _CHECKS[name](value, where)
+
+
+# -- sources
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, Resolved]:
+    return {
+        name: Resolved(_CHECKS[name](variables[variable], variable), variable)
+        for variable, name in _VARIABLES.items()
+        if variable in variables
+    }
+
+
+def _from_file(file: ConfigFile, profile: str | None, named_by: str) -> dict[str, Resolved]:
+    values = _from_table(file, ("session",))
+    profiles = file.table(("profile",))
+    for name in profiles:
+        file.table(("profile", name), ("session",))
+    if profile is not None:
+        if profile not in profiles:
+            raise ConfigError(
+                f"{named_by}: {file.label} has no profile {profile!r}",
+                expected="one of " + (", ".join(profiles) or "none"),
+                hint=did_you_mean(profile, profiles),
+            )
+        values.update(_from_table(file, ("profile", profile, "session")))
+    return values
+
+
+def _from_table(file: ConfigFile, path: tuple[str, ...]) -> dict[str, Resolved]:
+    table = file.table(path, _FIELDS)
+    values = {}
+    for name, value in table.items():
+        where = file.where(*path, name)
+        values[name] = Resolved(_coerce(name, value, where), where)
+    return values
+
+
+def _from_command_line(given: Mapping[str, Any]) -> dict[str, Resolved]:
+    values = {}
+    for name, value in given.items():
+        flag = "--" + name.replace("_", "-")
+        if name not in _FIELDS:
+            raise ConfigError(f"unknown option {flag}", hint=did_you_mean(name, _FIELDS))
+        values[name] = Resolved(_CHECKS[name](value, flag), flag)
+    return values
+
+
+_cache: dict[Any, SessionConfig] = {}
+_cache_lock = threading.Lock()
+
+
+def effective_config(code: SessionConfig | None = None, command_line: Mapping[str, Any] | None = None) -> SessionConfig:
+    """The configuration that holds: per field code, command line, environment, file, default. Cached.
+
+    Args:
+      code: what the program gave; only the fields it set count.
+      command_line: field -> value as typed.
+
+    Raises:
+      ConfigError: anything outside is wrong: an unknown key or variable, a wrong type, an unknown profile.
+    """
+    if code is not None and code.__dict__["_complete"]:
+        return code
+    variables = settings.environment()
+    file = settings.find_file(variables)
+    key = (
+        None if code is None else code._key(),
+        _freeze(command_line or {}),
+        tuple(variables.items()),
+        file,
+    )
+    with _cache_lock:
+        found = _cache.get(key)
+    if found is not None:
+        return found
+    layers: list[Mapping[str, Resolved]] = [{name: Resolved(value, "default") for name, value in _DEFAULTS.items()}]
+    profile = variables.get("GRAPHDOCK_PROFILE")
+    if file is not None:
+        layers.append(_from_file(file, profile, "GRAPHDOCK_PROFILE"))
+    elif profile is not None:
+        raise ConfigError(f"GRAPHDOCK_PROFILE: there is no configuration file to take the profile {profile!r} from")
+    layers.append(_from_environment(variables))
+    layers.append(_from_command_line(command_line or {}))
+    if code is not None:
+        layers.append({name: Resolved(getattr(code, name), source) for name, source in code._given.items()})
+    values = _merge(layers)
+    config = SessionConfig._of(values)
+    object.__setattr__(config, "_complete", True)
+    with _cache_lock:
+        if len(_cache) >= 256:
+            _cache.clear()
+        _cache[key] = config
+    return config
+
+
+def _merge(layers: Iterable[Mapping[str, Resolved]]) -> dict[str, Resolved]:
+    values: dict[str, Resolved] = {}
+    for layer in layers:
+        values.update(layer)
+    return values
