@@ -1,0 +1,32 @@
+"""tf.load_op_library: ops from a YAML spec, without a package."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from graphdock.errors import InvalidArgumentError, NotFoundError
+
+__all__ = ["load_op_library"]
+
+
+def load_op_library(path: str | os.PathLike[str]) -> Any:
+    """Declare the ops of a YAML spec in the default host and return a namespace with their wrappers.
+
+    The generator (jinja2, pydantic) is imported here and only here. Kernels are registered with ``ops.RegisterKernel``.
+
+    Args:
+      path: a ``.yaml`` file.
+
+    Raises:
+      NotFoundError: no such file. OpSpecError: what is wrong in it, with line and column.
+    """
+    text = os.fspath(path)
+    if text.endswith((".so", ".dll", ".dylib")):
+        raise InvalidArgumentError(
+            f"{text!r} is a shared library", expected="an op spec (.yaml)", hint="declare the op in YAML, its kernel separately"
+        )
+    if not os.path.exists(text):
+        raise NotFoundError(f"no op library at {text!r}")
+    return importlib.import_module("graphdock_opgen.memory").load(text)

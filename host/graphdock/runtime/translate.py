@@ -1,0 +1,254 @@
+"""From the user's graph to the plan IR: what the fetches need, once per plan."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
+from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.graph.body import BodyGraph
+from graphdock.graph.operation import Operation
+from graphdock.graph.site import describe
+from graphdock.graph.tensor import Tensor
+from graphdock.opdef.shape_rule import rule_for
+from graphdock.opdef.shape_values import evaluate
+from graphdock.shape import Dims, compatible, merge
+
+__all__ = ["dims_of", "needed_operations", "producer", "translate"]
+
+#: Stateful ops that a body does not run for their own sake: nobody reads them, nobody misses them.
+_PASSIVE = frozenset({"Placeholder", "VarHandleOp", "ReadVariableOp"})
+
+
+def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+    """Every operation that ``roots`` need when the ``fed`` tensors are given, in an order that keeps all dependencies.
+
+    Among operations that could run next, the one created first runs first.
+
+    Raises:
+      InvalidArgumentError: the control inputs make a cycle.
+    """
+    needed: dict[Operation, None] = {}
+    stack = list(roots)
+    monotone = True
+    while stack:
+        op = stack.pop()
+        if op in needed:
+            continue
+        needed[op] = None
+        for tensor in op.inputs:
+            if tensor not in fed:
+                stack.append(tensor.op)
+        for before in op._control:
+            monotone = monotone and before._id < op._id
+            stack.append(before)
+    ordered = sorted(needed, key=lambda o: o._id)
+    return ordered if monotone else _topological(ordered, fed)
+
+
+def _topological(ops: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+    followers: dict[Operation, list[Operation]] = {op: [] for op in ops}
+    pending: dict[Operation, int] = {}
+    for op in ops:
+        before = {t.op for t in op.inputs if t not in fed} | set(op._control)
+        pending[op] = len(before)
+        for b in before:
+            followers[b].append(op)
+    ready = [(op._id, i) for i, op in enumerate(ops) if pending[op] == 0]
+    index = {op: i for i, op in enumerate(ops)}
+    heapq.heapify(ready)
+    result = []
+    while ready:
+        _, i = heapq.heappop(ready)
+        op = ops[i]
+        result.append(op)
+        for follower in followers[op]:
+            pending[follower] -= 1
+            if pending[follower] == 0:
+                heapq.heappush(ready, (follower._id, index[follower]))
+    if len(result) < len(ops):
+        stuck = [op for op in ops if pending[op] > 0]
+        raise InvalidArgumentError(
+            "the graph has a cycle through " + ", ".join(op.name for op in stuck[:5]),
+            op=stuck[0].name,
+            site=stuck[0].site,
+            hint="a control input was added that waits for its own follower",
+        )
+    return result
+
+
+def translate(
+    outputs: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[tuple[Tensor, Dims]],
+    name: str = "main",
+) -> PlanGraph:
+    """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
+
+    Shapes are inferred again from the feeds' own; nothing that the outputs and targets do not need is translated.
+
+    Raises:
+      InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
+    """
+    builder = Builder(name)
+    values: dict[Tensor, Value] = {}
+    for tensor, dims in feeds:
+        values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}", tensor.dtype, dims)
+    roots = [t.op for t in outputs if t not in values] + list(targets)
+    _Translation(builder, values).run(needed_operations(roots, values))
+    nodes = {n.origin: n for n in builder.graph.nodes}
+    graph = builder.graph
+    graph.outputs = [values[t] for t in outputs]
+    graph.targets = [nodes[op.name] for op in targets]
+    return graph
+
+
+class _Translation:
+    """Translates the operations of one graph into one builder."""
+
+    def __init__(self, builder: Builder, values: dict[Tensor, Value], depth: int = 0) -> None:
+        self.builder = builder
+        self.values = values
+        self.depth = depth
+        self.nodes: dict[Operation, PlanNode] = {}
+
+    def run(self, ops: Sequence[Operation]) -> None:
+        values, nodes = self.values, self.nodes
+        for op in ops:
+            if op.type == "Placeholder" and op.outputs[0] not in values:
+                raise InvalidArgumentError(
+                    f"placeholder {op.name!r} is needed and was not fed",
+                    op=op.name,
+                    site=op.site,
+                    expected=f"a {op.outputs[0].dtype.name} of shape {op.outputs[0].shape}",
+                    hint=f"pass feed_dict={{{op.name}: ...}}",
+                )
+            if op.outputs and all(t in values for t in op.outputs) and op.type == "Placeholder":
+                continue
+            inputs = [values[t] for t in op.inputs]
+            bodies: list[PlanGraph] = []
+            if op.bodies:
+                bodies = self._bodies(op, inputs)
+            shapes = self._shapes(op, inputs, bodies)
+            outputs = self.builder.node(
+                op.op_def,
+                op.name,
+                inputs,
+                op.node_attrs,
+                [(t.dtype, s) for t, s in zip(op.outputs, shapes, strict=True)],
+                [nodes[b] for b in op._control if b in nodes],
+                op._device,
+                _Site(op),
+                bodies,
+            )
+            node = self.builder.graph.nodes[-1]
+            if op._colocation:
+                node.attrs = {**node.attrs, "_colocate": op._colocation}
+            nodes[op] = node
+            for tensor, value in zip(op.outputs, outputs, strict=True):
+                values.setdefault(tensor, value)
+
+    def _shapes(self, op: Operation, inputs: list[Value], bodies: list[PlanGraph]) -> list[Dims]:
+        static = [t._dims for t in op.outputs]
+        if all(s is not None and None not in s for s in static) or not op.outputs:
+            return static
+        if op.type in ("ReadVariableOp", "PyFunc"):
+            return static
+        if op.type == "Cond":
+            return [_common(a.shape, b.shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)]
+        if op.type == "While":
+            found = []
+            for i, dims in enumerate(static):
+                stable = bodies[1].inputs[i].shape
+                found.append(stable if compatible(stable, dims) else dims)
+            return found
+        lengths = op._input_lengths
+        shapes: list[list[Dims]] = []
+        start = 0
+        for length in lengths if lengths is not None else [1] * len(inputs):
+            shapes.append([v.shape for v in inputs[start : start + length]])
+            start += length
+        try:
+            inferred = rule_for(op.op_def).infer(op.node_attrs, shapes, lambda i: evaluate(inputs[i], producer, dims_of))
+            return [merge(s, d) for s, d in zip(static, inferred, strict=True)]
+        except ShapeError as error:
+            if error.op is None:
+                error.op, error.site = op.name, op.site
+            raise
+
+    def _bodies(self, op: Operation, inputs: list[Value]) -> list[PlanGraph]:
+        if op.type == "Cond":
+            return [self._body(b, [], list(op.inputs[1:]), inputs[1:]) for b in op.bodies]
+        count = len(op.outputs)
+        invariants = op.node_attrs["output_shapes"]
+        start: list[Dims] = [v.shape for v in inputs[:count]]
+        shapes: list[Dims] = [
+            s if compatible(s, inv) and inv is not None and None not in inv else _widen(s, inv)
+            for s, inv in zip(start, invariants, strict=True)
+        ]
+        # Shapes that the feeds make known may still change in the loop: try them, and fall back to the invariants.
+        captures, given = list(op.inputs[count:]), inputs[count:]
+        for attempt in (start, shapes):
+            bodies = [self._body(b, attempt, captures, given) for b in op.bodies]
+            if all(v.shape == s for v, s in zip(bodies[1].outputs, attempt, strict=True)):
+                return bodies
+        return bodies
+
+    def _body(
+        self,
+        body: BodyGraph,
+        parameter_shapes: Sequence[Dims],
+        captured: Sequence[Tensor],
+        given: Sequence[Value],
+    ) -> PlanGraph:
+        builder = Builder(body.name)
+        values: dict[Tensor, Value] = {}
+        for tensor, dims in zip(body.parameters, parameter_shapes, strict=True):
+            values[tensor] = builder.input(tensor.op.name, tensor.dtype, dims)
+        for outer, value in zip(captured, given, strict=True):
+            inner = body.captures[outer]
+            values[inner] = builder.input(inner.op.name, inner.dtype, value.shape)
+        active = [op for op in body.get_operations() if op.op_def.is_stateful and op.type not in _PASSIVE]
+        roots = [t.op for t in body.outputs if t not in values] + active
+        inner_translation = _Translation(builder, values, self.depth + 1)
+        inner_translation.run(needed_operations(roots, values))
+        graph = builder.graph
+        graph.outputs = [values[t] for t in body.outputs]
+        graph.targets = [inner_translation.nodes[op] for op in active]
+        return graph
+
+
+def _widen(start: Dims, invariant: Dims) -> Dims:
+    if start is None or invariant is None or len(start) != len(invariant):
+        return invariant
+    return tuple(s if i is not None else None for s, i in zip(start, invariant, strict=True))
+
+
+def _common(a: Dims, b: Dims) -> Dims:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+class _Site:
+    """Resolves an operation's creation site when it is asked for."""
+
+    __slots__ = ("_op",)
+
+    def __init__(self, op: Operation) -> None:
+        self._op = op
+
+    def __call__(self) -> str | None:
+        return describe(self._op._site)
+
+
+def producer(value: Value) -> Any:
+    node = value.node
+    return None if node is None else (node.op, node.attrs, node.inputs, value.index)
+
+
+def dims_of(value: Value) -> Dims:
+    return value.shape
+
