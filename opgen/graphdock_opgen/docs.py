@@ -1,0 +1,187 @@
+"""Text for people from a spec: docstrings of wrappers, signatures, types of stubs."""
+
+from __future__ import annotations
+
+import textwrap
+
+from graphdock import dtypes
+from graphdock_opgen.check import Op, Param
+from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec
+
+__all__ = ["docstring", "dtype_words", "gradient_words", "shape_words", "signature", "typed_signature", "typed_returns"]
+
+_ATTR_TYPES = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "string": "str | bytes",
+    "type": "Any",
+    "shape": "Any",
+    "tensor": "Any",
+    "func": "Callable[..., Any]",
+}
+
+
+def dtype_words(op: Op, dtype: str) -> str:
+    """``float32 or float64`` for a type variable; a class of dtypes by its name where that is shorter."""
+    if dtype in dtypes.ALL:
+        return dtype
+    allowed = op.allow.get(dtype)
+    if not allowed:
+        return "any dtype"
+    for words, group in (("any dtype", "any"), ("integer or floating", "real"), ("floating", "floats"), ("integer", "ints")):
+        if set(allowed) == set(DTYPE_CLASSES[group]):
+            return words
+    return allowed[0] if len(allowed) == 1 else ", ".join(allowed[:-1]) + " or " + allowed[-1]
+
+
+def shape_words(shape: str | None) -> str:
+    """``of any shape``, ``scalar``, or the pattern."""
+    if shape is None or shape.strip() == "?":
+        return "of any shape"
+    text = shape.strip()
+    if text == "[]":
+        return "scalar"
+    inner = text[1:-1].strip()
+    if inner.startswith("*") and inner[1:].isidentifier():
+        return f"of any shape {text}"
+    return f"of shape {text}"
+
+
+def _arg_line(op: Op, arg: ArgSpec, python: str, seen: dict[str, str]) -> str:
+    words = dtype_words(op, arg.dtype)
+    if arg.dtype in op.spec.types:
+        if arg.dtype in seen and arg.arity.kind != "many":
+            words = f"{seen[arg.dtype]}'s dtype"
+        else:
+            seen.setdefault(arg.dtype, python)
+    shape = shape_words(arg.shape)
+    noun = "handle of a variable" if arg.dtype == "resource" else ("scalar" if shape == "scalar" else "tensor")
+    if arg.dtype == "resource":
+        text = noun
+    elif arg.arity.kind == "many":
+        text = f"list of tensors ({words})" + ("" if shape == "scalar" else f" {shape}")
+    else:
+        text = f"{words} {noun}" + ("" if shape == "scalar" else f" {shape}")
+    if arg.arity.kind == "optional":
+        text = f"optional {text}"
+    return _item(python, f"{text}. {arg.doc}".rstrip())
+
+
+def _item(name: str, text: str) -> str:
+    return "\n".join(textwrap.wrap(f"{name}: {text}", 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False))
+
+
+def docstring(op: Op) -> str:
+    """The docstring of a wrapper, without quotes and without outer indentation."""
+    spec = op.spec
+    parts = [spec.summary.strip()]
+    if spec.math:
+        parts.append(textwrap.indent(spec.math.strip(), "  "))
+    if spec.doc:
+        parts.append("\n".join(textwrap.fill(p, 108, break_long_words=False) for p in spec.doc.strip().split("\n\n")))
+    seen: dict[str, str] = {}
+    lines = [_param_line(op, p, seen) for p in op.params]
+    lines.append(_item("name", f'name of the operation (default "{spec.name}").'))
+    parts.append("Args:\n" + "\n".join(lines))
+    parts.append("Returns:\n" + _returns(op, seen))
+    raises = _raises(op)
+    if raises:
+        parts.append("Raises:\n" + "\n".join(raises))
+    if spec.deprecated:
+        parts.append(f"Deprecated: {spec.deprecated}")
+    text = "\n\n".join(parts)
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') + "\n"
+
+
+def _param_line(op: Op, param: Param, seen: dict[str, str]) -> str:
+    arg = op.input(param.of)
+    if arg is not None:
+        return _arg_line(op, arg, param.name, seen)
+    default = "" if param.default is None else f" Default {param.default}."
+    if param.kind == "type":
+        words = "dtype" if not op.allow[param.of] else f"dtype: {dtype_words(op, param.of)}"
+        return _item(param.name, f"{words}. {op.spec.types[param.of].doc}".rstrip() + default)
+    attr = op.attr(param.of)
+    assert attr is not None
+    bounds = f", at least {attr.min}" if attr.min is not None else ""
+    bounds += f", at most {attr.max}" if attr.max is not None else ""
+    choices = f", one of {', '.join(map(repr, attr.one_of))}" if attr.one_of else ""
+    return _item(param.name, f"{attr.type}{bounds}{choices}. {attr.doc}".rstrip() + default)
+
+
+def _returns(op: Op, seen: dict[str, str]) -> str:
+    outputs = [o for o in op.spec.outputs if op.spec.api.returns in (None, o.name)]
+    if not outputs:
+        return "  The Operation."
+
+    def words(arg: ArgSpec) -> str:
+        dtype = f"{seen[arg.dtype]}'s dtype" if arg.dtype in seen and arg.arity.kind != "many" else dtype_words(op, arg.dtype)
+        noun = "List of tensors" if arg.arity.kind == "many" else "Tensor"
+        shape = shape_words(arg.shape)
+        return f"{noun} ({dtype}) {'of no dims' if shape == 'scalar' else shape}. {arg.doc}".rstrip()
+
+    if len(outputs) == 1:
+        return "\n".join(textwrap.wrap(words(outputs[0]), 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False))
+    head = f"  A namedtuple ({', '.join(o.name for o in outputs)}):"
+    return "\n".join([head, *(textwrap.indent(_item(o.name, words(o)), "  ") for o in outputs)])
+
+
+def _raises(op: Op) -> list[str]:
+    lines = [_item("ShapeError", f"{w.error}.".replace("..", ".")) for w in op.spec.dims.where]
+    if any(op.allow.get(a.dtype) for a in op.spec.inputs):
+        lines.append(_item("DTypeError", "a dtype that the op does not take, or dtypes that differ."))
+    return lines
+
+
+def gradient_words(op: Op) -> str:
+    """One line per input for the reference page."""
+    if not op.has_gradient:
+        return "none."
+    parts = []
+    for entry in op.entries:
+        value = f": `{' '.join(entry.value.split())}`" if entry.value else ""
+        parts.append(f"{', '.join(entry.inputs)} by {entry.kind}{value}" if entry.kind != "none" else f"{', '.join(entry.inputs)} none")
+    return "; ".join(parts) + "."
+
+
+def signature(op: Op) -> str:
+    """Parameters of the wrapper: ``a, b, transpose_a=False, name=None``."""
+    parts = [p.name if p.default is None else f"{p.name}={p.default}" for p in op.params]
+    return ", ".join([*parts, "name=None"])
+
+
+def typed_signature(op: Op) -> str:
+    """The same with types and elided defaults, for stubs."""
+    parts = []
+    for p in op.params:
+        arg = op.input(p.of)
+        if arg is not None:
+            type_ = {"one": "Any", "optional": "Any | None", "many": "Sequence[Any]"}[arg.arity.kind]
+        elif p.kind == "type":
+            type_ = "Any"
+        else:
+            attr = op.attr(p.of)
+            assert attr is not None
+            base = attr.type.removeprefix("list(").removesuffix(")")
+            type_ = _ATTR_TYPES[base]
+            if attr.type.startswith("list("):
+                type_ = f"Sequence[{type_}]"
+            elif p.default == "None" and type_ != "Any":
+                type_ += " | None"
+        parts.append(f"{p.name}: {type_}" + ("" if p.default is None else " = ..."))
+    return ", ".join([*parts, "name: str | None = ..."])
+
+
+def typed_returns(op: Op) -> tuple[str, str | None, list[tuple[str, str]]]:
+    """Return type, name of the NamedTuple to declare or None, and its fields."""
+
+    def one(arg: ArgSpec) -> str:
+        return "list[Tensor]" if arg.arity.kind == "many" else "Tensor"
+
+    outputs = [o for o in op.spec.outputs if op.spec.api.returns in (None, o.name)]
+    if not outputs:
+        return "Operation", None, []
+    if len(outputs) == 1:
+        return one(outputs[0]), None, []
+    return f"_{op.name}Outputs", f"_{op.name}Outputs", [(o.name, one(o)) for o in outputs]

@@ -1,0 +1,226 @@
+"""The small expression language of shape patterns, dims and gradient formulas: parsed with :mod:`ast`, never evaluated.
+
+``parse`` yields an ``ast.expr`` that holds only whitelisted nodes; a fault is an OpSpecError with the column inside the
+expression, and the column in the file where the expression stands on one line.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from graphdock.errors import did_you_mean
+from graphdock_opgen.reader import Document, Path_
+
+__all__ = ["DIM_CALLS", "Source", "count_names", "names", "pattern", "placeholders"]
+
+#: Calls that dims and counts may make, as :mod:`graphdock.opdef.shape_rule` evaluates them.
+DIM_CALLS = ("broadcast", "prod", "rank", "len", "min", "max")
+
+DIM_NODES: tuple[type[ast.AST], ...] = (
+    ast.Constant,
+    ast.Name,
+    ast.Load,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.Call,
+    ast.Add,
+    ast.Sub,
+    ast.Mult,
+    ast.FloorDiv,
+    ast.Mod,
+    ast.USub,
+    ast.Not,
+    ast.And,
+    ast.Or,
+    ast.Eq,
+    ast.NotEq,
+    ast.Lt,
+    ast.LtE,
+    ast.Gt,
+    ast.GtE,
+)
+PATTERN_NODES: tuple[type[ast.AST], ...] = (*DIM_NODES, ast.List, ast.Starred)
+COST_NODES: tuple[type[ast.AST], ...] = (*DIM_NODES, ast.Div, ast.Pow)
+FORMULA_NODES: tuple[type[ast.AST], ...] = (
+    *PATTERN_NODES,
+    ast.Attribute,
+    ast.BitAnd,
+    ast.BitOr,
+    ast.Div,
+    ast.In,
+    ast.Invert,
+    ast.keyword,
+    ast.MatMult,
+    ast.NotIn,
+    ast.Pow,
+    ast.Slice,
+    ast.Subscript,
+    ast.Tuple,
+    ast.UAdd,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An expression and where it stands."""
+
+    text: str
+    document: Document
+    path: Path_
+
+    def fail(self, message: str, node: ast.AST | None = None, *, column: int | None = None, hint: str | None = None) -> None:
+        """Raise OpSpecError at a node of this expression."""
+        if column is None:
+            column = getattr(node, "col_offset", 0)
+            if getattr(node, "lineno", 1) > 1:
+                column = 0
+        shown = " ".join(self.text.split())
+        self.document.fail(self.path, f"{message}, in {shown!r}, column {column + 1}", hint=hint, offset=column)
+
+    def parse(self, allowed: tuple[type[ast.AST], ...]) -> ast.expr:
+        """The expression's tree. Raises OpSpecError where it is not of the language."""
+        text = self.text.strip()
+        lead = len(self.text) - len(self.text.lstrip())
+        if not text:
+            self.fail("an expression is empty")
+        try:
+            tree = ast.parse(text.replace("\n", " "), mode="eval").body
+        except SyntaxError as e:
+            self.fail(f"bad expression: {e.msg}", column=lead + max((e.offset or 1) - 1, 0))
+            raise AssertionError("unreachable") from e
+        except (ValueError, RecursionError, MemoryError) as e:
+            self.fail(f"bad expression: {e}")
+            raise AssertionError("unreachable") from e
+        for node in ast.walk(tree):
+            if not isinstance(node, allowed):
+                self.fail(f"{_describe(node)} has no meaning here", node)
+            if isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float | str | None):
+                self.fail(f"{node.value!r} has no meaning here", node)
+        return tree
+
+
+def _describe(node: ast.AST) -> str:
+    names = {
+        "Attribute": "an attribute access",
+        "Lambda": "a lambda",
+        "ListComp": "a comprehension",
+        "GeneratorExp": "a comprehension",
+        "Div": "true division",
+        "Pow": "a power",
+        "keyword": "a keyword argument",
+        "NamedExpr": "an assignment",
+        "JoinedStr": "an f-string",
+        "Await": "await",
+    }
+    return names.get(type(node).__name__, type(node).__name__)
+
+
+def names(tree: ast.AST) -> Iterator[ast.Name]:
+    """Every name that is read, calls' function names excluded, in source order."""
+    if isinstance(tree, ast.Call):
+        if not isinstance(tree.func, ast.Name):
+            yield from names(tree.func)
+        for child in [*tree.args, *(k.value for k in tree.keywords)]:
+            yield from names(child)
+        return
+    if isinstance(tree, ast.Name):
+        yield tree
+    for child in ast.iter_child_nodes(tree):
+        yield from names(child)
+
+
+def check_dim(source: Source, known: Collection[str], what: str) -> ast.expr:
+    """Parse a dim expression whose names must all be known."""
+    tree = source.parse(DIM_NODES)
+    check_names(source, tree, known, what)
+    return tree
+
+
+def check_cost(source: Source, known: Collection[str]) -> ast.expr:
+    """Parse a cost expression: a dim expression that may also divide, and call ``size`` and ``sizeof``."""
+    tree = source.parse(COST_NODES)
+    check_names(source, tree, known, "dim, argument or attribute", (*DIM_CALLS, "size", "sizeof"))
+    return tree
+
+
+def check_names(source: Source, tree: ast.AST, known: Collection[str], what: str, calls: Collection[str] = DIM_CALLS) -> None:
+    """Every name is known and every call is one of ``calls``; comparisons are not chained."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in calls):
+            called = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
+            source.fail(f"no function {called!r} in shape expressions", node, hint=did_you_mean(called, calls) or f"known: {', '.join(calls)}")
+        if isinstance(node, ast.Compare) and len(node.ops) > 1:
+            source.fail("comparisons can't be chained", node, hint="write 'a < b and b < c'")
+    for name in names(tree):
+        if name.id not in known:
+            source.fail(f"no {what} named {name.id!r}", name, hint=did_you_mean(name.id, known))
+
+
+def pattern(source: Source) -> list[ast.expr] | None:
+    """The elements of a shape pattern; None for ``?``."""
+    text = source.text.strip()
+    if text == "?":
+        return None
+    if not (text.startswith("[") and text.endswith("]")):
+        source.fail("a shape pattern is a list in brackets, such as '[*B, M, N]', or '?'")
+    tree = source.parse(PATTERN_NODES)
+    if not isinstance(tree, ast.List):
+        source.fail("a shape pattern is a list in brackets, such as '[*B, M, N]'")
+        return None
+    stars = [e for e in tree.elts if isinstance(e, ast.Starred)]
+    for star in stars:
+        if not isinstance(star.value, ast.Name):
+            source.fail("a run of dims is one name, such as *B", star, hint="name the expression in dims: let:")
+    if len(stars) > 1:
+        source.fail("a pattern can hold one run of dims only", stars[1])
+    for element in tree.elts:
+        if isinstance(element, ast.Constant) and (isinstance(element.value, bool) or not isinstance(element.value, int) or element.value < 0):
+            source.fail(f"a dim can't be {element.value!r}", element)
+        if any(isinstance(n, ast.List | ast.Starred) for n in ast.walk(element) if n is not element):
+            source.fail("a dim can't be a list", element)
+    return tree.elts
+
+
+def symbols(elements: list[ast.expr]) -> dict[str, ast.expr]:
+    """Names that an input pattern binds: bare names and starred names, ``_`` excluded."""
+    out: dict[str, ast.expr] = {}
+    for element in elements:
+        bare = element.value if isinstance(element, ast.Starred) else element
+        if isinstance(bare, ast.Name) and bare.id != "_":
+            out.setdefault(bare.id, element)
+    return out
+
+
+def count_names(source: Source, attrs: Collection[str], types: Collection[str]) -> ast.expr:
+    """Check a count expression: integers, attributes, ``len`` of a type list."""
+    tree = source.parse(DIM_NODES)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
+            if not (isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(argument, ast.Name)):
+                source.fail("a count may call only len(T)", node)
+    known = {*attrs, *types}
+    for name in names(tree):
+        if name.id not in known:
+            source.fail(f"no attribute named {name.id!r}", name, hint=did_you_mean(name.id, known))
+    return tree
+
+
+def placeholders(source: Source) -> list[str]:
+    """Names in braces of an error message."""
+    out = []
+    text = source.text
+    position = 0
+    while (start := text.find("{", position)) >= 0:
+        end = text.find("}", start)
+        name = text[start + 1 : end] if end > 0 else ""
+        if not name.isidentifier():
+            source.fail("a brace in a message encloses one name", column=start)
+        out.append(name)
+        position = end + 1
+    return out

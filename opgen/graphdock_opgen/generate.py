@@ -1,0 +1,82 @@
+"""Writing and checking a package's ``_gen``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphdock.errors import OpSpecError
+from graphdock_opgen.library import Library, load_library
+from graphdock_opgen.render import Counts, counts, render_library
+
+__all__ = ["Result", "drift", "plan", "write"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a package's ``_gen`` should hold.
+
+    Attributes:
+      files: path -> text.
+      stale: generated files that no spec asks for.
+      errors: faults of the specs; while there are any, ``files`` lacks the ops concerned.
+    """
+
+    library: Library
+    files: dict[Path, str]
+    stale: tuple[Path, ...]
+    errors: tuple[OpSpecError, ...]
+    counts: Counts
+
+
+def plan(directory: Path) -> Result:
+    """Read, check and render one package; nothing is written."""
+    library = load_library(directory)
+    errors = list(library.errors)
+    rendered = render_library(library, errors.append)
+    files = {library.directory / name: text for name, text in rendered.items()}
+    stale = tuple(p for p in _generated(library.directory / "_gen") if p not in files)
+    return Result(library, files, stale, tuple(errors), counts(library))
+
+
+def _generated(directory: Path) -> Iterator[Path]:
+    """Files below ``_gen`` that opgen wrote, whatever wrote them last."""
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in (".py", ".pyi", ".md") and path.is_file() and "__pycache__" not in path.parts:
+            yield path
+
+
+def write(result: Result) -> list[Path]:
+    """Write what differs, remove what is stale, and return those paths."""
+    changed = []
+    for path, text in result.files.items():
+        if _read(path) != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            changed.append(path)
+    for path in result.stale:
+        path.unlink()
+        changed.append(path)
+    return changed
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def drift(result: Result) -> list[str]:
+    """A unified diff per file that ``generate`` would change; empty where there is none."""
+    out = []
+    wanted: dict[Path, str] = {**result.files, **dict.fromkeys(result.stale, "")}
+    for path, text in wanted.items():
+        current = _read(path)
+        if current == text:
+            continue
+        name = path.relative_to(result.library.directory).as_posix()
+        diff = difflib.unified_diff(
+            (current or "").splitlines(keepends=True), text.splitlines(keepends=True), f"{name} (on disk)", f"{name} (from the specs)", n=1
+        )
+        out.append("".join(diff))
+    return out

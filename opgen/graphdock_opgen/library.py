@@ -1,0 +1,199 @@
+"""A package's op library: its spec files, read and checked, and the names that its formulas may use."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import graphdock.errors
+from graphdock.errors import InvalidArgumentError, OpSpecError
+from graphdock_opgen.check import Op, check_file
+from graphdock_opgen.model import FileSpec, parse_file
+from graphdock_opgen.names import BARE_NAMESPACES
+from graphdock_opgen.reader import Document, read
+
+__all__ = ["Library", "SpecFile", "dotted_name", "load_library"]
+
+#: Formula helpers that graphdock.ops provides under another name, or under the same.
+OPS_HELPERS = {"shape_of": "shape", "ones_like": "ones_like", "zeros_like": "zeros_like", "cast": "cast", "stop_gradient": "stop_gradient"}
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """One YAML file."""
+
+    stem: str
+    document: Document
+    spec: FileSpec
+    ops: tuple[Op, ...]
+
+
+@dataclass(frozen=True)
+class Library:
+    """All of a package.
+
+    Attributes:
+      package: dotted name of the package that holds ``specs`` and ``_gen``.
+      errors: faults found; the ops concerned are left out.
+      functions: name in a formula -> how generated code calls it (``_tf.matmul``, ``_math_ops.mat_mul_grad``).
+      ops: op type -> Op, this package's and those of the host and of std.
+    """
+
+    package: str
+    directory: Path
+    files: tuple[SpecFile, ...]
+    errors: tuple[OpSpecError, ...] = ()
+    functions: dict[str, str] = field(default_factory=dict)
+    all_ops: dict[str, Op] = field(default_factory=dict)
+
+    @property
+    def ops(self) -> list[Op]:
+        """This package's ops, in the order of files and entries."""
+        return [op for file in self.files for op in file.ops]
+
+    @property
+    def is_core(self) -> bool:
+        return any(file.spec.namespace == "core" for file in self.files)
+
+    @property
+    def is_bare(self) -> bool:
+        return any(file.spec.namespace in BARE_NAMESPACES for file in self.files)
+
+
+def dotted_name(directory: Path) -> str:
+    """``plugins/std/graphdock_std`` -> ``graphdock_std``: upwards while ``__init__.py`` exists."""
+    directory = directory.resolve()
+    if not (directory / "__init__.py").is_file():
+        raise InvalidArgumentError(f"{directory} is not a Python package: it has no __init__.py")
+    parts = [directory.name]
+    while (directory.parent / "__init__.py").is_file():
+        directory = directory.parent
+        parts.append(directory.name)
+    return ".".join(reversed(parts))
+
+
+def load_library(directory: Path) -> Library:
+    """Read and check every ``specs/*.yaml`` of a package; faults are collected in ``errors``, one per op."""
+    directory = directory.resolve()
+    package = dotted_name(directory)
+    paths = sorted((directory / "specs").glob("*.yaml"))
+    if not paths:
+        raise InvalidArgumentError(f"{directory / 'specs'} holds no *.yaml", hint="an op library has its specs there")
+    errors: list[OpSpecError] = []
+    files = tuple(_files(paths, _shown(paths), errors.append))
+    others = _others(directory, files)
+    functions, all_ops = _index(package, files, others, errors.append)
+    return Library(package, directory, files, tuple(errors), functions, all_ops)
+
+
+def _shown(paths: Iterable[Path]) -> Callable[[Path], str]:
+    here = Path.cwd()
+
+    def show(path: Path) -> str:
+        return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+    return show
+
+
+def _files(paths: Iterable[Path], show: Callable[[Path], str], report: Callable[[OpSpecError], None]) -> Iterable[SpecFile]:
+    for path in paths:
+        try:
+            document = read(path, show(path))
+            spec = parse_file(document)
+        except OpSpecError as e:
+            report(e)
+            continue
+        yield SpecFile(path.stem, document, spec, tuple(check_file(document, spec, path.stem, report)))
+
+
+def _others(directory: Path, files: Iterable[SpecFile]) -> list[tuple[str, Path, tuple[SpecFile, ...]]]:
+    """The libraries whose names formulas may use besides their own: the host's, and std's for third parties."""
+    core = Path(graphdock.errors.__file__).parent / "ops"
+    found = [("graphdock.ops", core)]
+    std = importlib.util.find_spec("graphdock_std")
+    namespaces = {file.spec.namespace for file in files}
+    if std is not None and std.origin is not None and "core" not in namespaces:
+        found.append(("graphdock_std", Path(std.origin).parent))
+    out = []
+    for package, place in found:
+        if place.resolve() != directory and (place / "specs").is_dir():
+            out.append((package, place, tuple(_files(sorted((place / "specs").glob("*.yaml")), str, _ignore))))
+    return out
+
+
+def _ignore(error: OpSpecError) -> None:
+    """A fault in another package's specs is shown when that package is generated."""
+
+
+def _index(
+    package: str, files: tuple[SpecFile, ...], others: list[tuple[str, Path, tuple[SpecFile, ...]]], report: Callable[[OpSpecError], None]
+) -> tuple[dict[str, str], dict[str, Op]]:
+    functions: dict[str, str] = {}
+    all_ops: dict[str, Op] = {}
+    host = Path(graphdock.errors.__file__).parent
+    for name in _facade_names(host, host / "ops"):
+        functions[name] = f"_tf.{name}"
+    for _, place, other_files in others:
+        for name in _facade_names(place):
+            functions[name] = f"_tf.{name}"
+        for file in other_files:
+            for op in file.ops:
+                all_ops[op.type] = op
+                for endpoint in op.spec.api.endpoints:
+                    functions[endpoint.name] = f"_tf.{endpoint.name}"
+    bare = any(file.spec.namespace in BARE_NAMESPACES for file in files)
+    own_types: dict[str, Op] = {}
+    endpoints: dict[str, Op] = {}
+    wrappers: dict[tuple[str, str], Op] = {}
+    operators: dict[str, Op] = {}
+    if bare and files:
+        for name in _facade_names(Path(files[0].document.file).parent.parent):
+            functions[name] = f"_tf.{name}"
+    for file in files:
+        for op in file.ops:
+            if op.type in own_types or (bare and op.type in all_ops):
+                first = own_types.get(op.type) or all_ops[op.type]
+                report(_clash(op, ("name",), f"op {op.type} is defined twice, first at {first.document.file}:{first.line}"))
+                continue
+            own_types[op.type] = op
+            functions.setdefault(op.snake, f"_{op.module}.{op.function}")
+            if (op.module, op.function) in wrappers:
+                first = wrappers[op.module, op.function]
+                at = ("api", "endpoints", 0, "name") if op.spec.api.endpoints else ("name",)
+                report(_clash(op, at, f"wrapper {op.function} of {op.type} is also {first.type}'s, {first.document.file}:{first.line}"))
+            wrappers[op.module, op.function] = op
+            for i, endpoint in enumerate(op.spec.api.endpoints):
+                if endpoint.name in endpoints:
+                    first = endpoints[endpoint.name]
+                    where = f"{first.document.file}:{first.line}"
+                    report(_clash(op, ("api", "endpoints", i, "name"), f"endpoint {endpoint.name!r} is also {first.type}'s, {where}"))
+                endpoints[endpoint.name] = op
+                functions[endpoint.name] = f"_tf.{endpoint.name}" if bare else f"_{op.module}.{op.function}"
+            for operator in op.spec.api.operator:
+                if operator in operators:
+                    report(_clash(op, ("api", "operator"), f"operator {operator} is also {operators[operator].type}'s"))
+                operators[operator] = op
+    return functions, all_ops | own_types
+
+
+def _clash(op: Op, at: tuple[str | int, ...], message: str) -> OpSpecError:
+    line, column = op.document.position((*op.path, *at))
+    return OpSpecError(message, file=op.document.file, line=line, column=column)
+
+
+def _facade_names(*directories: Path) -> list[str]:
+    """Public functions that a package writes by hand: ``def`` and ``class`` at the top of its modules, and string keys of its tables."""
+    names: set[str] = set()
+    for directory in directories:
+        for path in sorted(directory.glob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+            for node in tree.body:
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                    names.add(node.name)
+                if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
+                    keys = [k.value for k in node.value.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+                    names.update(k for k in keys if k.replace(".", "_").isidentifier() and not k.startswith("_"))
+    return sorted(names)

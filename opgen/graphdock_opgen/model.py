@@ -1,0 +1,330 @@
+"""What an OpDef file may say: frozen pydantic models, one per block of the schema.
+
+These hold the file as written, after the checks that need no context. What needs context (names that must exist, one gradient
+per input, ...) is checked in :mod:`graphdock_opgen.check`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from graphdock.errors import did_you_mean
+from graphdock_opgen.reader import Document, Path_
+
+__all__ = [
+    "ApiSpec",
+    "ArgSpec",
+    "ArityMany",
+    "AttrSpec",
+    "DimsSpec",
+    "FileSpec",
+    "GradientSpec",
+    "OpSpec",
+    "TestsSpec",
+    "TypeSpec",
+    "parse_file",
+]
+
+IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
+SCALAR_ATTR_TYPES = ("int", "float", "bool", "string", "type", "shape", "tensor", "func")
+ATTR_TYPES = (*SCALAR_ATTR_TYPES, *(f"list({t})" for t in SCALAR_ATTR_TYPES))
+
+#: dtypes by class, as ``allow`` may name them.
+_INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
+    "ints": _INTS,
+    "index": ("int32", "int64"),
+    "floats": _FLOATS,
+    "real": (*_INTS, *_FLOATS),
+    "numeric": (*_INTS, *_FLOATS),
+    "any": ("bool", *_INTS, *_FLOATS, "complex64", "complex128", "string"),
+}
+
+
+class Spec(BaseModel):
+    """Base of every block: frozen, and an unknown key is an error that names the nearest known one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise PydanticCustomError("not_mapping", f"expected a mapping, got {_kind(data)}")
+        known = [f.alias or name for name, f in cls.model_fields.items()]
+        for key in data:
+            if key not in known:
+                raise PydanticCustomError(
+                    "unknown_key", f"unknown key {key!r}", {"key": key, "hint": did_you_mean(key, known), "known": ", ".join(known)}
+                )
+        return data
+
+
+def _kind(value: Any) -> str:
+    return {dict: "a mapping", list: "a list", str: "a string", bool: "a bool", int: "an integer", float: "a number"}.get(
+        type(value), "nothing" if value is None else type(value).__name__
+    )
+
+
+def _allow(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PydanticCustomError("number", f"expected a number, got {_kind(value)}")
+    return value
+
+
+def _choice(*values: str) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if value not in values:
+            raise PydanticCustomError(
+                "choice",
+                f"expected one of {', '.join(values)}; got {value!r}",
+                {"hint": did_you_mean(str(value), values)},
+            )
+        return value
+
+    return BeforeValidator(check)
+
+
+def _identifier(value: Any) -> Any:
+    if not isinstance(value, str) or not value.isidentifier() or not value.isascii():
+        raise PydanticCustomError("identifier", f"expected a name of letters, digits and underscores, got {value!r}")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(_identifier)]
+Number = Annotated[Any, BeforeValidator(_number)]
+
+
+class TypeSpec(Spec):
+    """A type variable."""
+
+    allow: Annotated[list[str], BeforeValidator(_allow)] = []
+    default: str | None = None
+    list_: bool = Field(default=False, alias="list")
+    doc: str = ""
+
+
+class AttrSpec(Spec):
+    """An attribute. ``default`` is read with ``model_fields_set``: null is a value, absent means required."""
+
+    name: Name
+    type: Annotated[str, _choice(*ATTR_TYPES)]
+    default: Any = None
+    min: Number | None = None
+    max: Number | None = None
+    one_of: list[Any] = []
+    doc: str = ""
+
+    @property
+    def required(self) -> bool:
+        return "default" not in self.model_fields_set
+
+
+class ArityMany(Spec):
+    """``{count: N}``."""
+
+    count: str
+
+
+def _arity(value: Any) -> Any:
+    if isinstance(value, str):
+        if value not in ("one", "optional"):
+            raise PydanticCustomError(
+                "arity", f"expected one, optional or {{many: {{count: N}}}}; got {value!r}", {"hint": did_you_mean(value, ("one", "optional"))}
+            )
+        return {"kind": value}
+    if isinstance(value, dict) and list(value) == ["many"]:
+        return {"kind": "many", "many": value["many"]}
+    raise PydanticCustomError("arity", f"expected one, optional or {{many: {{count: N}}}}; got {_kind(value)}")
+
+
+class AritySpec(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    kind: str = "one"
+    many: ArityMany | None = None
+
+
+class ArgSpec(Spec):
+    """An input or output."""
+
+    name: Name
+    dtype: str
+    shape: str | None = None
+    arity: Annotated[AritySpec, BeforeValidator(_arity)] = AritySpec()
+    memory: Annotated[str, _choice("device", "host")] = "device"
+    mutates: bool = False
+    grad: bool = True
+    doc: str = ""
+
+
+class WhereSpec(Spec):
+    check: str
+    error: str
+
+
+class DimsSpec(Spec):
+    let: dict[str, str] = {}
+    where: list[WhereSpec] = []
+
+
+class TraitsSpec(Spec):
+    """Flags, and how reproducible the result is."""
+
+    pure: bool = False
+    elementwise: bool = False
+    commutative: bool = False
+    stateful: bool = False
+    random: bool = False
+    host: bool = False
+    view: bool = False
+    reduction: bool = False
+    aggregate: bool = False
+    control_flow: bool = False
+    may_block: bool = False
+    no_gradient: bool = False
+    deterministic: Annotated[str, _choice("bitwise", "tolerance")] = "tolerance"
+
+    def names(self) -> tuple[str, ...]:
+        """The flags that are set, sorted; ``pure`` is the absence of ``stateful`` and is kept for readers."""
+        return tuple(sorted(k for k, v in self if v is True))
+
+
+class GradientSpec(Spec):
+    """``let`` and one entry per input; each entry is a formula, ``none``, ``{op: X}``, ``{fn: f}`` or ``{todo: reason}``."""
+
+    let: dict[str, str] = {}
+    inputs: dict[str, Any]
+
+
+def _gradient(value: Any) -> Any:
+    if value == "none":
+        return {"inputs": {}}
+    if isinstance(value, str):
+        raise PydanticCustomError("gradient", f"expected none or a mapping with the key inputs, got {value!r}", {"hint": did_you_mean(value, ["none"])})
+    return value
+
+
+class GradcheckSpec(Spec):
+    inputs: list[str] | None = None
+    eps: Number | None = None
+    rtol: Number | None = None
+    atol: Number | None = None
+
+
+def _gradcheck(value: Any) -> Any:
+    if isinstance(value, bool):
+        return {} if value else {"inputs": []}
+    return value
+
+
+class ToleranceSpec(Spec):
+    rtol: Number = 0.0
+    atol: Number = 0.0
+
+
+class TestsSpec(Spec):
+    samples: list[dict[str, Any]] = []
+    error_samples: list[dict[str, Any]] = []
+    tolerances: dict[str, ToleranceSpec] = {}
+    gradcheck: Annotated[GradcheckSpec | None, BeforeValidator(_gradcheck)] = None
+    properties: list[str] = []
+
+
+class EndpointSpec(Spec):
+    name: str
+
+
+def _operators(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+class ApiSpec(Spec):
+    endpoints: list[EndpointSpec] = []
+    operator: Annotated[list[str], BeforeValidator(_operators)] = []
+    returns: str | None = None
+    rename: dict[str, Name] = {}
+    order: list[str] = []
+
+
+class OpSpec(Spec):
+    """One op."""
+
+    name: str = Field(pattern=r"^[A-Z][A-Za-z0-9]*$")
+    version: int = Field(default=1, ge=1)
+    summary: str
+    doc: str = ""
+    math: str = ""
+    types: dict[Name, TypeSpec] = {}
+    attrs: list[AttrSpec] = []
+    inputs: list[ArgSpec] = []
+    outputs: list[ArgSpec] = []
+    dims: DimsSpec = DimsSpec()
+    shape_fn: str | None = None
+    traits: TraitsSpec = TraitsSpec()
+    aliases: dict[str, str] = {}
+    cost: dict[Literal["flops", "bytes"], str] = {}
+    gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient)] = None
+    decompose: list[str] = []
+    reference: str | None = None
+    tests: TestsSpec = TestsSpec()
+    api: ApiSpec = ApiSpec()
+    deprecated: str | None = None
+
+
+class FileSpec(Spec):
+    """One file. ``graphdock_opdef`` comes first and is 1."""
+
+    graphdock_opdef: Literal[1]
+    namespace: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    ops: list[OpSpec]
+
+
+_EXPECTED = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+
+
+def parse_file(document: Document) -> FileSpec:
+    """The model of a file. Raises OpSpecError at the first fault."""
+    data = document.data
+    if not isinstance(data, dict) or next(iter(data), None) != "graphdock_opdef":
+        document.fail((), "an OpDef file begins with its schema version", hint="make 'graphdock_opdef: 1' the first line")
+    if data["graphdock_opdef"] != 1:
+        document.fail(("graphdock_opdef",), f"schema version {data['graphdock_opdef']!r} is not known here", hint="this opgen reads version 1")
+    try:
+        return FileSpec.model_validate(data)
+    except ValidationError as e:
+        error = e.errors(include_url=False)[0]
+        _raise(document, error)
+
+
+def _raise(document: Document, error: Any) -> Any:
+    path: Path_ = ()
+    for part in error["loc"]:
+        if (*path, part) in document.values:
+            path = (*path, part)
+    context = error.get("ctx") or {}
+    hint = context.get("hint")
+    kind = error["type"]
+    if kind == "unknown_key":
+        hint = hint or f"known keys: {context['known']}"
+        document.fail((*path, context["key"]), error["msg"], hint=hint, key=True)
+    if kind == "missing":
+        document.fail(path, f"key {error['loc'][-1]!r} is missing")
+    where = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
+    if kind in _EXPECTED:
+        document.fail(path, f"{where}expected {_EXPECTED[kind]}, got {_kind(error['input'])}")
+    document.fail(path, f"{where}{error['msg'][0].lower()}{error['msg'][1:]}", hint=hint)
