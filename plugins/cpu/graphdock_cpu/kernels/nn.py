@@ -1,0 +1,229 @@
+"""Kernels of neural networks: activations, biases, the L2 loss; those of softmax stand in their own module."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, dtypes
+
+from graphdock_cpu.kernels import softmax
+from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
+
+__all__ = ["KERNELS"]
+
+
+def _relu(ctx: BuildContext) -> Bound:
+    zero, dtype = np.zeros((), ctx.outputs[0].dtype.np), ctx.outputs[0].dtype.np
+    maximum = np.maximum
+    if ctx.fresh:
+        return Bound(lambda x: maximum(x, zero, np.empty(x.shape, dtype)))
+    return Bound(maximum, args=(In(0), Lit(zero), Out(0)))
+
+
+def _relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    zero = np.zeros((), ctx.outputs[0].dtype.np)
+    greater, multiply, copyto = np.greater, np.multiply, np.copyto
+
+    def relu_grad(g: Any, x: Any, y: Any, mask: Any) -> None:
+        greater(x, zero, mask)
+        copyto(y, mask)
+        multiply(y, g, y)
+
+    return relu_grad, (Scratch(dtypes.bool_, shapes[0]),)
+
+
+def _activation(make: Callable[..., Callable[..., None]], *attrs: str, scratch: int = 1) -> Make:
+    """A kernel ``make(dtype, **attrs) -> f(x, y, *scratch)`` of one input and one output of the same shape."""
+
+    def made(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+        values = [ctx.attr(a) for a in attrs]
+        return widened(ctx, lambda dtype: make(dtype, *values), 1, shapes[0], scratch)
+
+    return made
+
+
+def _relu6(dtype: np.dtype[Any]) -> Callable[..., None]:
+    zero, six = np.zeros((), dtype), np.full((), 6, dtype)
+    maximum, minimum = np.maximum, np.minimum
+
+    def relu6(x: Any, y: Any) -> None:
+        maximum(x, zero, y)
+        minimum(y, six, y)
+
+    return relu6
+
+
+def _elu(dtype: np.dtype[Any]) -> Callable[..., None]:
+    zero = np.zeros((), dtype)
+    maximum, minimum, expm1, add = np.maximum, np.minimum, np.expm1, np.add
+
+    def elu(x: Any, y: Any, t: Any) -> None:
+        minimum(x, zero, t)
+        expm1(t, t)
+        maximum(x, zero, y)
+        add(y, t, y)
+
+    return elu
+
+
+#: Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks", 2017: alpha and lambda.
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def _selu(dtype: np.dtype[Any]) -> Callable[..., None]:
+    zero, alpha, scale = np.zeros((), dtype), np.full((), SELU_ALPHA, dtype), np.full((), SELU_SCALE, dtype)
+    maximum, minimum, expm1, multiply, add = np.maximum, np.minimum, np.expm1, np.multiply, np.add
+
+    def selu(x: Any, y: Any, t: Any) -> None:
+        minimum(x, zero, t)
+        expm1(t, t)
+        multiply(t, alpha, t)
+        maximum(x, zero, y)
+        add(y, t, y)
+        multiply(y, scale, y)
+
+    return selu
+
+
+def _leaky_relu(dtype: np.dtype[Any], alpha: float) -> Callable[..., None]:
+    zero, slope = np.zeros((), dtype), np.full((), alpha, dtype)
+    maximum, minimum, multiply, add = np.maximum, np.minimum, np.multiply, np.add
+
+    def leaky_relu(x: Any, y: Any, t: Any) -> None:
+        minimum(x, zero, t)
+        multiply(t, slope, t)
+        maximum(x, zero, y)
+        add(y, t, y)
+
+    return leaky_relu
+
+
+def _softplus(dtype: np.dtype[Any]) -> Callable[..., None]:
+    zero = np.zeros((), dtype)
+    absolute, negative, exp, log1p, maximum, add = np.absolute, np.negative, np.exp, np.log1p, np.maximum, np.add
+
+    def softplus(x: Any, y: Any, t: Any) -> None:
+        absolute(x, t)
+        negative(t, t)
+        exp(t, t)
+        log1p(t, t)
+        maximum(x, zero, y)
+        add(y, t, y)
+
+    return softplus
+
+
+def _softsign(dtype: np.dtype[Any]) -> Callable[..., None]:
+    one = np.ones((), dtype)
+    absolute, add, divide = np.absolute, np.add, np.divide
+
+    def softsign(x: Any, y: Any, t: Any) -> None:
+        absolute(x, t)
+        add(t, one, t)
+        divide(x, t, y)
+
+    return softsign
+
+
+def _bias_shape(ctx: BuildContext, shapes: Sequence[Shape]) -> Shape:
+    """The bias's shape as it is broadcast over the value."""
+    (channels,) = shapes[1]
+    return (channels,) + (1,) * (len(shapes[0]) - 2) if ctx.attr("data_format") == "NCHW" else (channels,)
+
+
+def _bias_add(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    shape = _bias_shape(ctx, shapes)
+    add = np.add
+    if len(shape) == 1:
+        return add, ()
+    return lambda value, bias, y: add(value, bias.reshape(shape), y), ()
+
+
+def _bias_add_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    """The sum over all axes but the channels'. One row of ones times the matrix is the cheapest such sum."""
+    (shape,), dtype = shapes, ctx.outputs[0].dtype
+    wide = dtype.accumulator
+    last = ctx.attr("data_format") != "NCHW" or len(shape) == 2
+    axes = tuple(i for i in range(len(shape)) if i != (len(shape) - 1 if last else 1))
+    reduce = np.add.reduce
+    if last and wide is dtype and dtype.is_floating and math.prod(shape):
+        rows, channels = math.prod(shape[:-1]), shape[-1]
+        ones = np.ones(rows, dtype.np)
+        if len(shape) == 2:
+            return lambda g, out: np.ndarray.dot(ones, g, out), ()
+        return lambda g, out: np.ndarray.dot(ones, g.reshape(rows, channels), out), ()
+    if wide is dtype:
+        return lambda g, out: reduce(g, axes, None, out), ()
+    copyto = np.copyto
+
+    def narrow(g: Any, out: Any, total: Any) -> None:
+        reduce(g, axes, wide.np, total)
+        copyto(out, total, "same_kind")
+
+    return narrow, (Scratch(wide, (shape[-1] if last else shape[1],)),)
+
+
+def _channels(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    return [(shapes[0][1 if ctx.attr("data_format") == "NCHW" else -1],)]
+
+
+def _l2_loss(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    (shape,), dtype = shapes, ctx.outputs[0].dtype
+    wide, size = dtype.accumulator, math.prod(shape)
+    half = np.full((), 0.5, dtype.np)
+    multiply, copyto = np.multiply, np.copyto
+
+    def l2_loss(t: Any, y: Any) -> None:
+        flat = t.reshape(size)
+        np.ndarray.dot(flat, flat, y)
+        multiply(y, half, y)
+
+    if wide is dtype:
+        return l2_loss, ()
+
+    def narrow(t: Any, y: Any, w: Any, total: Any) -> None:
+        copyto(w, t)
+        l2_loss(w, total)
+        copyto(y, total, "same_kind")
+
+    return narrow, (Scratch(wide, shape), Scratch(wide, ()))
+
+
+_X = {"activations": ("features",)}
+_MODES = ("planned", "fresh", "inplace")
+
+KERNELS = [
+    *softmax.KERNELS,
+    KernelDef("Relu", "cpu", _relu, layout="strided", inplace=_X, modes=_MODES),
+    KernelDef(
+        "ReluGrad",
+        "cpu",
+        bind(_relu_grad, like_first),
+        layout="strided",
+        inplace={"backprops": ("features",)},
+        modes=_MODES,
+    ),
+    KernelDef(
+        "Relu6", "cpu", bind(_activation(_relu6, scratch=0), like_first), layout="strided", inplace=_X, modes=_MODES
+    ),
+    KernelDef("Elu", "cpu", bind(_activation(_elu), like_first), layout="strided", inplace=_X, modes=_MODES),
+    KernelDef("Selu", "cpu", bind(_activation(_selu), like_first), layout="strided", inplace=_X, modes=_MODES),
+    KernelDef(
+        "LeakyRelu",
+        "cpu",
+        bind(_activation(_leaky_relu, "alpha"), like_first),
+        layout="strided",
+        inplace=_X,
+        modes=_MODES,
+    ),
+    KernelDef("Softplus", "cpu", bind(_activation(_softplus), like_first), layout="strided", inplace=_X, modes=_MODES),
+    KernelDef("Softsign", "cpu", bind(_activation(_softsign), like_first), layout="strided", inplace=_X, modes=_MODES),
+    KernelDef(
+        "BiasAdd", "cpu", bind(_bias_add, like_first), layout="strided", inplace={"output": ("value",)}, modes=_MODES
+    ),
+    KernelDef("BiasAddGrad", "cpu", bind(_bias_add_grad, _channels)),
+    KernelDef("L2Loss", "cpu", bind(_l2_loss, lambda ctx, shapes: [()])),
+]

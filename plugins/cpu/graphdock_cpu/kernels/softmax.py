@@ -1,0 +1,310 @@
+"""Softmax and its cross-entropies, over the last axis of ``[*B, C]``.
+
+A call of a NumPy function on a [10, 10] array costs its overhead, not its arithmetic, so each kernel picks the calls
+that are cheapest at small sizes and no worse at large ones: row maxima by ``argmax`` and ``take`` (two thirds of
+``maximum.reduce``), row sums by a dot product with ones (a third of ``add.reduce``), and a column is first spread over
+a small matrix with ``copyto``, which costs less than a broadcast inside a ufunc. float16 and bfloat16 are computed in
+float32 and rounded once.
+
+Vectors of one number per row are kept by the kernel itself, with the views of them that it needs; whole matrices are
+scratch buffers of the plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
+
+from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
+
+__all__ = ["KERNELS"]
+
+#: Elements up to which spreading a column over a matrix beats a broadcast.
+SMALL = 4096
+
+_argmax = np.ndarray.argmax
+_take = np.ndarray.take
+_dot = np.ndarray.dot
+
+
+class _Rows:
+    """What a kernel over the rows of ``[*B, C]`` keeps: offsets, ones, and vectors of one number per row."""
+
+    def __init__(self, shape: Shape, dtype: np.dtype[Any]) -> None:
+        self.batch, self.classes = shape[:-1], shape[-1]
+        rows = math.prod(self.batch)
+        self.offsets = (np.arange(rows, dtype=np.intp) * self.classes).reshape(self.batch)
+        self.indices = np.empty(self.batch, np.intp)
+        self.ones = np.ones(self.classes, dtype)
+        self.maxima = np.empty(self.batch, dtype)
+        self.sums = np.empty(self.batch, dtype)
+        self.spread = rows * self.classes <= SMALL
+        self.empty = rows * self.classes == 0
+
+
+def _nothing(*args: Any) -> None:
+    """A kernel over no elements."""
+
+
+def _softmax(shape: Shape, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    rows = _Rows(shape, dtype)
+    if rows.empty:
+        return _nothing
+    offsets, indices, ones, maxima, sums, spread = (
+        rows.offsets,
+        rows.indices,
+        rows.ones,
+        rows.maxima,
+        rows.sums,
+        rows.spread,
+    )
+    maxcol, sumcol = maxima[..., None], sums[..., None]
+    add, subtract, exp, divide, copyto = np.add, np.subtract, np.exp, np.divide, np.copyto
+
+    def softmax(x: Any, y: Any, t: Any) -> None:
+        _argmax(x, -1, indices)
+        add(indices, offsets, indices)
+        _take(x, indices, None, maxima, "clip")
+        if spread:
+            copyto(t, maxcol)
+            subtract(x, t, y)
+            exp(y, y)
+            _dot(y, ones, sums)
+            copyto(t, sumcol)
+            divide(y, t, y)
+        else:
+            subtract(x, maxcol, y)
+            exp(y, y)
+            _dot(y, ones, sums)
+            divide(y, sumcol, y)
+
+    return softmax
+
+
+def _log_softmax(shape: Shape, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    rows = _Rows(shape, dtype)
+    if rows.empty:
+        return _nothing
+    offsets, indices, ones, maxima, sums = rows.offsets, rows.indices, rows.ones, rows.maxima, rows.sums
+    maxcol, sumcol = maxima[..., None], sums[..., None]
+    add, subtract, exp, log = np.add, np.subtract, np.exp, np.log
+
+    def log_softmax(x: Any, y: Any, t: Any) -> None:
+        _argmax(x, -1, indices)
+        add(indices, offsets, indices)
+        _take(x, indices, None, maxima, "clip")
+        subtract(x, maxcol, y)
+        exp(y, t)
+        _dot(t, ones, sums)
+        log(sums, sums)
+        subtract(y, sumcol, y)
+
+    return log_softmax
+
+
+def _over_rows(make: Callable[[Shape, np.dtype[Any]], Callable[..., Any]]) -> Make:
+    return lambda ctx, shapes: widened(ctx, lambda dtype: make(shapes[0], dtype), 1, shapes[0], 1)
+
+
+def _cross_entropy(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    """``(features, labels) -> (loss, backprop)``. An output that nothing reads is not computed."""
+    shape, dtype = shapes[0], ctx.outputs[0].dtype
+    wide = dtype.accumulator
+    loss_used, back_used = (o.used for o in ctx.outputs)
+    rows = _Rows(shape, wide.np)
+    if rows.empty:
+        return lambda x, labels, loss, backprop: loss.fill(0), ()
+    offsets, indices, ones, maxima, sums, spread = (
+        rows.offsets,
+        rows.indices,
+        rows.ones,
+        rows.maxima,
+        rows.sums,
+        rows.spread,
+    )
+    maxcol, sumcol = maxima[..., None], sums[..., None]
+    logs = np.empty_like(sums)
+    logcol = logs[..., None]
+    add, subtract, multiply, divide, exp, log, copyto = (
+        np.add,
+        np.subtract,
+        np.multiply,
+        np.divide,
+        np.exp,
+        np.log,
+        np.copyto,
+    )
+
+    def both(x: Any, labels: Any, loss: Any, backprop: Any, z: Any, e: Any) -> None:
+        _argmax(x, -1, indices)
+        add(indices, offsets, indices)
+        _take(x, indices, None, maxima, "clip")
+        if spread:
+            copyto(e, maxcol)
+            subtract(x, e, z)
+        else:
+            subtract(x, maxcol, z)
+        exp(z, e)
+        _dot(e, ones, sums)
+        log(sums, logs)
+        if spread:
+            copyto(backprop, logcol)
+            subtract(backprop, z, z)
+        else:
+            subtract(logcol, z, z)
+        multiply(z, labels, z)
+        _dot(z, ones, loss)
+        if back_used:
+            if spread:
+                copyto(backprop, sumcol)
+                divide(e, backprop, e)
+            else:
+                divide(e, sumcol, e)
+            subtract(e, labels, backprop)
+
+    def backprop_only(x: Any, labels: Any, loss: Any, backprop: Any, e: Any) -> None:
+        _argmax(x, -1, indices)
+        add(indices, offsets, indices)
+        _take(x, indices, None, maxima, "clip")
+        if spread:
+            copyto(e, maxcol)
+            subtract(x, e, e)
+            exp(e, e)
+            _dot(e, ones, sums)
+            copyto(backprop, sumcol)
+            divide(e, backprop, backprop)
+        else:
+            subtract(x, maxcol, e)
+            exp(e, e)
+            _dot(e, ones, sums)
+            divide(e, sumcol, backprop)
+        subtract(backprop, labels, backprop)
+
+    compute, matrices = (both, 2) if loss_used else (backprop_only, 1)
+    matrix, vector = Scratch(wide, shape), Scratch(wide, shape[:-1])
+    if wide is dtype:
+        return compute, (matrix,) * matrices
+
+    def narrow(x: Any, y: Any, loss: Any, backprop: Any, wx: Any, wy: Any, wl: Any, wb: Any, *matrices: Any) -> None:
+        copyto(wx, x)
+        copyto(wy, y)
+        compute(wx, wy, wl, wb, *matrices)
+        if loss_used:
+            copyto(loss, wl, "same_kind")
+        copyto(backprop, wb, "same_kind")
+
+    return narrow, (matrix, matrix, vector, matrix) + (matrix,) * matrices
+
+
+def _sparse_cross_entropy(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    """``(features, labels) -> (loss, backprop)`` with one class index per row."""
+    shape, dtype = shapes[0], ctx.outputs[0].dtype
+    wide = dtype.accumulator
+    loss_used, back_used = (o.used for o in ctx.outputs)
+    rows = _Rows(shape, wide.np)
+    if math.prod(shape[:-1]) == 0:
+        return _nothing, ()
+    check = _label_check(ctx, rows.classes)
+    if rows.empty:
+        return lambda x, labels, loss, backprop: check(labels), ()
+    offsets, at, ones, spread = rows.offsets, rows.indices, rows.ones, rows.spread
+    maxima, sums = rows.maxima, rows.sums
+    maxcol, sumcol = maxima[..., None], sums[..., None]
+    picked, one = np.empty_like(sums), np.ones((), wide.np)
+    add, subtract, divide, exp, log, copyto, put = (
+        np.add,
+        np.subtract,
+        np.divide,
+        np.exp,
+        np.log,
+        np.copyto,
+        np.ndarray.put,
+    )
+
+    def compute(x: Any, labels: Any, loss: Any, backprop: Any, t: Any) -> None:
+        check(labels)
+        _argmax(x, -1, at)
+        add(at, offsets, at)
+        _take(x, at, None, maxima, "clip")
+        add(labels, offsets, at)
+        if spread:
+            copyto(t, maxcol)
+            subtract(x, t, t)
+        else:
+            subtract(x, maxcol, t)
+        if loss_used:
+            _take(t, at, None, picked, "clip")
+        exp(t, t)
+        _dot(t, ones, sums)
+        if back_used:
+            if spread:
+                copyto(backprop, sumcol)
+                divide(t, backprop, backprop)
+            else:
+                divide(t, sumcol, backprop)
+        if loss_used:
+            log(sums, sums)
+            subtract(sums, picked, loss)
+        if back_used:
+            _take(backprop, at, None, picked, "clip")
+            subtract(picked, one, picked)
+            put(backprop, at, picked, "clip")
+
+    matrix, vector = Scratch(wide, shape), Scratch(wide, shape[:-1])
+    if wide is dtype:
+        return compute, (matrix,)
+
+    def narrow(x: Any, labels: Any, loss: Any, backprop: Any, wx: Any, wl: Any, wb: Any, t: Any) -> None:
+        copyto(wx, x)
+        compute(wx, labels, wl, wb, t)
+        if loss_used:
+            copyto(loss, wl, "same_kind")
+        if back_used:
+            copyto(backprop, wb, "same_kind")
+
+    return narrow, (matrix, vector, matrix, matrix)
+
+
+def _label_check(ctx: BuildContext, classes: int) -> Callable[[Any], None]:
+    """Raises InvalidArgumentError for a label outside ``[0, classes)``; read as unsigned, a negative one is large."""
+    unsigned = np.dtype(np.uint32 if ctx.inputs[1].dtype is dtypes.int32 else np.uint64)
+    node = ctx.node
+
+    def check(labels: Any) -> None:
+        bits = labels.view(unsigned)
+        if bits.item(bits.argmax()) >= classes:
+            wrong = labels[(labels < 0) | (labels >= classes)].flat[0]
+            raise errors.InvalidArgumentError(
+                "a label is no class index",
+                op=node.origin,
+                site=node.site,
+                expected=f"labels from 0 to {classes - 1}",
+                got=str(wrong),
+                hint="features end in one column per class",
+            )
+
+    return check
+
+
+def _losses(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    return [shapes[0][:-1], shapes[0]]
+
+
+_MODES = ("planned", "fresh", "inplace")
+
+KERNELS = [
+    KernelDef("Softmax", "cpu", bind(_over_rows(_softmax), like_first), inplace={"softmax": ("logits",)}, modes=_MODES),
+    KernelDef(
+        "LogSoftmax",
+        "cpu",
+        bind(_over_rows(_log_softmax), like_first),
+        inplace={"logsoftmax": ("logits",)},
+        modes=_MODES,
+    ),
+    KernelDef("SoftmaxCrossEntropyWithLogits", "cpu", bind(_cross_entropy, _losses)),
+    KernelDef("SparseSoftmaxCrossEntropyWithLogits", "cpu", bind(_sparse_cross_entropy, _losses)),
+]
