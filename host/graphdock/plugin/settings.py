@@ -1,8 +1,9 @@
 """What a process is told from outside: the configuration file, the GRAPHDOCK_* variables, and ``[plugins]`` in both.
 
-The file is the one that ``GRAPHDOCK_CONFIG`` names; else the nearest ``graphdock.toml`` from the working directory upwards
-to the first folder with a ``.git``; else the nearest ``pyproject.toml`` on that way with a table ``[tool.graphdock]``.
-Outside of a repository only the working directory is looked at, so that a stranger's file in a shared parent has no say.
+The file is the one that ``GRAPHDOCK_CONFIG`` names; else the nearest ``graphdock.toml`` from the working directory
+upwards to the first folder with a ``.git``; else the nearest ``pyproject.toml`` on that way that has a table
+``[tool.graphdock]``. Outside of a repository only the working directory is looked at, so that a stranger's file in a
+shared parent folder has no say.
 """
 
 from __future__ import annotations

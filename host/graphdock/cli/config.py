@@ -1,0 +1,69 @@
+"""``graphdock config``: every setting as a session started here would have it, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from graphdock.cli.output import json_option, print_json, table
+from graphdock.plugin import settings
+from graphdock.session.config import effective_config
+
+__all__ = ["command"]
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}={_show(v)}" for k, v in value.items()) or "{}"
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value)) or "()"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+@click.command(help="Print every setting and where it comes from: command line, environment, file or default.")
+@click.option("--backends", help="Comma-separated, the most wanted first.")
+@click.option("--fallback", help="forbid, warn or allow.")
+@click.option("--executor", help="auto, or the name of an executor.")
+@json_option
+def command(as_json: bool, **given: str | None) -> None:
+    typed = {name: value for name, value in given.items() if value is not None}
+    variables = settings.environment()
+    file = settings.find_file(variables)
+    told = settings.plugin_settings(variables, file)
+    resolved = effective_config(None, typed).resolved()
+    plugins: dict[str, tuple[Any, str]] = {
+        "allow": (told.allow, told.origins.get("allow", "default")),
+        "block": (told.block, next((told.origins[n] for n in told.block), "default")),
+        "autoload": (told.autoload, "GRAPHDOCK_AUTOLOAD" if "GRAPHDOCK_AUTOLOAD" in variables else _where(file)),
+    }
+    if as_json:
+        print_json(
+            {
+                "file": None if file is None else file.label,
+                "profile": variables.get("GRAPHDOCK_PROFILE"),
+                "session": {n: {"value": _plain(v), "source": s} for n, (v, s) in resolved.items()},
+                "plugins": {n: {"value": v, "source": s} for n, (v, s) in plugins.items()},
+                "cache_dir": str(settings.cache_dir(variables)),
+            }
+        )
+        return
+    click.echo(f"file     {'none' if file is None else file.label}")
+    click.echo(f"profile  {variables.get('GRAPHDOCK_PROFILE', 'none')}\n")
+    rows = [(name, _show(value), source) for name, (value, source) in resolved.items()]
+    rows += [(f"plugins.{name}", "all" if v is None else _show(v), source) for name, (v, source) in plugins.items()]
+    click.echo(table(("SETTING", "VALUE", "FROM"), rows))
+
+
+def _where(file: settings.ConfigFile | None) -> str:
+    said = file is not None and "autoload" in file.table(("plugins",))
+    return file.where("plugins", "autoload") if file is not None and said else "default"

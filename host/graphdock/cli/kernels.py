@@ -1,0 +1,110 @@
+"""``graphdock kernels OP``: who can compute an op, where, for which types, and under which condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from graphdock.cli.output import json_option, print_json, table
+from graphdock.contracts import OpDef
+from graphdock.errors import ManifestError, PluginError
+from graphdock.plugin.host import Host, configured_host
+
+__all__ = ["command"]
+
+
+def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
+    """One row per kernel: from the code of plugins that load, from the manifests of those that can't."""
+    rows = []
+    for state in host.plugins():
+        try:
+            if state.usable:
+                host.backend(state.name)
+                continue
+        except PluginError:
+            pass  # its stage says why; what its manifest promises is listed below
+        try:
+            declared = state.manifest.kernels if state.manifest else ()
+        except ManifestError as error:
+            state.stop("bad manifest", str(error), None, error)
+            declared = ()
+        for row in declared:
+            if row.op == opdef.name:
+                status = state.stage if state.stage != "missing module" else str(state.cause)
+                rows.append(_row(f"{state.name}.{row.name}", row.device, row.types, "?", None, None, status))
+    for item in host.kernels.for_op(opdef.name):
+        kernel = item.kernel
+        when = [f"{name} in {', '.join(map(str, values))}" for name, values in kernel.attrs.items()]
+        if kernel.check is not None:
+            when.append(f"check: {kernel.check.__module__}.{kernel.check.__qualname__}")
+        if kernel.label:
+            when.append(f"only by pin (label {kernel.label})")
+        planned = "planned" in kernel.modes
+        rows.append(
+            _row(item.full_name, kernel.device, kernel.types, "; ".join(when), kernel.priority, planned, "found")
+        )
+    return sorted(rows, key=lambda r: (r["kernel"], r["device"]))
+
+
+def _row(
+    name: str,
+    device: str,
+    types: Mapping[str, Sequence[str]],
+    when: str,
+    priority: int | None,
+    out: bool | None,
+    status: str,
+) -> dict[str, Any]:
+    return {
+        "kernel": name,
+        "device": device,
+        "types": {var: list(names) for var, names in types.items()},
+        "when": when,
+        "priority": priority,
+        "writes_out": out,
+        "status": status,
+    }
+
+
+def _types(row: dict[str, Any]) -> str:
+    return "; ".join(f"{var}: {' '.join(names)}" for var, names in row["types"].items()) or "all"
+
+
+def _heading(opdef: OpDef) -> str:
+    allowed = "  ".join(f"{t.name}: {' '.join(t.allow) or 'any'}" for t in opdef.types)
+    return f"{opdef}  {opdef.package}, version {opdef.version}" + (f"  {allowed}" if allowed else "")
+
+
+@click.command(help="List the kernels of OP. Exits 1 when nothing can compute it.")
+@click.argument("op")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, op: str, as_json: bool) -> None:
+    host = configured_host()
+    opdef = host.ops.get(op)
+    rows = facts(host, opdef)
+    if as_json:
+        print_json({"op": opdef.name, "package": opdef.package, "kernels": rows, "decomposition": opdef.decomposition})
+    else:
+        words = {None: "?", True: "yes", False: "no"}
+        cells = [
+            (
+                r["kernel"],
+                r["device"],
+                _types(r),
+                r["when"],
+                "?" if r["priority"] is None else r["priority"],
+                words[r["writes_out"]],
+                r["status"],
+            )
+            for r in rows
+        ]
+        cells.append(("decomposition", "any", "-", "", "", "", opdef.decomposition or "none"))
+        click.echo(_heading(opdef))
+        head = ("KERNEL", "DEVICE", "TYPES", "WHEN", "PRIO", "OUT", "STATUS")
+        click.echo(table(head, cells, right=("PRIO",)))
+    interpreted = bool(opdef.traits & {"control_flow", "host"})
+    found = any(r["status"] == "found" for r in rows)
+    ctx.exit(0 if found or opdef.decomposition or interpreted else 1)
