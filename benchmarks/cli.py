@@ -1,0 +1,106 @@
+"""The command line every benchmark module shares."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.harness import Outcome, run_program
+from benchmarks.machine import load_average, machine_facts
+from benchmarks.process import Workers
+from benchmarks.program import Program, framework_of
+from benchmarks.report import as_json, as_table
+
+__all__ = ["benchmark_main", "parse", "publish"]
+
+
+def parse(
+    benchmark: str, names: Sequence[str], arguments: list[str] | None, rounds: int, seconds: float | None
+) -> argparse.Namespace:
+    """Read the options; `names` are the programs that --programs may choose from.
+
+    seconds: the default length of a burst; None where there are no workers, so neither --seconds nor --peers.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}")
+    parser.add_argument("--rounds", type=int, default=rounds, help="turns per worker (default %(default)s)")
+    if seconds is not None:
+        parser.add_argument("--seconds", type=float, default=seconds, help="length of one burst (default %(default)s)")
+        parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
+    parser.add_argument("--programs", help=f"only these of {', '.join(names)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
+    parser.add_argument("--strict", action="store_true", help="exit 1 also where a bar is missed")
+    options = parser.parse_args(arguments)
+    options.seconds = getattr(options, "seconds", None)
+    if options.rounds < 1 or (options.seconds is not None and options.seconds <= 0):
+        parser.error("--rounds and --seconds must be positive")
+    peers = getattr(options, "peers", None)
+    options.peers = None if peers is None else frozenset(peers.split(","))
+    options.programs = tuple(names) if options.programs is None else tuple(options.programs.split(","))
+    unknown = [name for name in options.programs if name not in names]
+    if unknown:
+        parser.error(f"no such program: {', '.join(unknown)}; there are {', '.join(names)}")
+    return options
+
+
+def wanted(peers: frozenset[str] | None) -> Callable[[str], bool]:
+    """Which subjects `--peers` leaves in; graphdock itself always stays."""
+    return lambda subject: (
+        peers is None or framework_of(subject) == "graphdock" or bool(peers & {subject, framework_of(subject)})
+    )
+
+
+def publish(benchmark: str, outcomes: Sequence[Outcome], options: argparse.Namespace, loads: Sequence[object]) -> int:
+    """Print versions, load and faults after the tables, write the JSON; the exit status."""
+    facts = {**machine_facts(), "load_before": loads[0], "load_after": loads[1]}
+    facts |= {"rounds": options.rounds, "burst_seconds": options.seconds}
+    versions: dict[str, str] = {}
+    for outcome in outcomes:
+        for subject, found in outcome.versions.items():
+            own = framework_of(subject)
+            versions |= {own: found.get(own, "?"), "python": found["python"], "numpy": found.get("numpy", "?")}
+    settings = facts["thread_settings"] or "defaults"
+    print(f"machine: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, {facts['libc']}")
+    print(f"thread settings: {settings}; load average: {loads[0]} before, {loads[1]} after")
+    print(f"rounds: {options.rounds}" + (f" of {options.seconds:g} s" if options.seconds else ""))
+    if versions:
+        print("versions: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())))
+    faults = [
+        (f"{outcome.program.name}, {subject}", text, text)
+        for outcome in outcomes
+        for subject, text in outcome.wrong.items()
+    ]
+    for outcome in outcomes:
+        faults += [(f"{outcome.program.name}, {subject}", f.reason, f.detail) for subject, f in outcome.failed.items()]
+    shown: set[str] = set()
+    for where, reason, detail in faults:  # one cause often fails several programs: its traceback is shown once
+        print(f"\n{where}: {reason if reason in shown else detail}", file=sys.stderr)
+        shown.add(reason)
+    if options.json:
+        data = as_json(benchmark, outcomes, {**facts, "versions": versions})
+        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    missed = any(verdict.word == "MISS" for outcome in outcomes for verdict in outcome.verdicts)
+    return 1 if faults or (options.strict and missed) else 0
+
+
+def benchmark_main(
+    benchmark: str,
+    programs: Sequence[Program],
+    arguments: list[str] | None = None,
+    rounds: int = 15,
+    seconds: float = 0.1,
+) -> int:
+    """Run the programs of the module `benchmarks.<benchmark>`. Exit 1 on a wrong result or a failed worker."""
+    by_name = {program.name: program for program in programs}
+    options = parse(benchmark, list(by_name), arguments, rounds, seconds)
+    chosen = [by_name[name] for name in options.programs]
+    subjects = dict.fromkeys(subject for program in chosen for subject in program.builders)
+    before = load_average()
+    outcomes = []
+    with Workers(subjects, wanted(options.peers)) as workers:
+        for program in chosen:
+            outcomes.append(run_program(program, f"benchmarks.{benchmark}", workers, options.rounds, options.seconds))
+            print(as_table(outcomes[-1]), end="\n\n", flush=True)
+    return publish(benchmark, outcomes, options, (before, load_average()))

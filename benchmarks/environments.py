@@ -1,0 +1,38 @@
+"""Which interpreter runs which framework.
+
+graphdock and bare NumPy run in the interpreter that runs the benchmark, so both use the same NumPy and the same BLAS.
+Every peer has an environment of its own under `.bench/`, made by `python -m benchmarks.setup`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+__all__ = ["PEERS", "REPOSITORY", "environment_of", "interpreter_of"]
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+# Framework -> what pip installs into its environment; the same distributions as the `bench` extra of pyproject.toml.
+PEERS: dict[str, tuple[str, ...]] = {
+    "tensorflow": ("tensorflow-cpu",),
+    "torch": ("torch==2.13.0", "numpy"),
+    "jax": ("jax",),
+}
+
+_OWN = frozenset({"graphdock", "numpy"})
+
+
+def environment_of(framework: str, root: Path | None = None) -> Path:
+    """The virtual environment of a peer, whether it exists or not. `root` is `.bench` of the repository."""
+    return (REPOSITORY / ".bench" if root is None else root) / framework
+
+
+def interpreter_of(framework: str, root: Path | None = None) -> Path | None:
+    """The interpreter that runs `framework`, or None where its environment has not been made (or not finished)."""
+    if framework in _OWN:
+        return Path(sys.executable)
+    environment = environment_of(framework, root)
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    return python if python.exists() and (environment / "installed.txt").exists() else None

@@ -1,0 +1,80 @@
+"""What the graphdock and TensorFlow workers share: one program text, two modules that answer to `tf`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from benchmarks.program import Case, Unavailable
+
+__all__ = ["graphdock", "graphdock_session", "session_builders", "tensorflow"]
+
+# Builds a program in the default graph: (tf, open_session) -> Case.
+TextV1 = Callable[[ModuleType, Callable[[], Any]], Case]
+
+
+def tensorflow(control_flow_v2: bool = False) -> ModuleType:
+    """TensorFlow with its version-1 interface and behaviour. Once per process."""
+    import tensorflow.compat.v1 as tf
+
+    tf.disable_v2_behavior()
+    if control_flow_v2:
+        tf.enable_control_flow_v2()
+    return tf
+
+
+def graphdock() -> ModuleType:
+    """graphdock under the name its programs use."""
+    import graphdock as tf
+
+    return tf
+
+
+def graphdock_session(**settings: object) -> Callable[[], Any]:
+    """A function that opens a session of the default graph with `settings` over the defaults.
+
+    Raises Unavailable where `settings` name a backend that is not installed.
+    """
+
+    def open_session() -> Any:
+        tf = graphdock()
+        if not settings:
+            return tf.Session()
+        try:
+            return tf.Session(config=tf.SessionConfig(**settings))
+        except tf.errors.UnknownBackendError as error:
+            raise Unavailable(str(error).splitlines()[0]) from error
+
+    return open_session
+
+
+def session_builders(
+    text: TextV1, variants: Sequence[tuple[str, dict[str, object]]] = (), tensorflow_variants: Sequence[str] = ()
+) -> dict[str, Callable[[], Case]]:
+    """Builders that run `text` under graphdock and TensorFlow.
+
+    variants: (name, session settings) for more graphdock subjects. tensorflow_variants: of {"flow_v2"}.
+    """
+
+    def under_graphdock(settings: dict[str, object]) -> Callable[[], Case]:
+        def build() -> Case:
+            tf = graphdock()
+            tf.reset_default_graph()
+            return text(tf, graphdock_session(**settings))
+
+        return build
+
+    def under_tensorflow(control_flow_v2: bool) -> Callable[[], Case]:
+        def build() -> Case:
+            tf = tensorflow(control_flow_v2)
+            tf.reset_default_graph()
+            return text(tf, tf.Session)
+
+        return build
+
+    builders = {"graphdock": under_graphdock({})}
+    builders |= {f"graphdock/{name}": under_graphdock(settings) for name, settings in variants}
+    builders["tensorflow"] = under_tensorflow(False)
+    builders |= {f"tensorflow/{name}": under_tensorflow(name == "flow_v2") for name in tensorflow_variants}
+    return builders

@@ -1,0 +1,153 @@
+"""Run one program in several frameworks, turn by turn, and compare.
+
+The parent starts one worker per subject, has every worker compute the same thing, compares the values, and only then
+times them: bursts in the order A B C A B C ..., so that whatever else the machine does falls on all alike. Ratios are
+made within a round, between bursts that lie next to each other, and their median is reported.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.process import WorkerFailure, WorkerProcess, Workers
+from benchmarks.program import Bar, Program
+
+__all__ = ["Outcome", "Timing", "Verdict", "disagreement", "judge", "run_program"]
+
+_PREPARE_SECONDS = 600.0  # imports and compilation
+_BURST_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One subject's bursts: seconds per unit, the median and the minimum of each."""
+
+    medians: tuple[float, ...]
+    minima: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Median of the bursts' medians."""
+        return statistics.median(self.medians)
+
+    @property
+    def minimum(self) -> float:
+        """The fastest sample of all bursts."""
+        return min(self.minima)
+
+    def ratio_to(self, other: Timing) -> float:
+        """Median over the rounds of this subject's burst by the other's burst of the same round."""
+        return statistics.median(mine / theirs for mine, theirs in zip(self.medians, other.medians, strict=True))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A bar, the best of its peers, and the ratio found; ratio is None where the bar could not be judged."""
+
+    bar: Bar
+    peer: str | None
+    ratio: float | None
+
+    @property
+    def word(self) -> str:
+        """pass, miss or not judged."""
+        if self.ratio is None:
+            return "not judged"
+        return "pass" if self.ratio <= self.bar.at_most else "MISS"
+
+
+@dataclass
+class Outcome:
+    """What one program gave. `absent` says why a subject has no timing; `wrong` and `failed` are faults.
+
+    first_seconds: import, construction, compilation and the first call, where they have not happened in this worker.
+    """
+
+    program: Program
+    timings: dict[str, Timing] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, WorkerFailure] = field(default_factory=dict)
+    first_seconds: dict[str, float] = field(default_factory=dict)
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every bar of the program, judged."""
+        return tuple(judge(bar, self.timings) for bar in self.program.bars)
+
+
+def judge(bar: Bar, timings: Mapping[str, Timing]) -> Verdict:
+    """Hold a bar's subject to the fastest of the bar's peers that were timed."""
+    mine = timings.get(bar.subject)
+    there = [peer for peer in bar.peers if peer in timings]
+    if mine is None or not there:
+        return Verdict(bar, None, None)
+    best = min(there, key=lambda peer: timings[peer].median)
+    return Verdict(bar, best, mine.ratio_to(timings[best]))
+
+
+def disagreement(values: Sequence[float], reference: Sequence[float], rtol: float, atol: float) -> str | None:
+    """Where `values` differ from `reference`, in words; None where they agree."""
+    if len(values) != len(reference):
+        return f"{len(values)} check values, expected {len(reference)}"
+    for index, (got, expected) in enumerate(zip(values, reference, strict=True)):
+        if not (math.isfinite(got) and abs(got - expected) <= atol + rtol * abs(expected)):
+            return f"check value {index} is {got:.8g}, expected {expected:.8g} (rtol {rtol:g}, atol {atol:g})"
+    return None
+
+
+def run_program(program: Program, module: str, workers: Workers, rounds: int, seconds: float) -> Outcome:
+    """Prepare, check, and time `program` in every worker that takes part.
+
+    A subject whose worker fails, or whose values differ from the reference's, gets no timing.
+    """
+    outcome = Outcome(program)
+    values: dict[str, list[float]] = {}
+    ready: dict[str, WorkerProcess] = {}
+    for subject in program.builders:
+        worker = workers.get(subject)
+        if worker is None:
+            outcome.absent[subject] = workers.absent[subject]
+            continue
+        try:
+            prepared = worker.ask("prepare", _PREPARE_SECONDS, module=module, program=program.name)
+            if "unavailable" in prepared:
+                outcome.absent[subject] = f"missing: {prepared['unavailable']}"
+                continue
+            checked = worker.ask("check", _PREPARE_SECONDS)
+        except WorkerFailure as failure:
+            outcome.failed[subject] = failure
+        else:
+            ready[subject] = worker
+            values[subject] = checked["values"]
+            outcome.first_seconds[subject] = prepared["seconds"] + checked["seconds"]
+            outcome.versions[subject] = prepared["versions"]
+    reference = program.reference if program.reference in ready else next(iter(ready), None)
+    for subject in list(ready):
+        fault = disagreement(values[subject], values[str(reference)], program.rtol, program.atol)
+        if fault is not None:
+            outcome.wrong[subject] = f"wrong result: {fault}, {reference} is the reference"
+            del ready[subject]
+    _time(outcome, ready, rounds, seconds)
+    return outcome
+
+
+def _time(outcome: Outcome, workers: Mapping[str, WorkerProcess], rounds: int, seconds: float) -> None:
+    bursts: dict[str, list[tuple[float, float]]] = {subject: [] for subject in workers}
+    for _ in range(rounds):
+        for subject, worker in workers.items():
+            if subject in outcome.failed:
+                continue
+            try:
+                answer = worker.ask("burst", _BURST_SECONDS, seconds=seconds)
+            except WorkerFailure as failure:
+                outcome.failed[subject] = failure
+            else:
+                bursts[subject].append((answer["median"], answer["minimum"]))
+    for subject, pairs in bursts.items():
+        if pairs and subject not in outcome.failed:
+            outcome.timings[subject] = Timing(tuple(m for m, _ in pairs), tuple(m for _, m in pairs))

@@ -1,0 +1,64 @@
+"""What a benchmark module declares: programs, how each framework runs them, and the bars they are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Bar", "Case", "Program", "Unavailable", "framework_of"]
+
+
+class Unavailable(Exception):
+    """Raised by a builder: this subject cannot run here, and why. It is listed as missing, not as a fault."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program, ready to run in one framework.
+
+    call: one timed call; what it computes is complete when it returns.
+    values: the arrays on which every framework must agree after the check calls. Called once, before any timing.
+    per_call: units of work (iterations, nodes) in one call; times are reported per unit.
+    """
+
+    call: Callable[[], object]
+    values: Callable[[], Sequence[object]]
+    per_call: int = 1
+
+
+@dataclass(frozen=True)
+class Bar:
+    """`subject` may take at most `at_most` times what the best of `peers` takes."""
+
+    row: str
+    peers: tuple[str, ...]
+    at_most: float
+    subject: str = "graphdock"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One thing to compute, and who computes it.
+
+    builders: subject -> function that makes its Case. A subject is a framework, or `framework/variant`; each subject
+        is a process of its own in its framework's environment, and only that process calls the builder.
+    check_calls: calls made before the subjects' values are compared with `reference`'s to rtol and atol.
+    once: a call that is timed singly, without warm-up (building a graph and running it for the first time).
+    """
+
+    name: str
+    summary: str
+    builders: Mapping[str, Callable[[], Case]]
+    bars: tuple[Bar, ...] = ()
+    unit: str = "call"
+    reference: str = "numpy"
+    check_calls: int = 1
+    rtol: float = 1e-4
+    atol: float = 1e-6
+    once: bool = False
+
+
+def framework_of(subject: str) -> str:
+    """The framework whose environment runs `subject`: "tensorflow/flow_v2" -> "tensorflow"."""
+    return subject.partition("/")[0]

@@ -1,0 +1,294 @@
+"""P4: a while_loop with a small body; times are per iteration of the (innermost) body.
+
+TensorFlow runs with its version-1 control flow (Switch, Merge, Enter, Exit) and as `tensorflow/flow_v2` with functional
+loops; the bars take the better. The iteration count is fed, so that no compiler can unroll the loop; LLVM, under JAX,
+still replaces loops that only count by their result, so the bar for compiled loops stands on the float body. PyTorch,
+which has no loop to compile with a fed count, runs eagerly. JAX's gradient needs a scan of fixed length.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from benchmarks.cli import benchmark_main
+from benchmarks.frameworks import session_builders
+from benchmarks.program import Bar, Case, Program
+
+COUNT, FLOATS, OUTER, INNER, GRADIENT = 10_000, 2_000, 100, 100, 500
+LLVM = [("llvm", {"backends": ("llvm", "cpu")})]
+
+
+def _vector() -> Any:
+    import numpy as np
+
+    return np.random.RandomState(4).normal(size=10).astype("float32")
+
+
+def _weights() -> Any:
+    import numpy as np
+
+    return np.random.RandomState(5).uniform(0.4, 0.6, size=10).astype("float32")
+
+
+def _session_case(session: Any, fetches: Any, feed: dict[Any, Any], iterations: int) -> Case:
+    return Case(lambda: session.run(fetches, feed), lambda: [session.run(fetches, feed)], iterations)
+
+
+def counter_session(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
+    """while i < n: i = i + 1, with int32 scalars."""
+    n = tf.placeholder(tf.int32, [])
+    y = tf.while_loop(lambda i: tf.less(i, n), lambda i: tf.add(i, 1), [tf.constant(0)])
+    return _session_case(open_session(), y, {n: COUNT}, COUNT)
+
+
+def counter_numpy() -> Case:
+    """The same with 0-d arrays and out=."""
+    import numpy as np
+
+    n, one, i, more = np.array(COUNT, "int32"), np.array(1, "int32"), np.array(0, "int32"), np.empty((), bool)
+
+    def call(less: Any = np.less, add: Any = np.add) -> Any:
+        i[...] = 0
+        while less(i, n, more):
+            add(i, one, i)
+        return i
+
+    return Case(call, lambda: [i], COUNT)
+
+
+def counter_jax() -> Case:
+    """lax.while_loop."""
+    import jax
+    import numpy as np
+
+    loop = jax.jit(lambda n: jax.lax.while_loop(lambda i: i < n, lambda i: i + 1, np.int32(0)))
+    n = np.array(COUNT, "int32")
+    return Case(lambda: loop(n).block_until_ready(), lambda: [loop(n)], COUNT)
+
+
+def counter_torch() -> Case:
+    """Eager, a Python loop over 0-d tensors."""
+    import torch
+
+    n = torch.tensor(COUNT, dtype=torch.int32)
+
+    def call() -> Any:
+        i = torch.tensor(0, dtype=torch.int32)
+        while i < n:
+            i = i + 1
+        return i
+
+    return Case(call, lambda: [call().numpy()], COUNT)
+
+
+def body_session(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
+    """while i < n: i, x = i + 1, x * 0.5 + 1, with x of 10 float32."""
+    n = tf.placeholder(tf.int32, [])
+    x = tf.placeholder(tf.float32, [10])
+    _, y = tf.while_loop(lambda i, _: tf.less(i, n), lambda i, v: (i + 1, v * 0.5 + 1.0), [tf.constant(0), x])
+    return _session_case(open_session(), y, {n: FLOATS, x: _vector()}, FLOATS)
+
+
+def body_numpy() -> Case:
+    """The same with a Python counter and out=."""
+    import numpy as np
+
+    x, v = _vector(), np.empty(10, "float32")
+    half, one = np.array(0.5, "float32"), np.array(1.0, "float32")
+
+    def call(multiply: Any = np.multiply, add: Any = np.add) -> Any:
+        np.copyto(v, x)
+        i = 0
+        while i < FLOATS:
+            i += 1
+            multiply(v, half, v)
+            add(v, one, v)
+        return v
+
+    return Case(call, lambda: [v], FLOATS)
+
+
+def body_jax() -> Case:
+    """lax.while_loop."""
+    import jax
+    import numpy as np
+
+    def run(n: Any, x: Any) -> Any:
+        return jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 0.5 + 1.0), (np.int32(0), x))[1]
+
+    loop, n, x = jax.jit(run), np.array(FLOATS, "int32"), _vector()
+    return Case(lambda: loop(n, x).block_until_ready(), lambda: [loop(n, x)], FLOATS)
+
+
+def body_torch() -> Case:
+    """Eager, a Python loop."""
+    import torch
+
+    x = torch.from_numpy(_vector())
+
+    def call() -> Any:
+        v, i = x, 0
+        while i < FLOATS:
+            i += 1
+            v = v * 0.5 + 1.0
+        return v
+
+    return Case(call, lambda: [call().numpy()], FLOATS)
+
+
+def nested_session(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
+    """Two loops: the inner one adds 1 to a total m times, the outer one runs it n times."""
+    n = tf.placeholder(tf.int32, [])
+    m = tf.placeholder(tf.int32, [])
+
+    def outer(i: Any, total: Any) -> Any:
+        inner = tf.while_loop(lambda j, _: tf.less(j, m), lambda j, t: (j + 1, t + 1), [tf.constant(0), total])
+        return i + 1, inner[1]
+
+    _, y = tf.while_loop(lambda i, _: tf.less(i, n), outer, [tf.constant(0), tf.constant(0)])
+    return _session_case(open_session(), y, {n: OUTER, m: INNER}, OUTER * INNER)
+
+
+def nested_numpy() -> Case:
+    """The same with 0-d arrays for the total, Python counters."""
+    import numpy as np
+
+    one, total = np.array(1, "int32"), np.array(0, "int32")
+
+    def call(add: Any = np.add) -> Any:
+        total[...] = 0
+        i = 0
+        while i < OUTER:
+            i += 1
+            j = 0
+            while j < INNER:
+                j += 1
+                add(total, one, total)
+        return total
+
+    return Case(call, lambda: [total], OUTER * INNER)
+
+
+def nested_jax() -> Case:
+    """lax.while_loop within lax.while_loop."""
+    import jax
+    import numpy as np
+
+    def run(n: Any, m: Any) -> Any:
+        def outer(state: Any) -> Any:
+            inner = jax.lax.while_loop(lambda s: s[0] < m, lambda s: (s[0] + 1, s[1] + 1), (np.int32(0), state[1]))
+            return state[0] + 1, inner[1]
+
+        return jax.lax.while_loop(lambda s: s[0] < n, outer, (np.int32(0), np.int32(0)))[1]
+
+    loop, n, m = jax.jit(run), np.array(OUTER, "int32"), np.array(INNER, "int32")
+    return Case(lambda: loop(n, m).block_until_ready(), lambda: [loop(n, m)], OUTER * INNER)
+
+
+def gradient_session(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
+    """d sum(x_n) / dw of the loop x = x * w + 1; the gradient's own loop needs every x."""
+    n = tf.placeholder(tf.int32, [])
+    x = tf.placeholder(tf.float32, [10])
+    w = tf.placeholder(tf.float32, [10])
+    _, y = tf.while_loop(lambda i, _: tf.less(i, n), lambda i, v: (i + 1, v * w + 1.0), [tf.constant(0), x])
+    (gradient,) = tf.gradients(tf.reduce_sum(y), [w])
+    return _session_case(open_session(), gradient, {n: GRADIENT, x: _vector(), w: _weights()}, GRADIENT)
+
+
+def gradient_numpy() -> Case:
+    """Forward into a slab that keeps every x, then backward, with out=."""
+    import numpy as np
+
+    w, slab = _weights(), np.empty((GRADIENT + 1, 10), "float32")
+    one, g, gw, t = np.array(1.0, "float32"), *(np.empty(10, "float32") for _ in range(3))
+    slab[0] = _vector()
+
+    def call(multiply: Any = np.multiply, add: Any = np.add) -> Any:
+        for i in range(GRADIENT):
+            after = slab[i + 1]
+            multiply(slab[i], w, after)
+            add(after, one, after)
+        g[...] = 1
+        gw[...] = 0
+        for i in range(GRADIENT - 1, -1, -1):
+            multiply(slab[i], g, t)
+            add(gw, t, gw)
+            multiply(g, w, g)
+        return gw
+
+    return Case(call, lambda: [gw], GRADIENT)
+
+
+def gradient_jax() -> Case:
+    """jax.grad through lax.scan of fixed length."""
+    import jax
+
+    def last(w: Any, x: Any) -> Any:
+        return jax.lax.scan(lambda v, _: (v * w + 1.0, None), x, None, length=GRADIENT)[0].sum()
+
+    loop, w, x = jax.jit(jax.grad(last)), _weights(), _vector()
+    return Case(lambda: loop(w, x).block_until_ready(), lambda: [loop(w, x)], GRADIENT)
+
+
+def gradient_torch() -> Case:
+    """Eager autograd through a Python loop."""
+    import torch
+
+    x, w = torch.from_numpy(_vector()), torch.from_numpy(_weights()).requires_grad_()
+
+    def call() -> Any:
+        v = x
+        for _ in range(GRADIENT):
+            v = v * w + 1.0
+        return torch.autograd.grad(v.sum(), w)[0]
+
+    return Case(call, lambda: [call().numpy()], GRADIENT)
+
+
+BEST_TENSORFLOW = ("tensorflow", "tensorflow/flow_v2")
+_sessions = partial(session_builders, variants=LLVM, tensorflow_variants=("flow_v2",))
+
+
+def _structured(at_most: float, note: str = "") -> Bar:
+    return Bar("P4", BEST_TENSORFLOW, at_most, note=f"structured, NumPy kernels{note}")
+
+
+PROGRAMS = (
+    Program(
+        "counter",
+        f"while i < {COUNT}: i + 1, int32",
+        {**_sessions(counter_session), "numpy": counter_numpy, "torch": counter_torch, "jax": counter_jax},
+        (_structured(0.75),),
+        unit="iteration",
+    ),
+    Program(
+        "body",
+        f"while i < {FLOATS}: i + 1, x * 0.5 + 1 with x [10] float32",
+        {**_sessions(body_session), "numpy": body_numpy, "torch": body_torch, "jax": body_jax},
+        (_structured(0.75), Bar("P4", ("jax",), 5.0, subject="graphdock/llvm", note="whole loop compiled")),
+        unit="iteration",
+    ),
+    Program(
+        "nested",
+        f"{OUTER} times a loop of {INNER}: total + 1, int32",
+        {**_sessions(nested_session), "numpy": nested_numpy, "jax": nested_jax},
+        (_structured(0.75, ", second shape"),),
+        unit="iteration",
+    ),
+    Program(
+        "gradient",
+        f"gradient through {GRADIENT} iterations of x * w + 1 with x [10] float32, forward and backward",
+        {**_sessions(gradient_session), "numpy": gradient_numpy, "torch": gradient_torch, "jax": gradient_jax},
+        (_structured(0.6, ", with gradient"),),
+        unit="iteration",
+        rtol=1e-3,
+        atol=1e-4,
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(benchmark_main("while_loop", PROGRAMS))

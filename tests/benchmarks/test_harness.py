@@ -1,0 +1,188 @@
+"""The harness, with real worker processes and programs that need no framework. Nothing here asserts a time."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import cli, environments, setup
+from benchmarks.harness import Outcome, Timing, disagreement, judge, run_program
+from benchmarks.process import WorkerFailure, WorkerProcess, Workers
+from benchmarks.program import Bar, Case, Program, framework_of
+from benchmarks.report import as_json, as_table, duration
+from benchmarks.worker import burst, digest
+
+HERE = Path(__file__).parent
+MODULES = ("seed_step", "null_step", "chain", "while_loop", "large_graph", "import_time")
+
+
+def interpreter(framework: str) -> Path | None:
+    return None if framework == "gone" else Path(sys.executable)
+
+
+@pytest.fixture(scope="module")
+def programs() -> Iterator[dict[str, Program]]:
+    sys.path.insert(0, str(HERE))
+    try:
+        module = importlib.import_module("fake_programs")
+    finally:
+        sys.path.remove(str(HERE))
+    yield {program.name: program for program in module.PROGRAMS}
+
+
+def run(program: Program, wanted: object = lambda _: True) -> Outcome:
+    with Workers(program.builders, wanted, interpreter, [HERE]) as workers:  # type: ignore[arg-type]
+        return run_program(program, "fake_programs", workers, rounds=3, seconds=0.002)
+
+
+def test_subjects_that_agree_are_timed_and_a_missing_one_is_named(programs: dict[str, Program]) -> None:
+    outcome = run(programs["agree"])
+    assert set(outcome.timings) == {"graphdock", "numpy", "peer/noisy"}
+    assert all(len(timing.medians) == 3 for timing in outcome.timings.values())
+    assert outcome.absent == {"gone": "missing: not installed; python -m benchmarks.setup gone"}
+    assert not outcome.wrong and not outcome.failed
+    table = as_table(outcome)
+    for subject in programs["agree"].builders:
+        assert re.search(rf"^  {re.escape(subject)}\b", table, re.MULTILINE), table
+    assert "T1 graphdock at most 1e+09 of numpy or peer/noisy" in table and table.count("pass") == 1
+    assert "T2 graphdock at most 1 of gone  not judged" in table
+
+
+def test_a_subject_with_another_result_is_reported_and_not_timed(programs: dict[str, Program]) -> None:
+    outcome = run(programs["differ"])
+    assert set(outcome.timings) == {"numpy", "peer"}  # 1e-5 off: within rtol 1e-4
+    assert outcome.wrong == {
+        "graphdock": "wrong result: check value 0 is 5.05, expected 5 (rtol 0.0001, atol 1e-06), numpy is the reference"
+    }
+    assert "wrong result" in as_table(outcome)
+    assert outcome.verdicts[0].word == "not judged"
+
+
+def test_failures_keep_their_cause_and_stop_nobody_else(programs: dict[str, Program]) -> None:
+    outcome = run(programs["fail"])
+    assert set(outcome.timings) == {"numpy"}
+    assert outcome.absent == {"graphdock": "missing: no backend 'llvm'; pip install graphdock-llvm"}
+    assert outcome.failed["broken"].reason == "ended with exit code 1: LookupError: no such op"
+    assert "Traceback" in outcome.failed["broken"].detail
+    assert outcome.failed["deadly"].reason == "ended with exit code 7: no output"
+    assert outcome.failed["broken_later"].reason.endswith("ArithmeticError: worn out")
+    assert as_table(outcome).count("failed:") == 3
+
+
+def test_a_worker_that_died_is_started_again_for_the_next_program(programs: dict[str, Program]) -> None:
+    with Workers(["broken", "numpy"], interpreter=interpreter, paths=[HERE]) as workers:
+        first = workers.get("broken")
+        assert first is not None
+        with pytest.raises(WorkerFailure):
+            first.ask("prepare", 60, module="fake_programs", program="fail")
+        second = workers.get("broken")
+        assert second is not None and second is not first and second.alive
+
+
+def test_a_worker_that_does_not_answer_is_ended() -> None:
+    worker = WorkerProcess("numpy", Path(sys.executable))
+    with pytest.raises(WorkerFailure, match="no answer within 0 s"):
+        worker.answer(0)  # nothing was asked
+    assert not worker.alive
+
+
+def test_peers_left_out_by_the_user_are_named(programs: dict[str, Program]) -> None:
+    outcome = run(programs["agree"], cli.wanted(frozenset({"numpy"})))
+    assert set(outcome.timings) == {"graphdock", "numpy"}
+    assert outcome.absent == {"peer/noisy": "not asked for (--peers)", "gone": "not asked for (--peers)"}
+
+
+def test_json_holds_every_burst_and_every_verdict(programs: dict[str, Program]) -> None:
+    data = json.loads(json.dumps(as_json("fake", [run(programs["agree"])], {"cpu": "a chip"})))
+    assert data["machine"] == {"cpu": "a chip"}
+    (program,) = data["programs"]
+    assert len(program["timings"]["numpy"]["burst_medians"]) == 3
+    assert [bar["verdict"] for bar in program["bars"]] == ["pass", "not judged"]
+
+
+def test_ratios_are_made_within_a_round() -> None:
+    # A machine that gets ten times slower after the first round changes no ratio.
+    mine, theirs = Timing((1.0, 10.0, 10.0), (1.0, 9.0, 9.0)), Timing((2.0, 20.0, 20.0), (2.0, 18.0, 18.0))
+    assert mine.ratio_to(theirs) == 0.5
+    verdict = judge(
+        Bar("P", ("slow", "fast", "gone"), 0.4),
+        {"graphdock": mine, "fast": theirs, "slow": Timing((99.0,) * 3, (99.0,))},
+    )
+    assert (verdict.peer, verdict.ratio, verdict.word) == ("fast", 0.5, "MISS")
+    assert judge(Bar("P", ("fast",), 0.5), {"graphdock": mine, "fast": theirs}).word == "pass"
+    assert judge(Bar("P", ("fast",), 0.5), {"fast": theirs}).word == "not judged"
+
+
+def test_burst_divides_by_the_units_of_a_call_and_times_single_calls_once() -> None:
+    calls = []
+    single = burst(Case(lambda: calls.append(1), list, per_call=4), seconds=10.0, group=1, once=True)
+    assert len(calls) == 1 and single["calls"] == 1
+    assert single["minimum"] == single["median"] > 0
+
+
+def test_digest_tells_arrays_apart() -> None:
+    small, large = [1.0, 2.0], [float(i) for i in range(100)]
+    assert digest([small]) == small
+    assert len(digest([large])) == 3
+    swapped = [large[1], large[0], *large[2:]]
+    assert disagreement(digest([swapped]), digest([large]), rtol=1e-7, atol=0.0) is not None  # same sum, other order
+    assert disagreement([float("nan")], [float("nan")], 1.0, 1.0) is not None
+    assert disagreement([1.0], [1.0, 2.0], 1.0, 1.0) == "1 check values, expected 2"
+
+
+def test_durations_read_well() -> None:
+    assert [duration(s) for s in (2.5, 0.0019, 5.43e-6, 8.12e-7)] == ["2.5 s", "1.9 ms", "5.43 us", "812 ns"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_benchmark_declares_what_it_needs_without_a_framework(name: str) -> None:
+    source = (environments.REPOSITORY / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    top = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+    top |= {str(node.module) for node in tree.body if isinstance(node, ast.ImportFrom)}
+    assert not {module.partition(".")[0] for module in top} & {"numpy", "graphdock", *environments.PEERS}
+    module = importlib.import_module(f"benchmarks.{name}")
+    for program in getattr(module, "PROGRAMS", ()):  # import_time has none: it starts processes of its own
+        known = {"graphdock", "numpy", *environments.PEERS}
+        assert {framework_of(subject) for subject in program.builders} <= known
+        assert program.reference in program.builders
+        for bar in program.bars:
+            assert {bar.subject, *bar.peers} <= set(program.builders), bar
+            assert f"| {bar.row} |" in (environments.REPOSITORY / "benchmarks" / "README.md").read_text(
+                encoding="utf-8"
+            )
+
+
+def test_an_interrupted_environment_counts_as_missing(tmp_path: Path) -> None:
+    python = tmp_path / "jax" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert environments.interpreter_of("jax", tmp_path) is None
+    (tmp_path / "jax" / "installed.txt").write_text("jax==1\n", encoding="utf-8")
+    assert environments.interpreter_of("jax", tmp_path) == python
+    assert environments.interpreter_of("numpy", tmp_path) == Path(sys.executable)
+
+
+def test_setup_refuses_an_unknown_peer(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        setup.main(["theano"])
+    assert ended.value.code == 2
+    assert "there are tensorflow, torch, jax" in capsys.readouterr().err
+
+
+def test_the_command_line_runs_bare_numpy_and_writes_json(tmp_path: Path) -> None:
+    target = tmp_path / "null.json"
+    command = [sys.executable, "-m", "benchmarks.null_step", "--rounds", "1", "--seconds", "0.001"]
+    command += ["--peers", "numpy", "--programs", "concat", "--json", str(target)]
+    ended = subprocess.run(command, cwd=environments.REPOSITORY, capture_output=True, text=True, check=False)
+    assert "machine: " in ended.stdout and "load average" in ended.stdout, ended.stderr
+    (program,) = json.loads(target.read_text(encoding="utf-8"))["programs"]
+    assert "numpy" in program["timings"] and program["absent"]["jax"] == "not asked for (--peers)"
