@@ -9,6 +9,7 @@ library (``tf.matmul``, ``tf.nn.relu``, ``tf.train.AdagradOptimizer``) are looke
 from __future__ import annotations
 
 import importlib
+import sys
 import types
 from typing import Any
 
@@ -89,7 +90,10 @@ _HOST: dict[str, str] = {
     "Host": "graphdock.plugin.host",
     "default_host": "graphdock.plugin.host",
 }
-_RENAMED: dict[str, tuple[str, str]] = {"tuple": ("graphdock.ops.core", "tuple_"), "bool": ("graphdock.dtypes", "bool_")}
+_RENAMED: dict[str, tuple[str, str]] = {
+    "tuple": ("graphdock.ops.core", "tuple_"),
+    "bool": ("graphdock.dtypes", "bool_"),
+}
 _MODULES = ("contracts", "dtypes", "errors", "ops", "testing")
 _DTYPES = (
     "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
@@ -101,6 +105,20 @@ _GONE = {
     "GPUOptions": "use SessionConfig(memory_limit={'cuda': '20GiB'}, options={'cuda': {...}})",
     "keras": "graphdock has no keras; build the graph with tf ops",
 }
+
+
+class _Facade(types.ModuleType):
+    """Keeps public names that are also modules (``shape``, ``gradients``) from being hidden when these are imported.
+
+    Python binds a submodule in its parent; ``tf.gradients`` would turn into the package ``graphdock.gradients``.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOST and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Facade
 
 
 def __getattr__(name: str) -> Any:
@@ -143,8 +161,6 @@ def _endpoint(prefix: str, name: str) -> Any:
 
 
 def _namespace(full: str, table: dict[str, str]) -> types.ModuleType:
-    import sys
-
     module = types.ModuleType(f"graphdock.{full}", f"The standard library's names under ``{full}``.")
 
     def lookup(name: str) -> Any:

@@ -16,7 +16,9 @@ __all__ = ["command"]
 
 def facts(opdef: OpDef) -> dict[str, Any]:
     """An OpDef as JSON; a required attribute has no ``default``."""
-    row = {k: (dict(v) if hasattr(v, "items") else v) for k, v in ((f, getattr(opdef, f)) for f in opdef.__slots__)}
+    row: dict[str, Any] = {
+        k: (dict(v) if hasattr(v, "items") else v) for k, v in ((f, getattr(opdef, f)) for f in opdef.__slots__)
+    }
     row["traits"] = sorted(opdef.traits)
     for kind in ("inputs", "outputs", "types"):
         row[kind] = [asdict(item) for item in getattr(opdef, kind)]

@@ -6,9 +6,11 @@ Kernel and device modules import this package only. Op packages (wrappers, gradi
 
 from __future__ import annotations
 
+import importlib
+
 import pluggy
 
-from graphdock import dtypes, errors, shape
+from graphdock import dtypes, errors
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import Executor, Partition, SessionFactory
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Region, Value
@@ -41,6 +43,9 @@ from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
 from graphdock.errors import DeviceUnavailable
+
+#: The module; the name ``graphdock.shape`` is the op, as TensorFlow's is.
+shape = importlib.import_module("graphdock.shape")
 
 #: Marks a hook implementation in a plugin's module.
 hookimpl = pluggy.HookimplMarker("graphdock")
