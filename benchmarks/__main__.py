@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 
-BENCHMARKS = ("import_time", "null_step", "seed_step", "chain", "while_loop", "large_graph")
+from benchmarks.cli import BENCHMARKS
 
 
 def main() -> int:

@@ -14,7 +14,9 @@ from benchmarks.process import Workers
 from benchmarks.program import Program, framework_of
 from benchmarks.report import as_json, as_table
 
-__all__ = ["benchmark_main", "parse", "publish"]
+__all__ = ["BENCHMARKS", "benchmark_main", "parse", "publish", "wanted"]
+
+BENCHMARKS = ("import_time", "null_step", "seed_step", "chain", "while_loop", "large_graph")
 
 
 def parse(
