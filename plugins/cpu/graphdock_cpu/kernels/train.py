@@ -1,0 +1,194 @@
+"""Kernels of optimizer updates: in place on the variable and its slots, block by block.
+
+A block of each operand fits the second-level cache together with the scratch buffer, so that the several NumPy calls of
+one update read main memory once. Rates and decays are rank-0 arrays, which a ufunc takes at the cost of a scalar.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, errors
+
+__all__ = ["KERNELS"]
+
+#: Elements updated at once.
+BLOCK = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One optimizer's update.
+
+    Attributes:
+      arrays: indices of the op's inputs that are whole tensors: the variable, its slots, last the gradient.
+      scalars: indices of its rank-0 inputs.
+      make: ``make(dtype, attrs)`` returns ``update(*arrays, *scalars, *scratch)``; it writes all but the gradient.
+      prepare: ``prepare(dtype)`` returns a function of the scalars that returns those that the update takes instead.
+      scratch: how many scratch buffers of the gradient's shape it wants.
+    """
+
+    arrays: tuple[int, ...]
+    scalars: tuple[int, ...]
+    make: Callable[[np.dtype[Any], Any], Callable[..., None]]
+    prepare: Callable[[np.dtype[Any]], Callable[..., tuple[Any, ...]]] | None = None
+    scratch: int = 1
+
+
+def _kernel(op: str, rule: Rule) -> KernelDef:
+    return KernelDef(op, "cpu", lambda ctx: _build(ctx, rule))
+
+
+def _build(ctx: BuildContext, rule: Rule) -> Bound:
+    grad = ctx.inputs[rule.arrays[-1]]
+    wide = grad.dtype.accumulator
+    update = rule.make(wide.np, ctx.node.attrs)
+    known = grad.shape is not None and None not in grad.shape
+    if wide is grad.dtype and known and math.prod(grad.shape) <= 2 * BLOCK:
+        scratch = (Scratch(grad.dtype, tuple(grad.shape)),) * rule.scratch
+        if rule.prepare is None:
+            inputs = tuple(In(i) for i in (*rule.arrays, *rule.scalars))
+            return Bound(update, args=inputs + tuple(Out(i) for i in range(rule.scratch)), scratch=scratch)
+        return Bound(_prepared(rule, update, wide.np, len(ctx.inputs)), scratch=scratch)
+    copies = 0 if wide is grad.dtype else len(rule.arrays)
+    return Bound(_blocked(ctx, rule, update, wide.np), scratch=(Scratch(wide, (BLOCK,)),) * (copies + rule.scratch))
+
+
+def _prepared(rule: Rule, update: Callable[..., None], dtype: np.dtype[Any], count: int) -> Callable[..., None]:
+    assert rule.prepare is not None
+    prepare, arrays, scalars = rule.prepare(dtype), rule.arrays, rule.scalars
+
+    def compute(*args: Any) -> None:
+        update(*[args[i] for i in arrays], *prepare(*[args[i] for i in scalars]), *args[count:])
+
+    return compute
+
+
+def _blocked(ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: np.dtype[Any]) -> Callable[..., None]:
+    """The update block by block. Narrow floats are computed in float32 and rounded once per step."""
+    count, arrays, scalars, node = len(ctx.inputs), rule.arrays, rule.scalars, ctx.node
+    narrow = ctx.inputs[arrays[-1]].dtype.np != dtype
+    prepare = rule.prepare(dtype) if rule.prepare else lambda *values: values
+    copyto = np.copyto
+
+    def compute(*args: Any) -> None:
+        tensors = [args[i] for i in arrays]
+        shape = tensors[0].shape
+        for tensor, index in zip(tensors, arrays, strict=True):
+            if tensor.shape != shape:
+                raise errors.InvalidArgumentError(
+                    f"{ctx.inputs[index].name} has not the variable's shape",
+                    op=node.origin,
+                    site=node.site,
+                    expected=str(list(shape)),
+                    got=str(list(tensor.shape)),
+                )
+        flats = [t.reshape(-1) for t in tensors]
+        values = prepare(*[np.asarray(args[i], dtype) for i in scalars])
+        buffers = args[count:]
+        wides, rest = (buffers[: len(arrays)], buffers[len(arrays) :]) if narrow else ((), buffers)
+        for start in range(0, flats[0].size, BLOCK):
+            parts = [f[start : start + BLOCK] for f in flats]
+            size = parts[0].size
+            temporaries = [b[:size] for b in rest]
+            if not narrow:
+                update(*parts, *values, *temporaries)
+                continue
+            blocks = [w[:size] for w in wides]
+            for block, part in zip(blocks, parts, strict=True):
+                copyto(block, part)
+            update(*blocks, *values, *temporaries)
+            for block, part in zip(blocks[:-1], parts[:-1], strict=True):
+                copyto(part, block, "same_kind")
+
+    return compute
+
+
+def _gradient_descent(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, subtract = np.multiply, np.subtract
+
+    def update(var: Any, delta: Any, alpha: Any, t: Any) -> None:
+        multiply(delta, alpha, t)
+        subtract(var, t, var)
+
+    return update
+
+
+def _momentum(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, add, subtract = np.multiply, np.add, np.subtract
+
+    def update(var: Any, accum: Any, grad: Any, lr: Any, momentum: Any, t: Any) -> None:
+        multiply(accum, momentum, accum)
+        add(accum, grad, accum)
+        multiply(accum, lr, t)
+        subtract(var, t, var)
+
+    def nesterov(var: Any, accum: Any, grad: Any, lr: Any, momentum: Any, t: Any) -> None:
+        multiply(accum, momentum, accum)
+        add(accum, grad, accum)
+        multiply(accum, momentum, t)
+        add(t, grad, t)
+        multiply(t, lr, t)
+        subtract(var, t, var)
+
+    return nesterov if attrs["use_nesterov"] else update
+
+
+def _adagrad(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, add, sqrt, divide, subtract = np.multiply, np.add, np.sqrt, np.divide, np.subtract
+
+    def update(var: Any, accum: Any, grad: Any, lr: Any, t: Any) -> None:
+        multiply(grad, grad, t)
+        add(accum, t, accum)
+        sqrt(accum, t)
+        divide(grad, t, t)
+        multiply(t, lr, t)
+        subtract(var, t, var)
+
+    return update
+
+
+def _adam(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, add, sqrt, divide, subtract = np.multiply, np.add, np.sqrt, np.divide, np.subtract
+
+    def update(var: Any, m: Any, v: Any, grad: Any, rate: Any, rest1: Any, rest2: Any, epsilon: Any, t: Any) -> None:
+        subtract(grad, m, t)
+        multiply(t, rest1, t)
+        add(m, t, m)
+        multiply(grad, grad, t)
+        subtract(t, v, t)
+        multiply(t, rest2, t)
+        add(v, t, v)
+        sqrt(v, t)
+        add(t, epsilon, t)
+        divide(m, t, t)
+        multiply(t, rate, t)
+        subtract(var, t, var)
+
+    return update
+
+
+def _adam_scalars(dtype: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
+    """The bias-corrected rate and the complements of the decays, as rank-0 arrays that are kept."""
+    rate, rest1, rest2 = np.empty((), dtype), np.empty((), dtype), np.empty((), dtype)
+    root = math.sqrt
+
+    def prepare(power1: Any, power2: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any) -> tuple[Any, ...]:
+        rate[()] = lr.item() * root(1.0 - power2.item()) / (1.0 - power1.item())
+        rest1[()] = 1.0 - beta1.item()
+        rest2[()] = 1.0 - beta2.item()
+        return rate, rest1, rest2, epsilon
+
+    return prepare
+
+
+KERNELS = [
+    _kernel("ResourceApplyGradientDescent", Rule((0, 2), (1,), _gradient_descent)),
+    _kernel("ResourceApplyMomentum", Rule((0, 1, 3), (2, 4), _momentum)),
+    _kernel("ResourceApplyAdagrad", Rule((0, 1, 3), (2,), _adagrad)),
+    _kernel("ResourceApplyAdam", Rule((0, 1, 2, 9), (3, 4, 5, 6, 7, 8), _adam, _adam_scalars)),
+]
