@@ -10,6 +10,7 @@ from typing import Any
 
 from graphdock import dtypes
 from graphdock.errors import OpSpecError, did_you_mean
+
 from graphdock_opgen import expr
 from graphdock_opgen.expr import Source
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec, FileSpec, OpSpec
@@ -19,9 +20,30 @@ from graphdock_opgen.reader import Document, Path_
 __all__ = ["GradEntry", "Op", "Param", "check_file", "expand_allow"]
 
 OPERATOR_METHODS = (
-    *(f"__{n}__" for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod")),
+    *(
+        f"__{n}__"
+        for n in (
+            "add",
+            "sub",
+            "mul",
+            "truediv",
+            "floordiv",
+            "mod",
+            "pow",
+            "matmul",
+            "and",
+            "or",
+            "xor",
+            "lshift",
+            "rshift",
+            "divmod",
+        )
+    ),
     *(f"__{n}__" for n in ("neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "getitem", "div")),
-    *(f"__r{n}__" for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "div")),
+    *(
+        f"__r{n}__"
+        for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "div")
+    ),
 )
 
 
@@ -53,7 +75,7 @@ class Op:
       type: the type string.
       function: name of its wrapper in ``module``.
       allow: type variable -> dtype names, () for all.
-      entries: gradient entries in the order of the file; ``none`` entries for all inputs where the op has no gradient at all.
+      entries: gradient entries in the order of the file, then ``none`` for inputs that have no entry.
       has_gradient: whether a gradient function is generated.
       inferred: int attributes that are the length of a list argument.
       free_types: type variables that no input binds; they are arguments of the wrapper.
@@ -180,17 +202,28 @@ class _Checker:
 
     def unique_names(self) -> None:
         seen: dict[str, str] = {}
-        groups: list[tuple[str, Any]] = [("inputs", self.spec.inputs), ("outputs", self.spec.outputs), ("attrs", self.spec.attrs)]
+        groups: list[tuple[str, Any]] = [
+            ("inputs", self.spec.inputs),
+            ("outputs", self.spec.outputs),
+            ("attrs", self.spec.attrs),
+        ]
         for group, items in groups:
             for i, item in enumerate(items):
                 if item.name in seen:
-                    self.fail(group, i, "name", message=f"{self.spec.name} has {item.name!r} among its {seen[item.name]} already")
+                    self.fail(
+                        group,
+                        i,
+                        "name",
+                        message=f"{self.spec.name} has {item.name!r} among its {seen[item.name]} already",
+                    )
                 if item.name == "name":
                     self.fail(group, i, "name", message="'name' is the wrapper's own last argument")
                 seen[item.name] = group
         for name in self.spec.types:
             if name in seen:
-                self.fail("types", name, message=f"{self.spec.name} has {name!r} among its {seen[name]} already", key=True)
+                self.fail(
+                    "types", name, message=f"{self.spec.name} has {name!r} among its {seen[name]} already", key=True
+                )
 
     def dtype_names(self) -> list[str]:
         return [*self.spec.types, *self.type_attrs, *dtypes.ALL]
@@ -203,14 +236,26 @@ class _Checker:
             for i, item in enumerate(spec.allow):
                 if item not in dtypes.ALL and item not in DTYPE_CLASSES:
                     known = [*dtypes.ALL, *DTYPE_CLASSES]
-                    at = ("types", name, "allow", i) if (*self.path, "types", name, "allow", i) in self.document.values else ("types", name, "allow")
+                    at = (
+                        ("types", name, "allow", i)
+                        if (*self.path, "types", name, "allow", i) in self.document.values
+                        else ("types", name, "allow")
+                    )
                     self.fail(*at, message=f"no dtype named {item!r}", hint=did_you_mean(item, known))
             out[name] = expand_allow(spec.allow)
             if spec.default is not None:
                 if spec.default not in dtypes.ALL:
-                    self.fail("types", name, "default", message=f"no dtype named {spec.default!r}", hint=did_you_mean(spec.default, dtypes.ALL))
+                    self.fail(
+                        "types",
+                        name,
+                        "default",
+                        message=f"no dtype named {spec.default!r}",
+                        hint=did_you_mean(spec.default, dtypes.ALL),
+                    )
                 if out[name] and spec.default not in out[name]:
-                    self.fail("types", name, "default", message=f"default {spec.default!r} is not among what {name} allows")
+                    self.fail(
+                        "types", name, "default", message=f"default {spec.default!r} is not among what {name} allows"
+                    )
         return out
 
     def attributes(self) -> None:
@@ -222,12 +267,29 @@ class _Checker:
             if attr.default is None:
                 continue
             if not isinstance(values, list):
-                self.fail("attrs", i, "default", message=f"default of {attr.name}: expected a list for {attr.type}, got {attr.default!r}")
+                self.fail(
+                    "attrs",
+                    i,
+                    "default",
+                    message=f"default of {attr.name}: expected a list for {attr.type}, got {attr.default!r}",
+                )
             for value in values:
                 if not _fits(base, value):
-                    self.fail("attrs", i, "default", message=f"default of {attr.name}: {value!r} is not of type {base}", hint=_dtype_hint(base, value))
+                    self.fail(
+                        "attrs",
+                        i,
+                        "default",
+                        message=f"default of {attr.name}: {value!r} is not of type {base}",
+                        hint=_dtype_hint(base, value),
+                    )
             if attr.one_of and attr.default not in attr.one_of:
-                self.fail("attrs", i, "default", message=f"default of {attr.name}: {attr.default!r} is not among one_of", hint=did_you_mean(str(attr.default), [str(v) for v in attr.one_of]))
+                self.fail(
+                    "attrs",
+                    i,
+                    "default",
+                    message=f"default of {attr.name}: {attr.default!r} is not among one_of",
+                    hint=did_you_mean(str(attr.default), [str(v) for v in attr.one_of]),
+                )
 
     def arguments(self, allow: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         inferred: list[str] = []
@@ -250,7 +312,12 @@ class _Checker:
                 if arg.arity.many is not None:
                     source = self.source(group, i, "arity", "many", "count", text=arg.arity.many.count)
                     tree = expr.count_names(source, self.attrs, self.spec.types)
-                    if group == "inputs" and isinstance(tree, ast.Name) and tree.id in self.attrs and tree.id not in inferred:
+                    if (
+                        group == "inputs"
+                        and isinstance(tree, ast.Name)
+                        and tree.id in self.attrs
+                        and tree.id not in inferred
+                    ):
                         if self.attrs[tree.id].type != "int":
                             source.fail(f"{tree.id} counts tensors, so it must be an int attribute", tree)
                         inferred.append(tree.id)
@@ -280,7 +347,11 @@ class _Checker:
             source = self.source("dims", "where", i, "error", text=where.error)
             for name in expr.placeholders(source):
                 if name not in known:
-                    source.fail(f"no dim, run or attribute named {name!r}", column=where.error.find("{" + name), hint=did_you_mean(name, known))
+                    source.fail(
+                        f"no dim, run or attribute named {name!r}",
+                        column=where.error.find("{" + name),
+                        hint=did_you_mean(name, known),
+                    )
         for i, arg in enumerate(spec.outputs):
             if arg.shape is not None:
                 source = self.source("outputs", i, "shape", text=arg.shape)
@@ -291,9 +362,20 @@ class _Checker:
             expr.check_cost(self.source("cost", key, text=text), known)
         for out, source_input in spec.aliases.items():
             if out not in {a.name for a in spec.outputs}:
-                self.fail("aliases", out, message=f"{spec.name} has no output {out!r}", hint=did_you_mean(out, [a.name for a in spec.outputs]), key=True)
+                self.fail(
+                    "aliases",
+                    out,
+                    message=f"{spec.name} has no output {out!r}",
+                    hint=did_you_mean(out, [a.name for a in spec.outputs]),
+                    key=True,
+                )
             if source_input not in {a.name for a in spec.inputs}:
-                self.fail("aliases", out, message=f"{spec.name} has no input {source_input!r}", hint=did_you_mean(source_input, [a.name for a in spec.inputs]))
+                self.fail(
+                    "aliases",
+                    out,
+                    message=f"{spec.name} has no input {source_input!r}",
+                    hint=did_you_mean(source_input, [a.name for a in spec.inputs]),
+                )
 
     def named_functions(self) -> None:
         for key in ("shape_fn", "reference"):
@@ -318,12 +400,21 @@ class _Checker:
         kinds |= {n: "type" for n in free}
         for name in api.rename:
             if name not in kinds:
-                self.fail("api", "rename", name, message=f"{spec.name} has no argument {name!r}", hint=did_you_mean(name, kinds), key=True)
+                self.fail(
+                    "api",
+                    "rename",
+                    name,
+                    message=f"{spec.name} has no argument {name!r}",
+                    hint=did_you_mean(name, kinds),
+                    key=True,
+                )
         params = []
         for of, kind in kinds.items():
             python = api.rename.get(of, of)
             if keyword.iskeyword(python):
-                self.fail("api", message=f"{python!r} is a Python keyword", hint=f"api: {{rename: {{{of}: {python}_}}}}")
+                self.fail(
+                    "api", message=f"{python!r} is a Python keyword", hint=f"api: {{rename: {{{of}: {python}_}}}}"
+                )
             default = self.default(of, kind)
             params.append(Param(python, of, kind, default))
         names = [p.name for p in params]
@@ -334,7 +425,9 @@ class _Checker:
         ordered: list[Param] = []
         for i, name in enumerate(api.order):
             if name not in by_name:
-                self.fail("api", "order", i, message=f"{spec.name} has no argument {name!r}", hint=did_you_mean(name, by_name))
+                self.fail(
+                    "api", "order", i, message=f"{spec.name} has no argument {name!r}", hint=did_you_mean(name, by_name)
+                )
             if by_name[name] in ordered:
                 self.fail("api", "order", i, message=f"argument {name!r} stands here twice")
             ordered.append(by_name[name])
@@ -342,18 +435,34 @@ class _Checker:
         rest.sort(key=lambda p: p.default is not None)
         if api.order and any(p.default is not None for p in ordered) and any(p.default is None for p in rest):
             needed = next(p.name for p in rest if p.default is None)
-            self.fail("api", "order", message=f"argument {needed!r} has no default, so it must stand in order, before those that have one")
+            self.fail(
+                "api",
+                "order",
+                message=f"argument {needed!r} has no default, so it must stand in order, before those that have one",
+            )
         for i, (a, b) in enumerate(zip(ordered, ordered[1:], strict=False)):
             if a.default is not None and b.default is None:
-                self.fail("api", "order", i + 1, message=f"argument {b.name!r} has no default, but {a.name!r} before it has one")
+                self.fail(
+                    "api",
+                    "order",
+                    i + 1,
+                    message=f"argument {b.name!r} has no default, but {a.name!r} before it has one",
+                )
         if api.returns is not None and api.returns not in {a.name for a in spec.outputs}:
-            self.fail("api", "returns", message=f"{spec.name} has no output {api.returns!r}", hint=did_you_mean(api.returns, [a.name for a in spec.outputs]))
+            self.fail(
+                "api",
+                "returns",
+                message=f"{spec.name} has no output {api.returns!r}",
+                hint=did_you_mean(api.returns, [a.name for a in spec.outputs]),
+            )
         for i, operator in enumerate(api.operator):
             if operator not in OPERATOR_METHODS:
                 at: tuple[str | int, ...] = ("api", "operator", i)
                 if (*self.path, *at) not in self.document.values:
                     at = at[:-1]
-                self.fail(*at, message=f"no operator method {operator!r}", hint=did_you_mean(operator, OPERATOR_METHODS))
+                self.fail(
+                    *at, message=f"no operator method {operator!r}", hint=did_you_mean(operator, OPERATOR_METHODS)
+                )
         return (*ordered, *rest)
 
     def default(self, of: str, kind: str) -> str | None:
@@ -390,7 +499,9 @@ class _Checker:
             names = tuple(n.strip() for n in key.split(","))
             for name in names:
                 if name not in known:
-                    self.fail(*at, message=f"{spec.name} has no input {name!r}", hint=did_you_mean(name, known), key=True)
+                    self.fail(
+                        *at, message=f"{spec.name} has no input {name!r}", hint=did_you_mean(name, known), key=True
+                    )
                 if name in seen:
                     self.fail(*at, message=f"input {name!r} has two gradient entries", key=True)
                 seen.add(name)
@@ -402,7 +513,7 @@ class _Checker:
                 "gradient",
                 "inputs",
                 message=f"no gradient entry for {', '.join(map(repr, missing))} of {spec.name}",
-                hint="every input that may be floating has exactly one: a formula, {op: X}, {fn: f}, none or {todo: reason}",
+                hint="every input that may be floating has one: a formula, {op: X}, {fn: f}, none or {todo: reason}",
                 key=True,
             )
         entries += [GradEntry((n,), "none", "", self.path) for n in known if n not in seen]
@@ -420,7 +531,13 @@ class _Checker:
         if isinstance(value, dict) and len(value) == 1:
             ((kind, text),) = value.items()
             if kind not in ("op", "fn", "todo"):
-                self.fail(*at, kind, message=f"unknown kind of gradient {kind!r}", hint=did_you_mean(kind, ("op", "fn", "todo")), key=True)
+                self.fail(
+                    *at,
+                    kind,
+                    message=f"unknown kind of gradient {kind!r}",
+                    hint=did_you_mean(kind, ("op", "fn", "todo")),
+                    key=True,
+                )
             if not isinstance(text, str) or not text.strip():
                 self.fail(*at, kind, message=f"{kind}: expected a non-empty string, got {text!r}")
             if kind == "fn" and ":" in text:
@@ -428,7 +545,11 @@ class _Checker:
             elif kind == "fn" and not text.isidentifier():
                 self.fail(*at, kind, message=f"fn: {text!r} is not the name of a function")
             return kind, text, (*at, kind)
-        self.fail(*at, message="a gradient is a formula, {op: X}, {fn: f}, none or {todo: reason}", hint="write none, not null" if value is None else None)
+        self.fail(
+            *at,
+            message="a gradient is a formula, {op: X}, {fn: f}, none or {todo: reason}",
+            hint="write none, not null" if value is None else None,
+        )
         raise AssertionError("unreachable")
 
     def may_float(self, op: Op, arg: ArgSpec) -> bool:
@@ -445,7 +566,14 @@ class _Checker:
                 self.sample(op, group, i, sample)
         for dtype in tests.tolerances:
             if dtype not in dtypes.ALL:
-                self.fail("tests", "tolerances", dtype, message=f"no dtype named {dtype!r}", hint=did_you_mean(dtype, dtypes.ALL), key=True)
+                self.fail(
+                    "tests",
+                    "tolerances",
+                    dtype,
+                    message=f"no dtype named {dtype!r}",
+                    hint=did_you_mean(dtype, dtypes.ALL),
+                    key=True,
+                )
 
     def sample(self, op: Op, group: str, index: int, sample: Mapping[str, Any]) -> None:
         at = ("tests", group, index)
@@ -455,7 +583,13 @@ class _Checker:
             if key in inputs:
                 self.sample_input((*at, key), inputs[key], value, group)
             elif key not in extra:
-                self.fail(*at, key, message=f"{self.spec.name} has no input {key!r}", hint=did_you_mean(key, [*inputs, *extra]), key=True)
+                self.fail(
+                    *at,
+                    key,
+                    message=f"{self.spec.name} has no input {key!r}",
+                    hint=did_you_mean(key, [*inputs, *extra]),
+                    key=True,
+                )
         for arg in inputs.values():
             if arg.name not in sample and arg.arity.kind != "optional":
                 self.fail(*at, message=f"the sample gives nothing for input {arg.name!r}")
@@ -467,20 +601,38 @@ class _Checker:
         known = [n for n in (*self.attrs, *self.spec.types) if n not in op.inferred]
         for name in attrs:
             if name not in known:
-                self.fail(*at, "attrs", name, message=f"{self.spec.name} has no attribute {name!r}", hint=did_you_mean(name, known), key=True)
+                self.fail(
+                    *at,
+                    "attrs",
+                    name,
+                    message=f"{self.spec.name} has no attribute {name!r}",
+                    hint=did_you_mean(name, known),
+                    key=True,
+                )
         types = sample.get("types") or {}
         if not isinstance(types, dict):
             self.fail(*at, "types", message="types: expected a mapping")
         for name, dtype in types.items():
             if name not in self.spec.types:
-                self.fail(*at, "types", name, message=f"{self.spec.name} has no type variable {name!r}", hint=did_you_mean(name, self.spec.types), key=True)
+                self.fail(
+                    *at,
+                    "types",
+                    name,
+                    message=f"{self.spec.name} has no type variable {name!r}",
+                    hint=did_you_mean(name, self.spec.types),
+                    key=True,
+                )
             for d in dtype if isinstance(dtype, list) else [dtype]:
                 if d not in dtypes.ALL:
-                    self.fail(*at, "types", name, message=f"no dtype named {d!r}", hint=did_you_mean(str(d), dtypes.ALL))
+                    self.fail(
+                        *at, "types", name, message=f"no dtype named {d!r}", hint=did_you_mean(str(d), dtypes.ALL)
+                    )
         if group == "samples":
             for attr in self.spec.attrs:
                 if attr.required and attr.name not in op.inferred and attr.name not in attrs:
-                    self.fail(*at, message=f"the sample gives nothing for attribute {attr.name!r}, which has no default")
+                    self.fail(
+                        *at, message=f"the sample gives nothing for attribute {attr.name!r}, which has no default"
+                    )
 
     def sample_input(self, at: Path_, arg: ArgSpec, value: Any, group: str) -> None:
         if value is None:
@@ -501,11 +653,19 @@ class _Checker:
             self.fail(*at, message=f"expected {{shape: [...]}} or {{value: ...}}, got {value!r}")
         for key in value:
             if key not in known:
-                self.fail(*at, key, message=f"unknown key {key!r} of a sample", hint=did_you_mean(key, known) or f"known keys: {', '.join(known)}", key=True)
+                self.fail(
+                    *at,
+                    key,
+                    message=f"unknown key {key!r} of a sample",
+                    hint=did_you_mean(key, known) or f"known keys: {', '.join(known)}",
+                    key=True,
+                )
         if ("shape" in value) == ("value" in value):
             self.fail(*at, message="a sample gives either shape or value")
         shape = value.get("shape", [])
-        if not isinstance(shape, list) or not all(isinstance(d, int) and not isinstance(d, bool) and d >= 0 for d in shape):
+        if not isinstance(shape, list) or not all(
+            isinstance(d, int) and not isinstance(d, bool) and d >= 0 for d in shape
+        ):
             self.fail(*at, "shape", message=f"shape: expected a list of sizes, got {shape!r}")
         dtype = value.get("dtype")
         if dtype is not None and dtype not in dtypes.ALL:
@@ -520,7 +680,14 @@ class _Checker:
             return ordered
         for i, name in enumerate(wanted.inputs):
             if name not in able:
-                self.fail("tests", "gradcheck", "inputs", i, message=f"input {name!r} has no gradient to check", hint=did_you_mean(name, able))
+                self.fail(
+                    "tests",
+                    "gradcheck",
+                    "inputs",
+                    i,
+                    message=f"input {name!r} has no gradient to check",
+                    hint=did_you_mean(name, able),
+                )
         return tuple(wanted.inputs)
 
 

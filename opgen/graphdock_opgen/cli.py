@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 from pathlib import Path
 
 import click
+from graphdock.errors import GraphdockError, OpSpecError
 
-from graphdock.errors import GraphdockError
 from graphdock_opgen.generate import Result, drift, plan, write
+from graphdock_opgen.manifest import updated
+from graphdock_opgen.model import json_schema
 from graphdock_opgen.render import Counts
+from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
 
 __all__ = ["command"]
 
 DEFAULT_PACKAGES = ("host/graphdock/ops", "plugins/std/graphdock_std")
 
-_PACKAGES = click.argument("packages", nargs=-1, metavar="[PKGDIR]...", type=click.Path(exists=True, file_okay=False, path_type=Path))
+_PACKAGES = click.argument(
+    "packages", nargs=-1, metavar="[PKGDIR]...", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
 
 
 @click.group("opgen", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Make wrappers, OpDefs, gradients, stubs, pages and cases from OpDef YAML.
 
-    PKGDIR is a Python package that holds specs/*.yaml. In graphdock's own repository it defaults to the host's ops and std.
+    PKGDIR is a Python package that holds specs/*.yaml. In graphdock's own repository it defaults to the host's ops and
+    std.
     """
 
 
@@ -64,7 +72,11 @@ def generate(packages: tuple[Path, ...], keep_going: bool, only_counts: bool) ->
         if only_counts or (result.errors and not keep_going):
             continue
         changed = write(result)
-        click.echo(f"{result.library.package}: {len(result.library.ops)} ops, {len(changed)} of {len(result.files)} files written")
+        library = result.library
+        click.echo(f"{library.package}: {len(library.ops)} ops, {len(changed)} of {len(result.files)} files written")
+        for addition in plan_stubs(result.library):
+            write_stubs([addition])
+            click.echo(f"{addition.path}: appended {', '.join(addition.names)}: yours to fill in")
     click.echo(str(total))
     if faults:
         click.echo(f"{faults} errors", err=True)
@@ -87,7 +99,66 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
         for diff in drift(result):
             bad = True
             click.echo(diff)
+        faults: list[OpSpecError] = []
+        signature_errors(result.library, faults.append)
+        missing_functions(result.library, faults.append)
+        for addition in plan_stubs(result.library):
+            bad = True
+            click.echo(f"{addition.path}: lacks {', '.join(addition.names)}")
+        for fault in faults:
+            bad = True
+            click.echo(f"error: {fault}", err=True)
     click.echo(str(total))
     if bad:
         click.echo("drift or errors: fix the specs, then run `graphdock opgen generate`", err=True)
         raise SystemExit(1)
+
+
+@command.command()
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file instead of printing it."
+)
+def schema(out: Path | None) -> None:
+    """The JSON Schema of OpDef YAML, for editors.
+
+    VS Code: put `# yaml-language-server: $schema=FILE` on the first line of a spec.
+    """
+    text = json.dumps(json_schema(), indent=2, sort_keys=True) + "\n"
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8", newline="\n")
+
+
+@command.command()
+@click.argument("package", metavar="PKGDIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--module", help="The entry point's module. Default: PKGDIR's package, then .plugin.")
+@click.option(
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Write nothing; exit 1 when the manifest is not what the code registers.",
+)
+def manifest(package: Path, module: str | None, only_check: bool) -> None:
+    """Write the ops and kernels that PKGDIR's code registers into its graphdock-plugin.toml.
+
+    Only what stands below the marker line is replaced.
+    """
+    try:
+        path, before, after = updated(package, module)
+    except GraphdockError as e:
+        raise click.ClickException(str(e)) from e
+    if before == after:
+        click.echo(f"{path}: up to date")
+    elif only_check:
+        click.echo(
+            "".join(
+                difflib.unified_diff(
+                    before.splitlines(True), after.splitlines(True), f"{path} (on disk)", f"{path} (from the code)", n=1
+                )
+            )
+        )
+        raise SystemExit(1)
+    else:
+        path.write_text(after, encoding="utf-8", newline="\n")
+        click.echo(f"{path}: written")

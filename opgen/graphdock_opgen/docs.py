@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from graphdock import dtypes
+
 from graphdock_opgen.check import Op, Param
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec
 
@@ -29,7 +30,12 @@ def dtype_words(op: Op, dtype: str) -> str:
     allowed = op.allow.get(dtype)
     if not allowed:
         return "any dtype"
-    for words, group in (("any dtype", "any"), ("integer or floating", "real"), ("floating", "floats"), ("integer", "ints")):
+    for words, group in (
+        ("any dtype", "any"),
+        ("integer or floating", "real"),
+        ("floating", "floats"),
+        ("integer", "ints"),
+    ):
         if set(allowed) == set(DTYPE_CLASSES[group]):
             return words
     return allowed[0] if len(allowed) == 1 else ", ".join(allowed[:-1]) + " or " + allowed[-1]
@@ -69,7 +75,9 @@ def _arg_line(op: Op, arg: ArgSpec, python: str, seen: dict[str, str]) -> str:
 
 
 def _item(name: str, text: str) -> str:
-    return "\n".join(textwrap.wrap(f"{name}: {text}", 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False))
+    return "\n".join(
+        textwrap.wrap(f"{name}: {text}", 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+    )
 
 
 def docstring(op: Op) -> str:
@@ -116,13 +124,19 @@ def _returns(op: Op, seen: dict[str, str]) -> str:
         return "  The Operation."
 
     def words(arg: ArgSpec) -> str:
-        dtype = f"{seen[arg.dtype]}'s dtype" if arg.dtype in seen and arg.arity.kind != "many" else dtype_words(op, arg.dtype)
+        dtype = (
+            f"{seen[arg.dtype]}'s dtype"
+            if arg.dtype in seen and arg.arity.kind != "many"
+            else dtype_words(op, arg.dtype)
+        )
         noun = "List of tensors" if arg.arity.kind == "many" else "Tensor"
         shape = shape_words(arg.shape)
         return f"{noun} ({dtype}) {'of no dims' if shape == 'scalar' else shape}. {arg.doc}".rstrip()
 
     if len(outputs) == 1:
-        return "\n".join(textwrap.wrap(words(outputs[0]), 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False))
+        return "\n".join(
+            textwrap.wrap(words(outputs[0]), 106, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+        )
     head = f"  A namedtuple ({', '.join(o.name for o in outputs)}):"
     return "\n".join([head, *(textwrap.indent(_item(o.name, words(o)), "  ") for o in outputs)])
 
@@ -141,7 +155,11 @@ def gradient_words(op: Op) -> str:
     parts = []
     for entry in op.entries:
         value = f": `{' '.join(entry.value.split())}`" if entry.value else ""
-        parts.append(f"{', '.join(entry.inputs)} by {entry.kind}{value}" if entry.kind != "none" else f"{', '.join(entry.inputs)} none")
+        parts.append(
+            f"{', '.join(entry.inputs)} by {entry.kind}{value}"
+            if entry.kind != "none"
+            else f"{', '.join(entry.inputs)} none"
+        )
     return "; ".join(parts) + "."
 
 

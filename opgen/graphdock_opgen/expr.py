@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from graphdock.errors import did_you_mean
+
 from graphdock_opgen.reader import Document, Path_
 
 __all__ = ["DIM_CALLS", "Source", "count_names", "names", "pattern", "placeholders"]
@@ -73,7 +74,9 @@ class Source:
     document: Document
     path: Path_
 
-    def fail(self, message: str, node: ast.AST | None = None, *, column: int | None = None, hint: str | None = None) -> None:
+    def fail(
+        self, message: str, node: ast.AST | None = None, *, column: int | None = None, hint: str | None = None
+    ) -> None:
         """Raise OpSpecError at a node of this expression."""
         if column is None:
             column = getattr(node, "col_offset", 0)
@@ -96,11 +99,11 @@ class Source:
         except (ValueError, RecursionError, MemoryError) as e:
             self.fail(f"bad expression: {e}")
             raise AssertionError("unreachable") from e
-        for node in ast.walk(tree):
-            if not isinstance(node, allowed):
-                self.fail(f"{_describe(node)} has no meaning here", node)
-            if isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float | str | None):
-                self.fail(f"{node.value!r} has no meaning here", node)
+        for part in ast.walk(tree):
+            if not isinstance(part, allowed):
+                self.fail(f"{_describe(part)} has no meaning here", part)
+            if isinstance(part, ast.Constant) and not isinstance(part.value, bool | int | float | str | None):
+                self.fail(f"{part.value!r} has no meaning here", part)
         return tree
 
 
@@ -125,8 +128,8 @@ def names(tree: ast.AST) -> Iterator[ast.Name]:
     if isinstance(tree, ast.Call):
         if not isinstance(tree.func, ast.Name):
             yield from names(tree.func)
-        for child in [*tree.args, *(k.value for k in tree.keywords)]:
-            yield from names(child)
+        for part in [*tree.args, *(k.value for k in tree.keywords)]:
+            yield from names(part)
         return
     if isinstance(tree, ast.Name):
         yield tree
@@ -148,12 +151,18 @@ def check_cost(source: Source, known: Collection[str]) -> ast.expr:
     return tree
 
 
-def check_names(source: Source, tree: ast.AST, known: Collection[str], what: str, calls: Collection[str] = DIM_CALLS) -> None:
+def check_names(
+    source: Source, tree: ast.AST, known: Collection[str], what: str, calls: Collection[str] = DIM_CALLS
+) -> None:
     """Every name is known and every call is one of ``calls``; comparisons are not chained."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in calls):
             called = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
-            source.fail(f"no function {called!r} in shape expressions", node, hint=did_you_mean(called, calls) or f"known: {', '.join(calls)}")
+            source.fail(
+                f"no function {called!r} in shape expressions",
+                node,
+                hint=did_you_mean(called, calls) or f"known: {', '.join(calls)}",
+            )
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             source.fail("comparisons can't be chained", node, hint="write 'a < b and b < c'")
     for name in names(tree):
@@ -179,7 +188,9 @@ def pattern(source: Source) -> list[ast.expr] | None:
     if len(stars) > 1:
         source.fail("a pattern can hold one run of dims only", stars[1])
     for element in tree.elts:
-        if isinstance(element, ast.Constant) and (isinstance(element.value, bool) or not isinstance(element.value, int) or element.value < 0):
+        if isinstance(element, ast.Constant) and (
+            isinstance(element.value, bool) or not isinstance(element.value, int) or element.value < 0
+        ):
             source.fail(f"a dim can't be {element.value!r}", element)
         if any(isinstance(n, ast.List | ast.Starred) for n in ast.walk(element) if n is not element):
             source.fail("a dim can't be a list", element)

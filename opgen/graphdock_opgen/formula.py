@@ -1,7 +1,8 @@
 """Gradient formulas and decompositions: an expression of the spec becomes an expression of Python that builds ops.
 
-Each subexpression is ``static`` (attributes, type variables, constants: a Python value when the graph is built) or a tensor.
-Conditions, ``and``, ``or`` and ``not`` are static; ``==`` and ``!=`` between tensors become calls of ``equal`` and ``not_equal``.
+Each subexpression is ``static`` (attributes, type variables, constants: a Python value when the graph is built) or a
+tensor. Conditions, ``and``, ``or`` and ``not`` are static; ``==`` and ``!=`` between tensors become calls of ``equal``
+and ``not_equal``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 
 from graphdock import dtypes
 from graphdock.errors import did_you_mean
+
 from graphdock_opgen import expr
 from graphdock_opgen.expr import Source
 from graphdock_opgen.library import OPS_HELPERS
@@ -57,6 +59,7 @@ class _Renderer:
         method = getattr(self, f"visit_{type(node).__name__}", None)
         if method is None:
             self.source.fail(f"{type(node).__name__} has no meaning in a formula", node)
+            raise AssertionError("unreachable")
         result: tuple[ast.expr, bool] = method(node)
         return result
 
@@ -93,12 +96,18 @@ class _Renderer:
             key = f"g.{node.attr}"
             if node.attr not in self.scope.grads:
                 self.source.fail(
-                    f"no output named {node.attr!r}", node, hint=did_you_mean(node.attr, self.scope.grads) or f"outputs: {', '.join(self.scope.grads)}"
+                    f"no output named {node.attr!r}",
+                    node,
+                    hint=did_you_mean(node.attr, self.scope.grads) or f"outputs: {', '.join(self.scope.grads)}",
                 )
             self.scope.used.add(key)
             return _expr(self.scope.tensors[key]), False
         if node.attr not in ("dtype", "shape"):
-            self.source.fail(f"no attribute {node.attr!r} in formulas", node, hint="g.<output>, <tensor>.dtype and <tensor>.shape are the only ones")
+            self.source.fail(
+                f"no attribute {node.attr!r} in formulas",
+                node,
+                hint="g.<output>, <tensor>.dtype and <tensor>.shape are the only ones",
+            )
         value, _ = self.visit(node.value)
         return ast.Attribute(value, node.attr, ast.Load()), True
 
@@ -186,7 +195,9 @@ class _Renderer:
     def present(self, node: ast.Call) -> ast.expr:
         argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
         if not isinstance(argument, ast.Name) or argument.id not in self.scope.optional:
-            self.source.fail("present takes the name of an optional input", node, hint=", ".join(sorted(self.scope.optional)) or None)
+            self.source.fail(
+                "present takes the name of an optional input", node, hint=", ".join(sorted(self.scope.optional)) or None
+            )
             raise AssertionError("unreachable")
         self.scope.used.add(argument.id)
         return ast.Compare(_expr(self.scope.tensors[argument.id]), [ast.IsNot()], [ast.Constant(None)])
@@ -202,7 +213,9 @@ class _Renderer:
         target = scope.functions.get(name)
         if target is None:
             self.source.fail(
-                f"no function {name!r}", node, hint=did_you_mean(name, [*scope.functions, *OPS_HELPERS, "sum_to", "present"])
+                f"no function {name!r}",
+                node,
+                hint=did_you_mean(name, [*scope.functions, *OPS_HELPERS, "sum_to", "present"]),
             )
             raise AssertionError("unreachable")
         module = target.partition(".")[0]

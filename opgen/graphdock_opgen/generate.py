@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphdock.errors import OpSpecError
+
 from graphdock_opgen.library import Library, load_library
 from graphdock_opgen.render import Counts, counts, render_library
 
@@ -76,7 +77,11 @@ def drift(result: Result) -> list[str]:
             continue
         name = path.relative_to(result.library.directory).as_posix()
         diff = difflib.unified_diff(
-            (current or "").splitlines(keepends=True), text.splitlines(keepends=True), f"{name} (on disk)", f"{name} (from the specs)", n=1
+            (current or "").splitlines(keepends=True),
+            text.splitlines(keepends=True),
+            f"{name} (on disk)",
+            f"{name} (from the specs)",
+            n=1,
         )
         out.append("".join(diff))
     return out

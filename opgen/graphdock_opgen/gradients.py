@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from graphdock.errors import did_you_mean
+
 from graphdock_opgen.check import GradEntry, Op
 from graphdock_opgen.expr import Source
 from graphdock_opgen.formula import Scope, render
@@ -46,7 +47,12 @@ class _Gradient:
         spec = op.spec
         self.simple_inputs = all(a.arity.kind == "one" for a in spec.inputs)
         self.simple_outputs = all(a.arity.kind == "one" for a in spec.outputs)
-        spec_names = (*(a.name for a in (*spec.inputs, *spec.outputs)), *(a.name for a in spec.attrs), *spec.types, *op.lets)
+        spec_names = (
+            *(a.name for a in (*spec.inputs, *spec.outputs)),
+            *(a.name for a in spec.attrs),
+            *spec.types,
+            *op.lets,
+        )
         reserved: tuple[str, ...] = ("op", "grads", "result")
         self.locals: dict[str, str] = {}
         for name in spec_names:
@@ -56,7 +62,8 @@ class _Gradient:
             self.grads[out.name] = local(f"grad_{out.name}", (*reserved, *self.locals.values(), *self.grads.values()))
         self.function = Function(op.snake, "", "", [])
         self.scope = Scope(
-            tensors={a.name: self.locals[a.name] for a in (*spec.inputs, *spec.outputs)} | {f"g.{o}": v for o, v in self.grads.items()},
+            tensors={a.name: self.locals[a.name] for a in (*spec.inputs, *spec.outputs)}
+            | {f"g.{o}": v for o, v in self.grads.items()},
             statics={n: self.locals[n] for n in (*(a.name for a in spec.attrs), *spec.types)},
             functions=library.functions,
             optional=frozenset(a.name for a in spec.inputs if a.arity.kind == "optional"),
@@ -151,7 +158,7 @@ class _Gradient:
             if text is None:
                 if arg.arity.kind == "optional":
                     continue
-                hint = "an input of a gradient op is named like an input, output or attribute of the op, grad_<output> or <output>_grad"
+                hint = "a gradient op's inputs are named like the op's inputs, outputs and attributes, or grad_<output>"
                 source.fail(f"nothing of {self.op.type} matches input {arg.name!r} of {grad_op.type}", hint=hint)
             arguments.append(f"{arg.name}={text}")
         for attr in grad_op.spec.attrs:
@@ -170,7 +177,9 @@ class _Gradient:
         self.function.imports.add("ops")
         text = f"_ops.apply_op({', '.join(arguments)})"
         if outputs == [] or (len(served) > len(outputs)):
-            source.fail(f"{grad_op.type} has {len(outputs)} outputs, but serves {len(served)} inputs: {', '.join(served)}")
+            source.fail(
+                f"{grad_op.type} has {len(outputs)} outputs, but serves {len(served)} inputs: {', '.join(served)}"
+            )
         if len(outputs) == 1:
             results[served[0]] = text
             return
@@ -189,7 +198,9 @@ class _Gradient:
             self.used.add(name)
             return scope.tensors[name]
         for out in self.grads:
-            if name in (f"grad_{out}", f"{out}_grad", f"d{out}") or (len(self.grads) == 1 and name in ("grad", "grads")):
+            if name in (f"grad_{out}", f"{out}_grad", f"d{out}") or (
+                len(self.grads) == 1 and name in ("grad", "grads")
+            ):
                 self.used.add(f"g.{out}")
                 return scope.tensors[f"g.{out}"]
         for arg in self.op.spec.inputs:
@@ -228,7 +239,10 @@ class _Gradient:
         else:
             for i, name in enumerate(inputs):
                 if name in used:
-                    lines.append(f"{self.locals[name]} = " + (f"op.inputs[{i}]" if self.simple_inputs else f"op.arg({string(name)})"))
+                    lines.append(
+                        f"{self.locals[name]} = "
+                        + (f"op.inputs[{i}]" if self.simple_inputs else f"op.arg({string(name)})")
+                    )
         for i, out in enumerate(spec.outputs):
             if out.name in self.used:
                 lines.append(f"{self.locals[out.name]} = {self.result(i)}")
@@ -238,7 +252,9 @@ class _Gradient:
         return lines + self.unpack_grads()
 
     def result(self, index: int) -> str:
-        return f"op.outputs[{index}]" if self.simple_outputs else f"op.result({string(self.op.spec.outputs[index].name)})"
+        return (
+            f"op.outputs[{index}]" if self.simple_outputs else f"op.result({string(self.op.spec.outputs[index].name)})"
+        )
 
     def unpack_grads(self) -> list[str]:
         lines, outputs = [], self.op.spec.outputs
@@ -246,12 +262,18 @@ class _Gradient:
         for i, out in enumerate(outputs):
             grad, used = self.grads[out.name], f"g.{out.name}" in self.used
             many = out.arity.kind == "many"
-            end = f"{start} + len({self.result(i)})" if many else (str(int(start) + 1) if start.isdigit() else f"{start} + 1")
+            end = (
+                f"{start} + len({self.result(i)})"
+                if many
+                else (str(int(start) + 1) if start.isdigit() else f"{start} + 1")
+            )
             end = end.removeprefix("0 + ")
             if used and many:
                 piece = "grads" if len(outputs) == 1 else f"grads[{start}:{end}]"
                 self.function.imports.add("ops")
-                lines.append(f"{grad} = [_ops.zeros_like(o) if g is None else g for g, o in zip({piece}, {self.result(i)})]")
+                lines.append(
+                    f"{grad} = [_ops.zeros_like(o) if g is None else g for g, o in zip({piece}, {self.result(i)})]"
+                )
             elif used:
                 if not self.simple_outputs:
                     lines.append(f"{grad} = grads[{start}]")
@@ -278,13 +300,18 @@ class _Gradient:
 
 
 def decomposition_function(op: Op, library: Library) -> Function:
-    """``def f(*, x, limit, T): ...; return [y]``: builds the op from others. Arguments are inputs, attributes and type variables."""
+    """``def f(*, x, limit, T): ...; return [y]``: builds the op from others.
+
+    Arguments are inputs, attributes and type variables.
+    """
     spec = op.spec
     names = [*(a.name for a in spec.inputs), *(a.name for a in spec.attrs), *spec.types]
     locals_: dict[str, str] = {}
     for name in names:
         locals_[name] = local(name, tuple(locals_.values()))
-    function = Function(op.snake, "*, " + ", ".join([*locals_.values(), "**_unused"]), f"Builds {op.type} from other ops.", [])
+    function = Function(
+        op.snake, "*, " + ", ".join([*locals_.values(), "**_unused"]), f"Builds {op.type} from other ops.", []
+    )
     scope = Scope(
         tensors={a.name: locals_[a.name] for a in spec.inputs},
         statics={n: locals_[n] for n in (*(a.name for a in spec.attrs), *spec.types)},
@@ -309,7 +336,9 @@ def decomposition_function(op: Op, library: Library) -> Function:
         assigned.append(target)
     for out in spec.outputs:
         if out.name not in assigned:
-            op.document.fail((*op.path, "decompose"), f"the decomposition of {op.type} assigns nothing to output {out.name!r}")
+            op.document.fail(
+                (*op.path, "decompose"), f"the decomposition of {op.type} assigns nothing to output {out.name!r}"
+            )
     returned = [("*" if o.arity.kind == "many" else "") + local(o.name, ()) for o in spec.outputs]
     function.body.append(f"return [{', '.join(returned)}]")
     return function
@@ -321,8 +350,12 @@ class _Shifted(Source):
 
     shift: int = 0
 
-    def fail(self, message: str, node: ast.AST | None = None, *, column: int | None = None, hint: str | None = None) -> None:
+    def fail(
+        self, message: str, node: ast.AST | None = None, *, column: int | None = None, hint: str | None = None
+    ) -> None:
         column = getattr(node, "col_offset", 0) if column is None else column
         lead = len(self.text) - len(self.text.lstrip())
         shown = " ".join(self.text.split())
-        self.document.fail(self.path, f"{message}, in {shown!r}, column {column + 1}", hint=hint, offset=column + self.shift + lead)
+        self.document.fail(
+            self.path, f"{message}, in {shown!r}, column {column + 1}", hint=hint, offset=column + self.shift + lead
+        )

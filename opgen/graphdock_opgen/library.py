@@ -10,15 +10,22 @@ from pathlib import Path
 
 import graphdock.errors
 from graphdock.errors import InvalidArgumentError, OpSpecError
+
 from graphdock_opgen.check import Op, check_file
 from graphdock_opgen.model import FileSpec, parse_file
 from graphdock_opgen.names import BARE_NAMESPACES
 from graphdock_opgen.reader import Document, read
 
-__all__ = ["Library", "SpecFile", "dotted_name", "load_library"]
+__all__ = ["Library", "SpecFile", "dotted_name", "load_file", "load_library"]
 
 #: Formula helpers that graphdock.ops provides under another name, or under the same.
-OPS_HELPERS = {"shape_of": "shape", "ones_like": "ones_like", "zeros_like": "zeros_like", "cast": "cast", "stop_gradient": "stop_gradient"}
+OPS_HELPERS = {
+    "shape_of": "shape",
+    "ones_like": "ones_like",
+    "zeros_like": "zeros_like",
+    "cast": "cast",
+    "stop_gradient": "stop_gradient",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +92,16 @@ def load_library(directory: Path) -> Library:
     errors: list[OpSpecError] = []
     files = tuple(_files(paths, _shown(paths), errors.append))
     others = _others(directory, files)
-    functions, all_ops = _index(package, files, others, errors.append)
+    functions, all_ops = _index(directory, files, others, errors.append)
     return Library(package, directory, files, tuple(errors), functions, all_ops)
+
+
+def load_file(path: Path, package: str, report: Callable[[OpSpecError], None]) -> Library:
+    """One file as a library of its own, under a package name that need not exist."""
+    files = tuple(_files([path], str, report))
+    others = _others(path.parent, files)
+    functions, all_ops = _index(path.parent, files, others, report)
+    return Library(package, path.parent, files, (), functions, all_ops)
 
 
 def _shown(paths: Iterable[Path]) -> Callable[[Path], str]:
@@ -98,7 +113,9 @@ def _shown(paths: Iterable[Path]) -> Callable[[Path], str]:
     return show
 
 
-def _files(paths: Iterable[Path], show: Callable[[Path], str], report: Callable[[OpSpecError], None]) -> Iterable[SpecFile]:
+def _files(
+    paths: Iterable[Path], show: Callable[[Path], str], report: Callable[[OpSpecError], None]
+) -> Iterable[SpecFile]:
     for path in paths:
         try:
             document = read(path, show(path))
@@ -129,7 +146,10 @@ def _ignore(error: OpSpecError) -> None:
 
 
 def _index(
-    package: str, files: tuple[SpecFile, ...], others: list[tuple[str, Path, tuple[SpecFile, ...]]], report: Callable[[OpSpecError], None]
+    directory: Path,
+    files: tuple[SpecFile, ...],
+    others: list[tuple[str, Path, tuple[SpecFile, ...]]],
+    report: Callable[[OpSpecError], None],
 ) -> tuple[dict[str, str], dict[str, Op]]:
     functions: dict[str, str] = {}
     all_ops: dict[str, Op] = {}
@@ -137,7 +157,7 @@ def _index(
     for name in _facade_names(host, host / "ops"):
         functions[name] = f"_tf.{name}"
     for _, place, other_files in others:
-        for name in _facade_names(place):
+        for name in _facade_names(place, deep=True):
             functions[name] = f"_tf.{name}"
         for file in other_files:
             for op in file.ops:
@@ -150,26 +170,40 @@ def _index(
     wrappers: dict[tuple[str, str], Op] = {}
     operators: dict[str, Op] = {}
     if bare and files:
-        for name in _facade_names(Path(files[0].document.file).parent.parent):
+        for name in _facade_names(directory, deep=True):
             functions[name] = f"_tf.{name}"
     for file in files:
         for op in file.ops:
             if op.type in own_types or (bare and op.type in all_ops):
                 first = own_types.get(op.type) or all_ops[op.type]
-                report(_clash(op, ("name",), f"op {op.type} is defined twice, first at {first.document.file}:{first.line}"))
+                report(
+                    _clash(op, ("name",), f"op {op.type} is defined twice, first at {first.document.file}:{first.line}")
+                )
                 continue
             own_types[op.type] = op
             functions.setdefault(op.snake, f"_{op.module}.{op.function}")
             if (op.module, op.function) in wrappers:
                 first = wrappers[op.module, op.function]
                 at = ("api", "endpoints", 0, "name") if op.spec.api.endpoints else ("name",)
-                report(_clash(op, at, f"wrapper {op.function} of {op.type} is also {first.type}'s, {first.document.file}:{first.line}"))
+                report(
+                    _clash(
+                        op,
+                        at,
+                        f"wrapper {op.function} is also {first.type}'s, {first.document.file}:{first.line}",
+                    )
+                )
             wrappers[op.module, op.function] = op
             for i, endpoint in enumerate(op.spec.api.endpoints):
                 if endpoint.name in endpoints:
                     first = endpoints[endpoint.name]
                     where = f"{first.document.file}:{first.line}"
-                    report(_clash(op, ("api", "endpoints", i, "name"), f"endpoint {endpoint.name!r} is also {first.type}'s, {where}"))
+                    report(
+                        _clash(
+                            op,
+                            ("api", "endpoints", i, "name"),
+                            f"endpoint {endpoint.name!r} is also {first.type}'s, {where}",
+                        )
+                    )
                 endpoints[endpoint.name] = op
                 functions[endpoint.name] = f"_tf.{endpoint.name}" if bare else f"_{op.module}.{op.function}"
             for operator in op.spec.api.operator:
@@ -180,20 +214,23 @@ def _index(
 
 
 def _clash(op: Op, at: tuple[str | int, ...], message: str) -> OpSpecError:
-    line, column = op.document.position((*op.path, *at))
-    return OpSpecError(message, file=op.document.file, line=line, column=column)
+    return op.document.error((*op.path, *at), message)
 
 
-def _facade_names(*directories: Path) -> list[str]:
-    """Public functions that a package writes by hand: ``def`` and ``class`` at the top of its modules, and string keys of its tables."""
+def _facade_names(*directories: Path, deep: bool = False) -> list[str]:
+    """Public functions written by hand: ``def`` at the top of a package's modules, and string keys of its tables."""
     names: set[str] = set()
     for directory in directories:
-        for path in sorted(directory.glob("*.py")):
+        for path in sorted(directory.rglob("*.py") if deep else directory.glob("*.py")):
+            if "_gen" in path.parts:
+                continue
             tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
             for node in tree.body:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                     names.add(node.name)
                 if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
-                    keys = [k.value for k in node.value.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+                    keys = [
+                        k.value for k in node.value.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)
+                    ]
                     names.update(k for k in keys if k.replace(".", "_").isidentifier() and not k.startswith("_"))
     return sorted(names)

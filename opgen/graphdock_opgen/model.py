@@ -1,17 +1,17 @@
 """What an OpDef file may say: frozen pydantic models, one per block of the schema.
 
-These hold the file as written, after the checks that need no context. What needs context (names that must exist, one gradient
-per input, ...) is checked in :mod:`graphdock_opgen.check`.
+These hold the file as written, after the checks that need no context. What needs context (names that must exist, one
+gradient per input, ...) is checked in :mod:`graphdock_opgen.check`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from typing import Annotated, Any, Literal, NoReturn
 
 from graphdock.errors import did_you_mean
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
 from graphdock_opgen.reader import Document, Path_
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "OpSpec",
     "TestsSpec",
     "TypeSpec",
+    "json_schema",
     "parse_file",
 ]
 
@@ -59,15 +60,22 @@ class Spec(BaseModel):
         for key in data:
             if key not in known:
                 raise PydanticCustomError(
-                    "unknown_key", f"unknown key {key!r}", {"key": key, "hint": did_you_mean(key, known), "known": ", ".join(known)}
+                    "unknown_key",
+                    f"unknown key {key!r}",
+                    {"key": key, "hint": did_you_mean(key, known), "known": ", ".join(known)},
                 )
         return data
 
 
 def _kind(value: Any) -> str:
-    return {dict: "a mapping", list: "a list", str: "a string", bool: "a bool", int: "an integer", float: "a number"}.get(
-        type(value), "nothing" if value is None else type(value).__name__
-    )
+    return {
+        dict: "a mapping",
+        list: "a list",
+        str: "a string",
+        bool: "a bool",
+        int: "an integer",
+        float: "a number",
+    }.get(type(value), "nothing" if value is None else type(value).__name__)
 
 
 def _allow(value: Any) -> Any:
@@ -93,6 +101,10 @@ def _choice(*values: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _enum(values: tuple[str, ...]) -> WithJsonSchema:
+    return WithJsonSchema({"enum": list(values)})
+
+
 def _identifier(value: Any) -> Any:
     if not isinstance(value, str) or not value.isidentifier() or not value.isascii():
         raise PydanticCustomError("identifier", f"expected a name of letters, digits and underscores, got {value!r}")
@@ -100,13 +112,25 @@ def _identifier(value: Any) -> Any:
 
 
 Name = Annotated[str, BeforeValidator(_identifier)]
-Number = Annotated[Any, BeforeValidator(_number)]
+Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
+
+#: One string or a list of them, as the JSON Schema shows it.
+_ONE_OR_MANY = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+_GRADIENT_ENTRY = {
+    "anyOf": [
+        {"type": "string", "description": "A formula, or none."},
+        *(
+            {"type": "object", "properties": {k: {"type": "string"}}, "required": [k], "additionalProperties": False}
+            for k in ("op", "fn", "todo")
+        ),
+    ]
+}
 
 
 class TypeSpec(Spec):
     """A type variable."""
 
-    allow: Annotated[list[str], BeforeValidator(_allow)] = []
+    allow: Annotated[list[str], BeforeValidator(_allow), _ONE_OR_MANY] = []
     default: str | None = None
     list_: bool = Field(default=False, alias="list")
     doc: str = ""
@@ -116,7 +140,7 @@ class AttrSpec(Spec):
     """An attribute. ``default`` is read with ``model_fields_set``: null is a value, absent means required."""
 
     name: Name
-    type: Annotated[str, _choice(*ATTR_TYPES)]
+    type: Annotated[str, _choice(*ATTR_TYPES), _enum(ATTR_TYPES)]
     default: Any = None
     min: Number | None = None
     max: Number | None = None
@@ -138,12 +162,29 @@ def _arity(value: Any) -> Any:
     if isinstance(value, str):
         if value not in ("one", "optional"):
             raise PydanticCustomError(
-                "arity", f"expected one, optional or {{many: {{count: N}}}}; got {value!r}", {"hint": did_you_mean(value, ("one", "optional"))}
+                "arity",
+                f"expected one, optional or {{many: {{count: N}}}}; got {value!r}",
+                {"hint": did_you_mean(value, ("one", "optional"))},
             )
         return {"kind": value}
     if isinstance(value, dict) and list(value) == ["many"]:
         return {"kind": "many", "many": value["many"]}
     raise PydanticCustomError("arity", f"expected one, optional or {{many: {{count: N}}}}; got {_kind(value)}")
+
+
+_ARITY = {
+    "anyOf": [
+        {"enum": ["one", "optional"]},
+        {
+            "type": "object",
+            "properties": {
+                "many": {"type": "object", "properties": {"count": {"type": "string"}}, "required": ["count"]}
+            },
+            "required": ["many"],
+            "additionalProperties": False,
+        },
+    ]
+}
 
 
 class AritySpec(BaseModel):
@@ -158,8 +199,8 @@ class ArgSpec(Spec):
     name: Name
     dtype: str
     shape: str | None = None
-    arity: Annotated[AritySpec, BeforeValidator(_arity)] = AritySpec()
-    memory: Annotated[str, _choice("device", "host")] = "device"
+    arity: Annotated[AritySpec, BeforeValidator(_arity), WithJsonSchema(_ARITY)] = AritySpec()
+    memory: Annotated[str, _choice("device", "host"), _enum(("device", "host"))] = "device"
     mutates: bool = False
     grad: bool = True
     doc: str = ""
@@ -190,7 +231,7 @@ class TraitsSpec(Spec):
     control_flow: bool = False
     may_block: bool = False
     no_gradient: bool = False
-    deterministic: Annotated[str, _choice("bitwise", "tolerance")] = "tolerance"
+    deterministic: Annotated[str, _choice("bitwise", "tolerance"), _enum(("bitwise", "tolerance"))] = "tolerance"
 
     def names(self) -> tuple[str, ...]:
         """The flags that are set, sorted; ``pure`` is the absence of ``stateful`` and is kept for readers."""
@@ -198,17 +239,21 @@ class TraitsSpec(Spec):
 
 
 class GradientSpec(Spec):
-    """``let`` and one entry per input; each entry is a formula, ``none``, ``{op: X}``, ``{fn: f}`` or ``{todo: reason}``."""
+    """``let`` and one entry per input: a formula, ``none``, ``{op: X}``, ``{fn: f}`` or ``{todo: reason}``."""
 
     let: dict[str, str] = {}
-    inputs: dict[str, Any]
+    inputs: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _GRADIENT_ENTRY})]
 
 
 def _gradient(value: Any) -> Any:
     if value == "none":
         return {"inputs": {}}
     if isinstance(value, str):
-        raise PydanticCustomError("gradient", f"expected none or a mapping with the key inputs, got {value!r}", {"hint": did_you_mean(value, ["none"])})
+        raise PydanticCustomError(
+            "gradient",
+            f"expected none or a mapping with the key inputs, got {value!r}",
+            {"hint": did_you_mean(value, ["none"])},
+        )
     return value
 
 
@@ -225,6 +270,21 @@ def _gradcheck(value: Any) -> Any:
     return value
 
 
+_GRADCHECK = {
+    "anyOf": [
+        {"type": "boolean"},
+        {
+            "type": "object",
+            "properties": {
+                "inputs": {"type": "array", "items": {"type": "string"}},
+                **{k: {"type": "number"} for k in ("eps", "rtol", "atol")},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
 class ToleranceSpec(Spec):
     rtol: Number = 0.0
     atol: Number = 0.0
@@ -234,7 +294,7 @@ class TestsSpec(Spec):
     samples: list[dict[str, Any]] = []
     error_samples: list[dict[str, Any]] = []
     tolerances: dict[str, ToleranceSpec] = {}
-    gradcheck: Annotated[GradcheckSpec | None, BeforeValidator(_gradcheck)] = None
+    gradcheck: Annotated[GradcheckSpec | None, BeforeValidator(_gradcheck), WithJsonSchema(_GRADCHECK)] = None
     properties: list[str] = []
 
 
@@ -248,10 +308,26 @@ def _operators(value: Any) -> Any:
 
 class ApiSpec(Spec):
     endpoints: list[EndpointSpec] = []
-    operator: Annotated[list[str], BeforeValidator(_operators)] = []
+    operator: Annotated[list[str], BeforeValidator(_operators), _ONE_OR_MANY] = []
     returns: str | None = None
     rename: dict[str, Name] = {}
     order: list[str] = []
+
+
+_GRADIENT = {
+    "anyOf": [
+        {"const": "none"},
+        {
+            "type": "object",
+            "properties": {
+                "let": {"type": "object", "additionalProperties": {"type": "string"}},
+                "inputs": {"type": "object", "additionalProperties": _GRADIENT_ENTRY},
+            },
+            "required": ["inputs"],
+            "additionalProperties": False,
+        },
+    ]
+}
 
 
 class OpSpec(Spec):
@@ -271,7 +347,7 @@ class OpSpec(Spec):
     traits: TraitsSpec = TraitsSpec()
     aliases: dict[str, str] = {}
     cost: dict[Literal["flops", "bytes"], str] = {}
-    gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient)] = None
+    gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None
     decompose: list[str] = []
     reference: str | None = None
     tests: TestsSpec = TestsSpec()
@@ -285,6 +361,16 @@ class FileSpec(Spec):
     graphdock_opdef: Literal[1]
     namespace: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     ops: list[OpSpec]
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of an OpDef file."""
+    schema = FileSpec.model_json_schema(by_alias=True)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "graphdock OpDef file",
+        **{k: v for k, v in schema.items() if k != "title"},
+    }
 
 
 _EXPECTED = {
@@ -301,17 +387,22 @@ def parse_file(document: Document) -> FileSpec:
     """The model of a file. Raises OpSpecError at the first fault."""
     data = document.data
     if not isinstance(data, dict) or next(iter(data), None) != "graphdock_opdef":
-        document.fail((), "an OpDef file begins with its schema version", hint="make 'graphdock_opdef: 1' the first line")
+        document.fail(
+            (), "an OpDef file begins with its schema version", hint="make 'graphdock_opdef: 1' the first line"
+        )
     if data["graphdock_opdef"] != 1:
-        document.fail(("graphdock_opdef",), f"schema version {data['graphdock_opdef']!r} is not known here", hint="this opgen reads version 1")
+        document.fail(
+            ("graphdock_opdef",),
+            f"schema version {data['graphdock_opdef']!r} is not known here",
+            hint="this opgen reads version 1",
+        )
     try:
         return FileSpec.model_validate(data)
     except ValidationError as e:
-        error = e.errors(include_url=False)[0]
-        _raise(document, error)
+        _fail(document, e.errors(include_url=False)[0])
 
 
-def _raise(document: Document, error: Any) -> Any:
+def _fail(document: Document, error: Any) -> NoReturn:
     path: Path_ = ()
     for part in error["loc"]:
         if (*path, part) in document.values:

@@ -12,7 +12,7 @@ BARE_NAMESPACES = ("core", "std")
 
 
 def snake(name: str) -> str:
-    """``MatMul`` -> ``mat_mul``, ``LRN`` -> ``lrn``, ``Conv2DBackpropInput`` -> ``conv2d_backprop_input``, ``While`` -> ``while_``."""
+    """``MatMul`` -> ``mat_mul``, ``LRN`` -> ``lrn``, ``Conv2DGrad`` -> ``conv2d_grad``, ``While`` -> ``while_``."""
     name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
     name = re.sub(r"([0-9])([A-Z][a-z])", r"\1_\2", name)
     name = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()

@@ -1,7 +1,7 @@
 """YAML with positions: plain Python data, and the line and column of every key and value in it.
 
-The file is composed to PyYAML's nodes, never constructed by tag, so only mappings, sequences and the scalars null, bool, int,
-float and str exist. A key given twice is an error.
+The file is composed to PyYAML's nodes, never constructed by tag, so only mappings, sequences and the scalars null,
+bool, int, float and str exist. A key given twice is an error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 import yaml
-
 from graphdock.errors import OpSpecError
 
 __all__ = ["Document", "Path_", "parse", "read"]
@@ -45,13 +44,21 @@ class Document:
     values: dict[Path_, _Mark] = field(default_factory=dict)
     keys: dict[Path_, _Mark] = field(default_factory=dict)
 
-    def fail(self, path: Path_, message: str, *, hint: str | None = None, key: bool = False, offset: int = 0) -> NoReturn:
-        """Raise OpSpecError at the value of ``path`` (or its key; or ``offset`` characters into a scalar).
+    def fail(
+        self, path: Path_, message: str, *, hint: str | None = None, key: bool = False, offset: int = 0
+    ) -> NoReturn:
+        """Raise :meth:`error`."""
+        raise self.error(path, message, hint=hint, key=key, offset=offset)
+
+    def error(
+        self, path: Path_, message: str, *, hint: str | None = None, key: bool = False, offset: int = 0
+    ) -> OpSpecError:
+        """An OpSpecError at the value of ``path`` (or its key; or ``offset`` characters into a scalar).
 
         A path that does not exist stands for its nearest parent that does.
         """
         line, column = self.position(path, key=key, offset=offset)
-        raise OpSpecError(message, file=self.file, line=line, column=column, hint=hint)
+        return OpSpecError(message, file=self.file, line=line, column=column, hint=hint)
 
     def position(self, path: Path_, *, key: bool = False, offset: int = 0) -> tuple[int, int]:
         """Line and column, from 1, of a value, of its key, or of a character inside a scalar."""
@@ -85,8 +92,8 @@ def parse(text: str, name: str) -> Document:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as e:
         mark = e.problem_mark or e.context_mark
-        where = {"line": mark.line + 1, "column": mark.column + 1} if mark else {}
-        raise OpSpecError(f"not YAML: {e.problem or e.context}", file=name, **where) from e
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        raise OpSpecError(f"not YAML: {e.problem or e.context}", file=name, line=line, column=column) from e
     except yaml.YAMLError as e:
         raise OpSpecError(f"not YAML: {e}", file=name) from e
     document = Document(name, None)
@@ -124,6 +131,7 @@ def _convert(node: yaml.Node, path: Path_, document: Document) -> Any:
         return out
     if isinstance(node, yaml.SequenceNode):
         return [_convert(item, (*path, i), document) for i, item in enumerate(node.value)]
+    assert isinstance(node, yaml.ScalarNode)
     return _scalar(node, document)
 
 
@@ -139,7 +147,7 @@ def _key(node: yaml.Node, document: Document) -> str:
     raise OpSpecError(what, file=document.file, line=mark.line, column=mark.column, hint="put it in quotes")
 
 
-def _scalar(node: yaml.Node, document: Document) -> Any:
+def _scalar(node: yaml.ScalarNode, document: Document) -> Any:
     kind = node.tag.removeprefix(_TAG)
     if kind == "null":
         return None
@@ -162,7 +170,7 @@ def _scalar(node: yaml.Node, document: Document) -> Any:
     )
 
 
-def _exponent(node: yaml.Node) -> Any:
+def _exponent(node: yaml.ScalarNode) -> Any:
     """YAML 1.1 takes ``1e-5`` for a string; everybody means the number."""
     text: str = node.value
     if node.style is None and "e" in text.lower() and text[:1] in "+-.0123456789":

@@ -6,5 +6,5 @@ from pathlib import Path
 
 __all__ = ["DIRECTORY"]
 
-#: Where the templates lie: ``library`` (generated modules), ``stubs`` (files a person fills in), ``scaffold`` (new packages).
+#: Where the templates lie: ``library`` (generated modules), ``stubs`` (files a person fills), ``scaffold`` (packages).
 DIRECTORY = Path(__file__).parent

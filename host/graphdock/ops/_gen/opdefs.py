@@ -53,7 +53,7 @@ def const() -> OpDef:
         ),
         shape_fn="graphdock.ops.core_shapes:const",
         traits=frozenset({"no_gradient", "pure"}),
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:4",
     )
 
@@ -70,7 +70,7 @@ def placeholder() -> OpDef:
         ),
         shape_fn="graphdock.ops.core_shapes:placeholder",
         traits=frozenset({"host", "no_gradient", "stateful"}),
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:14",
     )
 
@@ -89,7 +89,7 @@ def placeholder_with_default() -> OpDef:
         aliases={"output": "input"},
         gradient="graphdock.ops._gen.gradients:placeholder_with_default",
         gradient_kinds={"input": "formula"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:24",
     )
 
@@ -100,7 +100,7 @@ def no_op() -> OpDef:
         version=1,
         summary="Does nothing; holds control dependencies.",
         traits=frozenset({"no_gradient", "stateful"}),
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:37",
     )
 
@@ -118,7 +118,7 @@ def identity() -> OpDef:
         gradient="graphdock.ops._gen.gradients:identity",
         gradient_kinds={"input": "formula"},
         reference="graphdock.ops.core_reference:identity",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:43",
     )
 
@@ -135,7 +135,7 @@ def stop_gradient() -> OpDef:
         aliases={"output": "input"},
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:identity",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:57",
     )
 
@@ -153,7 +153,7 @@ def add_n() -> OpDef:
         gradient="graphdock.ops._gen.gradients:add_n",
         gradient_kinds={"inputs": "fn"},
         reference="graphdock.ops.core_reference:add_n",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:71",
     )
 
@@ -169,7 +169,7 @@ def zeros_like() -> OpDef:
         traits=frozenset({"no_gradient", "pure"}),
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:zeros_like",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:89",
     )
 
@@ -185,7 +185,7 @@ def ones_like() -> OpDef:
         traits=frozenset({"no_gradient", "pure"}),
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:ones_like",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:100",
     )
 
@@ -201,7 +201,7 @@ def shape() -> OpDef:
         traits=frozenset({"no_gradient", "pure"}),
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:shape",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:111",
     )
 
@@ -222,7 +222,7 @@ def cast() -> OpDef:
         gradient="graphdock.ops._gen.gradients:cast",
         gradient_kinds={"x": "fn"},
         reference="graphdock.ops.core_reference:cast",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:122",
     )
 
@@ -240,7 +240,7 @@ def check_numerics() -> OpDef:
         gradient="graphdock.ops._gen.gradients:check_numerics",
         gradient_kinds={"tensor": "formula"},
         reference="graphdock.ops.core_reference:check_numerics",
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:137",
     )
 
@@ -265,7 +265,7 @@ def cond() -> OpDef:
         traits=frozenset({"control_flow", "stateful"}),
         gradient="graphdock.ops._gen.gradients:cond",
         gradient_kinds={"pred": "none", "inputs": "todo: gradients of cond come with the dataflow executor"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:150",
     )
 
@@ -290,7 +290,7 @@ def while_() -> OpDef:
         traits=frozenset({"control_flow", "stateful"}),
         gradient="graphdock.ops._gen.gradients:while_",
         gradient_kinds={"inputs": "todo: gradients of while_loop come with the dataflow executor"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:166",
     )
 
@@ -308,7 +308,7 @@ def var_handle_op() -> OpDef:
         ),
         types=(TypeVarDef("dtype", allow=_ANY),),
         traits=frozenset({"no_gradient", "stateful"}),
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:183",
     )
 
@@ -325,7 +325,7 @@ def read_variable_op() -> OpDef:
         traits=frozenset({"stateful"}),
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:194",
     )
 
@@ -344,7 +344,7 @@ def assign_variable_op() -> OpDef:
         shape_fn="graphdock.ops.core_shapes:assign_variable",
         traits=frozenset({"no_gradient", "stateful"}),
         gradient_kinds={"resource": "none", "value": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:204",
     )
 
@@ -362,7 +362,7 @@ def assign_add_variable_op() -> OpDef:
         shape_fn="graphdock.ops.core_shapes:assign_variable",
         traits=frozenset({"no_gradient", "stateful"}),
         gradient_kinds={"resource": "none", "value": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:216",
     )
 
@@ -380,7 +380,7 @@ def assign_sub_variable_op() -> OpDef:
         shape_fn="graphdock.ops.core_shapes:assign_variable",
         traits=frozenset({"no_gradient", "stateful"}),
         gradient_kinds={"resource": "none", "value": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:227",
     )
 
@@ -394,7 +394,7 @@ def var_is_initialized_op() -> OpDef:
         outputs=(ArgDef("is_initialized", "bool", shape="[]", memory="host"),),
         traits=frozenset({"host", "no_gradient", "stateful"}),
         gradient_kinds={"resource": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:238",
     )
 
@@ -407,7 +407,7 @@ def destroy_resource_op() -> OpDef:
         inputs=(ArgDef("resource", "resource", shape="[]", mutates=True, doc="A handle."),),
         traits=frozenset({"host", "no_gradient", "stateful"}),
         gradient_kinds={"resource": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:245",
     )
 
@@ -424,7 +424,7 @@ def py_func() -> OpDef:
         shape_fn="graphdock.ops.core_shapes:py_func",
         traits=frozenset({"host", "may_block", "no_gradient", "stateful"}),
         gradient_kinds={"input": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:251",
     )
 
@@ -442,7 +442,7 @@ def assert_() -> OpDef:
         types=(TypeVarDef("T", is_list=True),),
         traits=frozenset({"host", "no_gradient", "stateful"}),
         gradient_kinds={"condition": "none", "data": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:262",
     )
 
@@ -465,7 +465,7 @@ def print() -> OpDef:
         traits=frozenset({"host", "stateful"}),
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
-        package="graphdock.ops",
+        package="graphdock",
         source="specs/core.yaml:273",
     )
 

@@ -1,0 +1,95 @@
+"""Ops from a YAML file without a package: what ``tf.load_op_library("ops.yaml")`` returns."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from graphdock.errors import GradientError, OpSpecError
+
+from graphdock_opgen.library import Library, load_file
+from graphdock_opgen.render import render_library
+
+__all__ = ["load"]
+
+_numbers = itertools.count()
+
+
+class _Handwritten(types.ModuleType):
+    """Stands for PKGDIR/gradients.py: functions are assigned to it, and one that is missing says how."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise GradientError(
+            f"the spec names the gradient function {name!r}, which nobody has given yet",
+            hint=f"assign it: library.gradients.{name} = function(op, *grads)",
+        )
+
+
+def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
+    """Declare the ops of a YAML file in the default host.
+
+    Returns:
+      A namespace with the wrappers, under their snake-case names and the last part of their endpoints; ``gradients``, to
+      which the functions of ``{fn: f}`` entries are assigned; ``ops``, the op types; ``__file__``.
+
+    Raises:
+      OpSpecError: the first fault of the file, with line and column.
+      AlreadyExistsError: an op of that name exists and differs.
+    """
+    from graphdock.plugin.host import default_host
+
+    file = Path(os.fspath(path))
+    package = f"graphdock_loaded_{file.stem.replace('-', '_').replace('.', '_')}_{next(_numbers)}"
+    errors: list[OpSpecError] = []
+    library = load_file(file, package, errors.append)
+    if errors:
+        raise errors[0]
+    rendered = render_library(library, errors.append)
+    if errors:
+        raise errors[0]
+    root = _package(package)
+    root.__dict__["gradients"] = _Handwritten(f"{package}.gradients")
+    sys.modules[f"{package}.gradients"] = root.__dict__["gradients"]
+    _package(f"{package}._gen")
+    loaded = {}
+    for name, text in rendered.items():
+        stem = Path(name).stem
+        if name.endswith(".py") and stem in _modules(library):
+            loaded[stem] = _module(f"{package}._gen.{stem}", text, name)
+    host = default_host()
+    host.ops.add_library(loaded["opdefs"].OPS, loaded["opdefs"].OPERATORS, package)
+    namespace = types.SimpleNamespace(
+        __file__=str(file), gradients=root.__dict__["gradients"], ops=[op.type for op in library.ops]
+    )
+    for op in library.ops:
+        wrapper = getattr(loaded[op.module], op.function)
+        setattr(namespace, op.function, wrapper)
+        setattr(namespace, op.snake, wrapper)
+    return namespace
+
+
+def _modules(library: Library) -> set[str]:
+    return {"opdefs", "gradients", "decompositions", *(op.module for op in library.ops)}
+
+
+def _package(name: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__path__ = []
+    sys.modules[name] = module
+    return module
+
+
+def _module(name: str, text: str, shown: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    sys.modules[name] = module
+    exec(compile(text, filename, "exec"), module.__dict__)
+    return module
