@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, DType, Storage, errors
 
 __all__ = ["CpuDevice", "CpuFactory"]

@@ -1,0 +1,196 @@
+"""What kernels of several families share: binding a ufunc, running several ufuncs as one kernel, half-precision rules.
+
+Conventions. A bare ufunc is the best kernel there is: NumPy takes its output array positionally, so ``np.add`` itself is a legal
+``compute(x, y, z)``. NumPy returns a scalar object where a result has rank 0; mode ``fresh`` promises an array, so only there is a
+wrapper needed. float16 and bfloat16 go through float32 wherever more than one rounding would otherwise happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Mode, Out, Scratch, ViewRule, dtypes
+
+__all__ = [
+    "Body",
+    "bind_body",
+    "bind_ufunc",
+    "body_kernel",
+    "constant",
+    "copy_bound",
+    "fresh_array",
+    "identity_kernel",
+    "is_half",
+    "known",
+    "ufunc_kernel",
+]
+
+#: Computes ``body(*inputs, out)`` into ``out``, whose shape is the broadcast shape of the inputs.
+Body: TypeAlias = Callable[..., None]
+
+
+def known(shape: Sequence[int | None] | None) -> bool:
+    """Whether a static shape has no unknown dim."""
+    return shape is not None and None not in shape
+
+
+def is_half(dtype: dtypes.DType) -> bool:
+    """float16 or bfloat16: what is accumulated in float32."""
+    return dtype.accumulator is not dtype
+
+
+def constant(value: float, dtype: np.dtype[Any]) -> np.ndarray:
+    """A rank-0 operand; cheaper to call a ufunc with than a Python number, and never promotes."""
+    return np.array(value, dtype)
+
+
+def fresh_array(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, with a rank-0 result as an array instead of NumPy's scalar object."""
+
+    def compute(*args: Any) -> np.ndarray:
+        return np.asarray(function(*args))
+
+    return compute
+
+
+def bind_ufunc(ctx: BuildContext, ufunc: np.ufunc) -> Callable[..., Any]:
+    """The ufunc itself; wrapped only where the result is returned and may have rank 0."""
+    if ctx.fresh and not ctx.outputs[0].shape:
+        return fresh_array(ufunc)
+    return ufunc
+
+
+def ufunc_kernel(
+    op: str,
+    ufunc: np.ufunc,
+    *,
+    inplace: Mapping[str, tuple[str, ...]] | None = None,
+    scalar: str | None = None,
+    types: Mapping[str, Sequence[str]] | None = None,
+) -> KernelDef:
+    """A kernel that is one ufunc over all inputs, whose natural result dtype is the output's."""
+    return KernelDef(
+        op,
+        "cpu",
+        lambda ctx: bind_ufunc(ctx, ufunc),
+        types=types or {},
+        layout="strided",
+        inplace=inplace or {},
+        modes=_modes(inplace, scalar),
+        scalar=scalar,
+    )
+
+
+def body_kernel(
+    op: str,
+    make: Callable[[np.dtype[Any]], Body],
+    *,
+    inplace: Mapping[str, tuple[str, ...]] | None = None,
+    scalar: str | None = None,
+    widen: bool = True,
+) -> KernelDef:
+    """A kernel of several ufunc calls. ``make(dtype)`` returns the body for that dtype of the output.
+
+    ``inplace`` names only inputs that the body no longer reads once it has begun to write. With ``widen`` float16 and bfloat16
+    are computed in float32 and rounded once.
+    """
+    return KernelDef(
+        op,
+        "cpu",
+        lambda ctx: bind_body(ctx, make, widen),
+        layout="strided",
+        inplace=inplace or {},
+        modes=_modes(inplace, scalar),
+        scalar=scalar,
+    )
+
+
+def bind_body(
+    ctx: BuildContext, make: Callable[[np.dtype[Any]], Body], widen: bool = True
+) -> Bound | Callable[..., Any]:
+    """The Bound of a body: planned (with float32 scratch for half types where shapes are known) or fresh."""
+    out, count = ctx.outputs[0], len(ctx.inputs)
+    wide = widen and is_half(out.dtype)
+    dtype = np.dtype(np.float32) if wide else out.dtype.np
+    body = make(dtype)
+    if ctx.fresh:
+        result = out.dtype.np
+
+        def fresh(*args: Any) -> np.ndarray:
+            inputs = [a.astype(dtype) for a in args] if wide else args
+            made = np.empty(np.broadcast_shapes(*(a.shape for a in args)), dtype)
+            body(*inputs, made)
+            return made.astype(result) if wide else made
+
+        return fresh
+    if not wide:
+        return body
+    if not all(known(i.shape) for i in ctx.inputs):
+
+        def widened(*args: Any) -> None:
+            made = np.empty(args[count].shape, dtype)
+            body(*(a.astype(dtype) for a in args[:count]), made)
+            np.copyto(args[count], made, "unsafe")
+
+        return widened
+
+    def compute(*args: Any) -> None:
+        inputs, out, wide_inputs, wide_out = args[:count], args[count], args[count + 1 : -1], args[-1]
+        for narrow, buffer in zip(inputs, wide_inputs, strict=True):
+            np.copyto(buffer, narrow)
+        body(*wide_inputs, wide_out)
+        np.copyto(out, wide_out, "unsafe")
+
+    scratch = tuple(Scratch(dtypes.float32, tuple(i.shape)) for i in ctx.inputs)
+    return Bound(compute, scratch=(*scratch, Scratch(dtypes.float32, tuple(out.shape))))
+
+
+def copy_bound(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """Input 0 as output 0, whatever the mode: the array itself for a view, else a copy."""
+    mode = ctx.outputs[0].mode.kind
+    if mode == "view":
+        return Bound(_itself, args=(In(0),))
+    if mode == "fresh":
+        return Bound(np.ndarray.copy, args=(In(0),))
+    return Bound(np.copyto, args=(Out(0), In(0)))
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def identity_kernel(op: str, input: str, output: str) -> KernelDef:
+    """A kernel whose output is its first input: a view where the planner allows it."""
+    return KernelDef(
+        op,
+        "cpu",
+        copy_bound,
+        layout="strided",
+        views={output: ViewRule(input, contiguous=True)},
+        modes=("planned", "fresh", "view"),
+        scalar="{0}",
+    )
+
+
+def fill_bound(ctx: BuildContext, value: Any) -> Bound | Callable[..., Any]:
+    """Output 0 of the shape of input 0, all ``value``."""
+    dtype = ctx.outputs[0].dtype.np
+    if ctx.fresh:
+        return lambda x: np.full(x.shape, value, dtype)
+    return Bound(np.ndarray.fill, args=(Out(0), Lit(value)))
+
+
+def _modes(inplace: Mapping[str, tuple[str, ...]] | None, scalar: str | None) -> tuple[str, ...]:
+    modes = ["planned", "fresh"]
+    if inplace:
+        modes.append("inplace")
+    if scalar is not None:
+        modes.append("host_scalar")
+    return tuple(modes)
+
+
+def mode_input(mode: Mode) -> int | None:
+    """Index of the input whose buffer an in-place output takes over, else None."""
+    return mode.input if mode.kind == "inplace" else None

@@ -1,0 +1,193 @@
+"""cpu kernels of the host's structural ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, ViewRule, dtypes, errors
+
+from graphdock_cpu.kernels.common import copy_bound, fill_bound, identity_kernel, is_half, known, mode_input
+
+__all__ = ["KERNELS"]
+
+
+def _add_n(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """Left to right, as the reference does; the buffer that is taken over comes first, since it is overwritten first."""
+    count, dtype = len(ctx.inputs), ctx.outputs[0].dtype
+    if count == 1:
+        return copy_bound(ctx)
+    if count == 2 and not ctx.fresh:
+        return np.add
+    order = list(range(count))
+    taken = mode_input(ctx.outputs[0].mode)
+    if taken is not None:
+        order.insert(0, order.pop(taken))
+    wide = is_half(dtype)
+
+    def accumulate(inputs: Any, total: np.ndarray) -> None:
+        np.add(inputs[order[0]], inputs[order[1]], total, dtype=total.dtype)
+        for index in order[2:]:
+            np.add(total, inputs[index], total)
+
+    def fresh(*inputs: Any) -> np.ndarray:
+        total = np.empty(inputs[0].shape, np.float32 if wide else dtype.np)
+        accumulate(inputs, total)
+        return total.astype(dtype.np) if wide else total
+
+    def direct(*args: Any) -> None:
+        accumulate(args[:count], args[count])
+
+    def widened(*args: Any) -> None:
+        accumulate(args[:count], args[count + 1])
+        np.copyto(args[count], args[count + 1], "unsafe")
+
+    if ctx.fresh:
+        return fresh
+    if wide:
+        return Bound(widened, scratch=(Scratch(dtypes.float32, tuple(ctx.outputs[0].shape)),))
+    return direct
+
+
+def _zero(dtype: dtypes.DType) -> Any:
+    return b"" if dtype.kind == "S" else False if dtype.is_bool else 0
+
+
+def _shape(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """A constant where the plan knows the shape."""
+    dtype, static = ctx.outputs[0].dtype.np, ctx.inputs[0].shape
+    if ctx.fresh:
+        return lambda x: np.array(x.shape, dtype)
+    if known(static):
+        return Bound(np.copyto, args=(Out(0), Lit(np.array(static, dtype))))
+
+    def compute(x: Any, out: np.ndarray) -> None:
+        out[...] = x.shape
+
+    return compute
+
+
+def _cast(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    if ctx.fresh:
+        dtype = ctx.outputs[0].dtype.np
+        return lambda x: x.astype(dtype)
+    return Bound(np.copyto, args=(Out(0), In(0), Lit("unsafe")))
+
+
+def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    message, node = ctx.attr("message"), ctx.node
+    view = ctx.outputs[0].mode.kind == "view"
+
+    def check(x: np.ndarray, finite: np.ndarray) -> None:
+        np.isfinite(x, finite)
+        if not np.logical_and.reduce(finite, None):
+            found = [name for name, test in (("NaN", np.isnan), ("infinity", np.isinf)) if test(x).any()]
+            raise errors.InvalidArgumentError(
+                f"{message}: tensor had {' and '.join(found)}" if message else f"tensor had {' and '.join(found)}",
+                op=node.origin,
+                site=node.site,
+            )
+
+    def allocating(x: np.ndarray, *out: np.ndarray) -> Any:
+        check(x, np.empty(x.shape, np.bool_))
+        if view:
+            return x
+        if out:
+            np.copyto(out[0], x)
+            return None
+        return x.copy()
+
+    shape = ctx.inputs[0].shape
+    if ctx.fresh or shape is None or not known(shape):
+        return allocating
+
+    def viewing(x: np.ndarray, finite: np.ndarray) -> np.ndarray:
+        check(x, finite)
+        return x
+
+    def copying(x: np.ndarray, out: np.ndarray, finite: np.ndarray) -> None:
+        check(x, finite)
+        np.copyto(out, x)
+
+    return Bound(viewing if view else copying, scratch=(Scratch(dtypes.bool_, tuple(shape)),))  # type: ignore[arg-type]
+
+
+def _read(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    return copy_bound(ctx)
+
+
+def _update(ufunc: np.ufunc) -> Callable[[BuildContext], Bound]:
+    """A variable's own buffer, updated in place: ``(variable, value) -> nothing``."""
+    return lambda ctx: Bound(ufunc, args=(In(0), In(1), In(0)))
+
+
+_NOT_BOOL = (
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+)
+
+KERNELS = [
+    identity_kernel("Identity", "input", "output"),
+    identity_kernel("StopGradient", "input", "output"),
+    identity_kernel("PlaceholderWithDefault", "input", "output"),
+    KernelDef(
+        "CheckNumerics",
+        "cpu",
+        _check_numerics,
+        layout="strided",
+        views={"output": ViewRule("tensor", contiguous=True)},
+        modes=("planned", "fresh", "view"),
+    ),
+    KernelDef(
+        "AddN",
+        "cpu",
+        _add_n,
+        layout="strided",
+        inplace={"sum": ("inputs",)},
+        modes=("planned", "fresh", "inplace"),
+    ),
+    KernelDef("ZerosLike", "cpu", lambda ctx: fill_bound(ctx, _zero(ctx.outputs[0].dtype)), layout="strided"),
+    KernelDef("OnesLike", "cpu", lambda ctx: fill_bound(ctx, 1), layout="strided"),
+    KernelDef("Shape", "cpu", _shape, layout="strided", host=("output",)),
+    KernelDef(
+        "Cast",
+        "cpu",
+        _cast,
+        types={"DstT": _NOT_BOOL},
+        layout="strided",
+        modes=("planned", "fresh", "host_scalar"),
+        scalar="int({0})",
+    ),
+    KernelDef(
+        "Cast",
+        "cpu",
+        _cast,
+        name="cast_to_bool",
+        types={"DstT": ("bool",)},
+        layout="strided",
+        modes=("planned", "fresh", "host_scalar"),
+        scalar="{0} != 0",
+    ),
+    KernelDef(
+        "ReadVariableOp",
+        "cpu",
+        _read,
+        layout="strided",
+        views={"value": ViewRule("resource", contiguous=True)},
+        modes=("planned", "fresh", "view"),
+    ),
+    KernelDef("AssignVariableOp", "cpu", lambda ctx: np.copyto, layout="strided"),
+    KernelDef("AssignAddVariableOp", "cpu", _update(np.add), layout="strided"),
+    KernelDef("AssignSubVariableOp", "cpu", _update(np.subtract), layout="strided"),
+]

@@ -1,0 +1,223 @@
+"""Elementwise arithmetic, comparisons and logic: tables from op to ufunc, and short bodies where one ufunc is not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes
+
+from graphdock_cpu.kernels import special
+from graphdock_cpu.kernels.common import (
+    Body,
+    bind_ufunc,
+    body_kernel,
+    constant,
+    known,
+    mode_input,
+    ufunc_kernel,
+)
+
+__all__ = ["KERNELS"]
+
+#: x, y -> z of the same dtype: (ufunc, expression over Python scalars).
+_BINARY: dict[str, tuple[np.ufunc, str | None]] = {
+    "Add": (np.add, "{0} + {1}"),
+    "Sub": (np.subtract, "{0} - {1}"),
+    "Mul": (np.multiply, "{0} * {1}"),
+    "RealDiv": (np.true_divide, None),
+    "FloorDiv": (np.floor_divide, "{0} // {1} if {1} else 0"),
+    "FloorMod": (np.remainder, "{0} % {1} if {1} else 0"),
+    "Maximum": (np.maximum, "{0} if {0} >= {1} else {1}"),
+    "Minimum": (np.minimum, "{0} if {0} <= {1} else {1}"),
+    "Atan2": (np.arctan2, None),
+    "LogicalAnd": (np.logical_and, "{0} and {1}"),
+    "LogicalOr": (np.logical_or, "{0} or {1}"),
+    "LogicalXor": (np.logical_xor, "{0} != {1}"),
+}
+
+#: x, y -> bool.
+_COMPARISON: dict[str, tuple[np.ufunc, str]] = {
+    "Less": (np.less, "{0} < {1}"),
+    "LessEqual": (np.less_equal, "{0} <= {1}"),
+    "Greater": (np.greater, "{0} > {1}"),
+    "GreaterEqual": (np.greater_equal, "{0} >= {1}"),
+    "Equal": (np.equal, "{0} == {1}"),
+    "NotEqual": (np.not_equal, "{0} != {1}"),
+}
+
+#: x -> y of the same dtype.
+_UNARY: dict[str, tuple[np.ufunc, str | None]] = {
+    "Neg": (np.negative, "-{0}"),
+    "Abs": (np.absolute, "abs({0})"),
+    "Sign": (np.sign, None),
+    "Square": (np.square, "{0} * {0}"),
+    "Sqrt": (np.sqrt, None),
+    "Reciprocal": (np.reciprocal, None),
+    "Exp": (np.exp, None),
+    "Expm1": (np.expm1, None),
+    "Log": (np.log, None),
+    "Log1p": (np.log1p, None),
+    "Sin": (np.sin, None),
+    "Cos": (np.cos, None),
+    "Tan": (np.tan, None),
+    "Asin": (np.arcsin, None),
+    "Acos": (np.arccos, None),
+    "Atan": (np.arctan, None),
+    "Sinh": (np.sinh, None),
+    "Cosh": (np.cosh, None),
+    "Tanh": (np.tanh, None),
+    "Asinh": (np.arcsinh, None),
+    "Acosh": (np.arccosh, None),
+    "Atanh": (np.arctanh, None),
+    "Floor": (np.floor, None),
+    "Ceil": (np.ceil, None),
+    "Round": (np.rint, None),
+    "Rint": (np.rint, None),
+    "LogicalNot": (np.logical_not, "not {0}"),
+}
+
+#: x -> bool.
+_TEST: dict[str, np.ufunc] = {"IsNan": np.isnan, "IsInf": np.isinf, "IsFinite": np.isfinite}
+
+
+def _rsqrt(dtype: np.dtype[Any]) -> Body:
+    def body(x: np.ndarray, y: np.ndarray) -> None:
+        np.sqrt(x, y)
+        np.reciprocal(y, y)
+
+    return body
+
+
+def _sigmoid(dtype: np.dtype[Any]) -> Body:
+    """1 / (1 + exp(-x)): accurate to the last bits for negative x, where tanh's form cancels."""
+    one = constant(1, dtype)
+
+    def body(x: np.ndarray, y: np.ndarray) -> None:
+        np.negative(x, y)
+        np.exp(y, y)
+        np.add(y, one, y)
+        np.reciprocal(y, y)
+
+    return body
+
+
+def _sigmoid_grad(dtype: np.dtype[Any]) -> Body:
+    one = constant(1, dtype)
+
+    def body(y: np.ndarray, dy: np.ndarray, dx: np.ndarray) -> None:
+        np.subtract(one, y, dx)
+        np.multiply(dx, y, dx)
+        np.multiply(dx, dy, dx)
+
+    return body
+
+
+def _tanh_grad(dtype: np.dtype[Any]) -> Body:
+    one = constant(1, dtype)
+
+    def body(y: np.ndarray, dy: np.ndarray, dx: np.ndarray) -> None:
+        np.multiply(y, y, dx)
+        np.subtract(one, dx, dx)
+        np.multiply(dx, dy, dx)
+
+    return body
+
+
+def _squared_difference(dtype: np.dtype[Any]) -> Body:
+    def body(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
+        np.subtract(x, y, z)
+        np.multiply(z, z, z)
+
+    return body
+
+
+def _clip(dtype: np.dtype[Any]) -> Body:
+    def body(x: np.ndarray, low: np.ndarray, high: np.ndarray, y: np.ndarray) -> None:
+        np.maximum(x, low, y)
+        np.minimum(y, high, y)
+
+    return body
+
+
+def _pow(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """numpy.power; a constant exponent of 2 is a square, a tenth of the time."""
+    exponent = ctx.inputs[1].value
+    if exponent is not None and exponent.size == 1 and exponent.item() == 2 and not ctx.fresh:
+        shape = ctx.outputs[0].shape
+        if known(shape) and ctx.inputs[0].shape == shape:
+            return Bound(np.square, args=(In(0), Out(0)))
+    return bind_ufunc(ctx, np.power)
+
+
+def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """Two copies into the output, the second under the mask; the first is spared where the output is y's own buffer."""
+    if ctx.fresh:
+        dtype = ctx.outputs[0].dtype.np
+        return lambda condition, x, y: np.asarray(np.where(condition, x, y), dtype)
+    if mode_input(ctx.outputs[0].mode) == 2:
+
+        def over(condition: np.ndarray, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
+            np.copyto(z, x, "no", condition)
+
+        return over
+
+    def select(condition: np.ndarray, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
+        np.copyto(z, y)
+        np.copyto(z, x, "no", condition)
+
+    return select
+
+
+def _special(function: Callable[..., None]) -> Callable[[BuildContext], Bound | Callable[..., Any]]:
+    """erf and erfc: float64 inside for every dtype, through one block of scratch."""
+
+    def build(ctx: BuildContext) -> Bound | Callable[..., Any]:
+        dtype = ctx.outputs[0].dtype.np
+        if not ctx.fresh:
+            return Bound(
+                function,
+                scratch=(
+                    Scratch(dtypes.float64, (special.ROWS, special.BLOCK)),
+                    Scratch(dtypes.bool_, (special.BLOCK,)),
+                ),
+            )
+
+        def fresh(x: np.ndarray) -> np.ndarray:
+            y = np.empty(x.shape, dtype)
+            function(x, y, np.empty((special.ROWS, special.BLOCK)), np.empty(special.BLOCK, np.bool_))
+            return y
+
+        return fresh
+
+    return build
+
+
+_XY = {"z": ("x", "y")}
+_X = {"y": ("x",)}
+
+KERNELS = [
+    *(ufunc_kernel(op, ufunc, inplace=_XY, scalar=scalar) for op, (ufunc, scalar) in _BINARY.items()),
+    *(ufunc_kernel(op, ufunc, scalar=scalar) for op, (ufunc, scalar) in _COMPARISON.items()),
+    *(ufunc_kernel(op, ufunc, inplace=_X, scalar=scalar) for op, (ufunc, scalar) in _UNARY.items()),
+    *(ufunc_kernel(op, ufunc) for op, ufunc in _TEST.items()),
+    KernelDef("Pow", "cpu", _pow, layout="strided", inplace=_XY, modes=("planned", "fresh", "inplace")),
+    body_kernel("Rsqrt", _rsqrt, inplace=_X),
+    body_kernel("Sigmoid", _sigmoid, inplace=_X),
+    body_kernel("SigmoidGrad", _sigmoid_grad),
+    body_kernel("TanhGrad", _tanh_grad, inplace={"dx": ("y",)}),
+    body_kernel("SquaredDifference", _squared_difference, inplace=_XY),
+    body_kernel("ClipByValue", _clip, inplace=_X, widen=False),
+    KernelDef(
+        "Select",
+        "cpu",
+        _select,
+        layout="strided",
+        inplace={"z": ("y",)},
+        modes=("planned", "fresh", "inplace", "host_scalar"),
+        scalar="{1} if {0} else {2}",
+    ),
+    KernelDef("Erf", "cpu", _special(special.erf), inplace=_X, modes=("planned", "fresh", "inplace")),
+    KernelDef("Erfc", "cpu", _special(special.erfc), inplace=_X, modes=("planned", "fresh", "inplace")),
+]

@@ -1,0 +1,257 @@
+"""Reductions, index reductions, running sums, and SumTo.
+
+A reduction is ``ufunc.reduce`` called positionally with the constant axes bound in; no Python stands between the step and NumPy.
+Sums, means and products of float16 and bfloat16 are accumulated in float32 and rounded once. Integers keep their dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, dtypes
+
+from graphdock_cpu.kernels.common import constant, is_half, known
+
+__all__ = ["KERNELS"]
+
+
+def _axes(value: Any) -> tuple[int, ...]:
+    """Axes as NumPy takes them, from a rank-0 or rank-1 integer array."""
+    return tuple(int(a) for a in np.asarray(value).reshape(-1))
+
+
+def _lowest(dtype: dtypes.DType) -> Any:
+    return -np.inf if dtype.is_floating else dtype.min
+
+
+def _highest(dtype: dtypes.DType) -> Any:
+    return np.inf if dtype.is_floating else dtype.max
+
+
+def _reduction(
+    ufunc: np.ufunc, initial: Callable[[dtypes.DType], Any] | None = None, accumulates: bool = False
+) -> Callable[[BuildContext], Bound | Callable[..., Any]]:
+    """Builds one reduction. ``initial`` is its value over nothing, for ufuncs that have no identity of their own."""
+
+    def build(ctx: BuildContext) -> Bound | Callable[..., Any]:
+        x, out = ctx.inputs[0], ctx.outputs[0]
+        keep, constant_axis = bool(ctx.attr("keep_dims")), ctx.input("axis").value
+        wide = accumulates and is_half(x.dtype)
+        dtype: Any = np.float32 if wide else out.dtype.np
+        # an initial value costs NumPy its fast path, so it is given only where the reduction may be over nothing
+        may_be_empty = not (known(x.shape) and 0 not in x.shape)  # type: ignore[operator]
+        tail = (initial(x.dtype),) if initial is not None and may_be_empty else ()
+        reduce = ufunc.reduce
+
+        def run(value: np.ndarray, axis: Any, target: np.ndarray | None) -> Any:
+            return reduce(value, axis, dtype, target, keep, *tail)
+
+        if ctx.fresh:
+            fixed = None if constant_axis is None else _axes(constant_axis)
+            result = out.dtype.np
+
+            def fresh(value: np.ndarray, axis: np.ndarray) -> np.ndarray:
+                made = run(value, _axes(axis) if fixed is None else fixed, None)
+                return np.asarray(made, result)
+
+            return fresh
+        if wide:
+
+            def widened(value: np.ndarray, axis: np.ndarray, target: np.ndarray, total: np.ndarray) -> None:
+                run(value, _axes(axis), total)
+                np.copyto(target, total, "unsafe")
+
+            scratch = (Scratch(dtypes.float32, tuple(out.shape)),)  # type: ignore[arg-type]
+            if constant_axis is None:
+                return Bound(widened, scratch=scratch)
+            return Bound(
+                _constant_axis(run, _axes(constant_axis)), args=(In(0), Out(0), Out(len(ctx.outputs))), scratch=scratch
+            )
+        if constant_axis is None:
+            return lambda value, axis, target: run(value, _axes(axis), target)
+        fixed_args = (Lit(_axes(constant_axis)), Lit(dtype), Out(0), Lit(keep), *(Lit(v) for v in tail))
+        return Bound(reduce, args=(In(0), *fixed_args))
+
+    return build
+
+
+def _constant_axis(run: Callable[..., Any], axes: tuple[int, ...]) -> Callable[..., None]:
+    def compute(value: np.ndarray, target: np.ndarray, total: np.ndarray) -> None:
+        run(value, axes, total)
+        np.copyto(target, total, "unsafe")
+
+    return compute
+
+
+def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """Sum, then one division. Integers divide towards zero; the mean of nothing is NaN, and 0 for integers."""
+    x, out = ctx.inputs[0], ctx.outputs[0]
+    keep, constant_axis = bool(ctx.attr("keep_dims")), ctx.input("axis").value
+    fixed = None if constant_axis is None else _axes(constant_axis)
+    wide = is_half(x.dtype)
+    result = out.dtype.np
+    dtype = np.dtype(np.float32) if wide else result
+    divide = _truncating_divide if x.dtype.is_integer else np.true_divide
+    add = np.add.reduce
+    count = None
+    if known(x.shape) and known(out.shape):
+        elements = int(np.prod(x.shape, dtype=np.int64))  # type: ignore[arg-type]
+        count = constant(elements // max(int(np.prod(out.shape, dtype=np.int64)), 1), dtype)  # type: ignore[arg-type]
+
+    def into(value: np.ndarray, axes: tuple[int, ...], total: np.ndarray) -> None:
+        add(value, axes, dtype, total, keep)
+        divide(total, constant(value.size // max(total.size, 1), dtype) if count is None else count, total)
+
+    if ctx.fresh:
+
+        def fresh(value: np.ndarray, axis: np.ndarray) -> np.ndarray:
+            total = np.asarray(add(value, _axes(axis) if fixed is None else fixed, dtype, None, keep))
+            divide(total, constant(value.size // max(total.size, 1), dtype), total)
+            return total.astype(result, copy=False)
+
+        return fresh
+    if wide:
+
+        def widened(value: np.ndarray, axis: np.ndarray, target: np.ndarray, total: np.ndarray) -> None:
+            into(value, _axes(axis) if fixed is None else fixed, total)
+            np.copyto(target, total, "unsafe")
+
+        return Bound(widened, scratch=(Scratch(dtypes.float32, tuple(out.shape)),))  # type: ignore[arg-type]
+    if fixed is None or count is None:
+        return lambda value, axis, target: into(value, _axes(axis) if fixed is None else fixed, target)
+
+    def compute(value: np.ndarray, target: np.ndarray) -> None:
+        add(value, fixed, dtype, target, keep)
+        divide(target, count, target)
+
+    return Bound(compute, args=(In(0), Out(0)))
+
+
+def _truncating_divide(total: np.ndarray, count: np.ndarray, out: np.ndarray) -> None:
+    np.subtract(total, np.fmod(total, count), out)
+    np.floor_divide(out, count, out)
+
+
+def _arg_reduction(method: Callable[..., Any]) -> Callable[[BuildContext], Bound | Callable[..., Any]]:
+    """argmax and argmin. NumPy writes int64; another output type goes through scratch."""
+
+    def build(ctx: BuildContext) -> Bound | Callable[..., Any]:
+        out, value = ctx.outputs[0], ctx.input("axis").value
+        fixed = None if value is None else _axes(value)[0]
+        dtype = out.dtype.np
+        if ctx.fresh:
+            return lambda x, axis: np.asarray(method(x, _axes(axis)[0] if fixed is None else fixed), dtype)
+        if out.dtype == dtypes.int64 and np.dtype(np.intp) == np.int64:
+            if fixed is not None:
+                return Bound(method, args=(In(0), Lit(fixed), Out(0)))
+            return lambda x, axis, target: method(x, _axes(axis)[0], target)
+
+        def narrow(x: np.ndarray, axis: np.ndarray, target: np.ndarray, index: np.ndarray) -> None:
+            method(x, _axes(axis)[0] if fixed is None else fixed, index)
+            np.copyto(target, index, "unsafe")
+
+        return Bound(narrow, scratch=(Scratch(dtypes.int64, tuple(out.shape)),))  # type: ignore[arg-type]
+
+    return build
+
+
+def _cumsum(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """``np.add.accumulate`` over views: reversed for ``reverse``, one place on for ``exclusive``."""
+    exclusive, reverse = bool(ctx.attr("exclusive")), bool(ctx.attr("reverse"))
+    value, dtype = ctx.input("axis").value, ctx.outputs[0].dtype
+    fixed = None if value is None else _axes(value)[0]
+    wide = is_half(dtype)
+
+    def into(x: np.ndarray, axis: int, out: np.ndarray) -> None:
+        if x.size == 0:
+            return
+        x, out = x.swapaxes(0, axis), out.swapaxes(0, axis)
+        if reverse:
+            x, out = x[::-1], out[::-1]
+        if exclusive:
+            out[0] = 0
+            x, out = x[:-1], out[1:]
+        if out.shape[0]:
+            np.add.accumulate(x, 0, out.dtype, out)
+
+    def planned(x: np.ndarray, axis: np.ndarray, out: np.ndarray) -> None:
+        into(x, _axes(axis)[0] if fixed is None else fixed, out)
+
+    def widened(x: np.ndarray, axis: np.ndarray, out: np.ndarray, total: np.ndarray) -> None:
+        planned(x, axis, total)
+        np.copyto(out, total, "unsafe")
+
+    def fresh(x: np.ndarray, axis: np.ndarray) -> np.ndarray:
+        out = np.empty(x.shape, np.float32 if wide else dtype.np)
+        planned(x, axis, out)
+        return out.astype(dtype.np, copy=False)
+
+    if ctx.fresh:
+        return fresh
+    if wide:
+        return Bound(widened, scratch=(Scratch(dtypes.float32, tuple(ctx.outputs[0].shape)),))  # type: ignore[arg-type]
+    return planned
+
+
+def _sum_to(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """Sum over the dims that broadcasting made; a plain copy where it made none."""
+    x, out = ctx.inputs[0], ctx.outputs[0]
+    result = out.dtype.np
+    wide = is_half(out.dtype)
+    dtype: Any = np.float32 if wide else result
+
+    def fresh(value: np.ndarray, shape: np.ndarray) -> np.ndarray:
+        target = _axes(shape)
+        if value.shape == target:
+            return value.copy()
+        total = np.add.reduce(value, _summed(value.shape, target), dtype, None, True)
+        return total.reshape(target).astype(result, copy=False)
+
+    def planned(value: np.ndarray, target: np.ndarray) -> None:
+        if value.shape == target.shape:
+            np.copyto(target, value)
+            return
+        axes = _summed(value.shape, target.shape)
+        kept = tuple(1 if axis in axes else size for axis, size in enumerate(value.shape))
+        if wide:
+            np.copyto(target.reshape(kept), np.add.reduce(value, axes, dtype, None, True), "unsafe")
+        else:
+            np.add.reduce(value, axes, dtype, target.reshape(kept), True)
+
+    if ctx.fresh:
+        return fresh
+    if not known(x.shape):
+        return Bound(planned, args=(In(0), Out(0)))
+    if x.shape == out.shape:
+        return Bound(np.copyto, args=(Out(0), In(0)))
+    if not wide and 1 not in out.shape:  # type: ignore[operator]
+        axes = _summed(x.shape, out.shape)  # type: ignore[arg-type]
+        return Bound(np.add.reduce, args=(In(0), Lit(axes), Lit(dtype), Out(0), Lit(False)))
+    return Bound(planned, args=(In(0), Out(0)))
+
+
+def _summed(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """Axes of ``source`` that broadcasting from ``target`` added or stretched."""
+    lead = len(source) - len(target)
+    return tuple(a for a, size in enumerate(source) if a < lead or (target[a - lead] == 1 and size != 1))
+
+
+def _kernel(op: str, build: Callable[[BuildContext], Any], host: tuple[str, ...] = ("axis",)) -> KernelDef:
+    return KernelDef(op, "cpu", build, layout="strided", host=host)
+
+
+KERNELS = [
+    _kernel("Sum", _reduction(np.add, accumulates=True)),
+    _kernel("Prod", _reduction(np.multiply, accumulates=True)),
+    _kernel("Max", _reduction(np.maximum, _lowest)),
+    _kernel("Min", _reduction(np.minimum, _highest)),
+    _kernel("All", _reduction(np.logical_and)),
+    _kernel("Any", _reduction(np.logical_or)),
+    _kernel("Mean", _mean),
+    _kernel("ArgMax", _arg_reduction(np.ndarray.argmax)),
+    _kernel("ArgMin", _arg_reduction(np.ndarray.argmin)),
+    _kernel("Cumsum", _cumsum),
+    _kernel("SumTo", _sum_to, host=("shape",)),
+]

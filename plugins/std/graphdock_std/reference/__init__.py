@@ -1,0 +1,1 @@
+"""Oracles: what conformance holds every kernel against, computed by other means than NumPy's vectorised functions."""

@@ -1,0 +1,365 @@
+"""Oracles of specs/math.yaml, one element at a time with Python's own numbers.
+
+Floating results are computed in double precision from the inputs as given and rounded once to the dtype; integers are computed
+without bounds and wrapped to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_INF, _NAN = math.inf, math.nan
+
+
+def elementwise(function: Callable[..., Any], *arrays: Any, dtype: Any = None) -> np.ndarray:
+    """``function`` of Python numbers over broadcast arrays, as an array of ``dtype`` (default: that of the first)."""
+    first, *_ = arrays = tuple(np.asarray(a) for a in arrays)
+    dtype = np.dtype(first.dtype if dtype is None else dtype)
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    columns = [[_number(v) for v in np.broadcast_to(a, shape).reshape(-1)] for a in arrays]
+    values = [function(*row) for row in zip(*columns, strict=True)]
+    out = np.empty(len(values), dtype)
+    for i, value in enumerate(values):
+        out[i] = wrap(value, dtype)
+    return out.reshape(shape)
+
+
+def _number(value: Any) -> Any:
+    """A Python number for a NumPy one; ml_dtypes' bfloat16 has no ``item`` that gives a float."""
+    if isinstance(value, (bytes, str, bool, np.bool_)):
+        return value if isinstance(value, (bytes, str)) else bool(value)
+    return int(value) if np.issubdtype(type(value), np.integer) else float(value)
+
+
+def wrap(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number as an element of ``dtype``; integers modulo its size."""
+    if dtype.kind not in "iu":
+        return value
+    bits = 8 * dtype.itemsize
+    value = int(value) % (1 << bits)
+    return value - (1 << bits) if dtype.kind == "i" and value >> (bits - 1) else value
+
+
+def _guarded(function: Callable[[float], float], **special: float) -> Callable[[float], float]:
+    """``function``, where Python raises what IEEE 754 answers with infinity or NaN.
+
+    ``overflow`` is the answer to OverflowError; ``zero`` the one at 0; anything else out of the domain is NaN.
+    """
+
+    def guarded(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return special.get("overflow", _INF)
+        except (ValueError, ZeroDivisionError):
+            return special.get("zero", _NAN) if x == 0 else _NAN
+
+    return guarded
+
+
+def add(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a + b, x, y)
+
+
+def sub(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a - b, x, y)
+
+
+def mul(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a * b, x, y)
+
+
+def _divide(a: float, b: float) -> float:
+    if b != 0:
+        return a / b
+    return _NAN if a == 0 or a != a else math.copysign(_INF, a) * math.copysign(1.0, b)
+
+
+def real_div(x: Any, y: Any) -> np.ndarray:
+    return elementwise(_divide, x, y)
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    if b == 0:
+        return 0 if isinstance(a, int) else _divide(a, b)
+    return a // b
+
+
+def floor_div(x: Any, y: Any) -> np.ndarray:
+    return elementwise(_floor_divide, x, y)
+
+
+def _floor_modulo(a: Any, b: Any) -> Any:
+    if b == 0:
+        return 0 if isinstance(a, int) else _NAN
+    return a % b
+
+
+def floor_mod(x: Any, y: Any) -> np.ndarray:
+    return elementwise(_floor_modulo, x, y)
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, int):
+        return a**b
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return _INF
+    except ValueError:
+        return _INF if a == 0 else _NAN
+
+
+def pow(x: Any, y: Any) -> np.ndarray:
+    return elementwise(_power, x, y)
+
+
+def maximum(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a if a != a or a >= b else b, x, y)
+
+
+def minimum(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a if a != a or a <= b else b, x, y)
+
+
+def squared_difference(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: (a - b) * (a - b), x, y)
+
+
+def atan2(y: Any, x: Any) -> np.ndarray:
+    return elementwise(math.atan2, y, x)
+
+
+def less(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a < b, x, y, dtype=bool)
+
+
+def less_equal(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a <= b, x, y, dtype=bool)
+
+
+def greater(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a > b, x, y, dtype=bool)
+
+
+def greater_equal(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a >= b, x, y, dtype=bool)
+
+
+def equal(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a == b, x, y, dtype=bool)
+
+
+def not_equal(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a != b, x, y, dtype=bool)
+
+
+def logical_and(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a and b, x, y, dtype=bool)
+
+
+def logical_or(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a or b, x, y, dtype=bool)
+
+
+def logical_xor(x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda a, b: a is not b, x, y, dtype=bool)
+
+
+def logical_not(x: Any) -> np.ndarray:
+    return elementwise(lambda a: not a, x, dtype=bool)
+
+
+def neg(x: Any) -> np.ndarray:
+    return elementwise(lambda a: -a, x)
+
+
+def abs(x: Any) -> np.ndarray:
+    return elementwise(lambda a: a if a > 0 else 0 - a, x)
+
+
+def sign(x: Any) -> np.ndarray:
+    return elementwise(lambda a: a if a != a else (a > 0) - (a < 0), x)
+
+
+def square(x: Any) -> np.ndarray:
+    return elementwise(lambda a: a * a, x)
+
+
+def sqrt(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.sqrt), x)
+
+
+def rsqrt(x: Any) -> np.ndarray:
+    return elementwise(_guarded(lambda a: 1.0 / math.sqrt(a), zero=_INF), x)
+
+
+def reciprocal(x: Any) -> np.ndarray:
+    return elementwise(lambda a: _divide(1.0, a), x)
+
+
+def exp(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.exp), x)
+
+
+def expm1(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.expm1), x)
+
+
+def log(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.log, zero=-_INF), x)
+
+
+def log1p(x: Any) -> np.ndarray:
+    return elementwise(lambda a: -_INF if a == -1 else _guarded(math.log1p)(a), x)
+
+
+def sin(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.sin), x)
+
+
+def cos(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.cos), x)
+
+
+def tan(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.tan), x)
+
+
+def asin(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.asin), x)
+
+
+def acos(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.acos), x)
+
+
+def atan(x: Any) -> np.ndarray:
+    return elementwise(math.atan, x)
+
+
+def sinh(x: Any) -> np.ndarray:
+    return elementwise(lambda a: _guarded(math.sinh, overflow=math.copysign(_INF, a))(a), x)
+
+
+def cosh(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.cosh), x)
+
+
+def tanh(x: Any) -> np.ndarray:
+    return elementwise(math.tanh, x)
+
+
+def asinh(x: Any) -> np.ndarray:
+    return elementwise(math.asinh, x)
+
+
+def acosh(x: Any) -> np.ndarray:
+    return elementwise(_guarded(math.acosh), x)
+
+
+def atanh(x: Any) -> np.ndarray:
+    return elementwise(lambda a: a * _INF if a in (1, -1) else _guarded(math.atanh)(a), x)
+
+
+def _logistic(a: float) -> float:
+    if a >= 0:
+        return 1.0 / (1.0 + math.exp(-a))
+    e = math.exp(a)
+    return e / (1.0 + e)
+
+
+def sigmoid(x: Any) -> np.ndarray:
+    return elementwise(_logistic, x)
+
+
+def tanh_grad(y: Any, dy: Any) -> np.ndarray:
+    return elementwise(lambda a, b: b * (1.0 - a * a), y, dy)
+
+
+def sigmoid_grad(y: Any, dy: Any) -> np.ndarray:
+    return elementwise(lambda a, b: b * a * (1.0 - a), y, dy)
+
+
+def erf(x: Any) -> np.ndarray:
+    return elementwise(math.erf, x)
+
+
+def erfc(x: Any) -> np.ndarray:
+    return elementwise(math.erfc, x)
+
+
+def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
+    """A rounding that keeps NaN, infinities and the sign of zero."""
+    return lambda a: math.copysign(function(a), a) if math.isfinite(a) else a
+
+
+def floor(x: Any) -> np.ndarray:
+    return elementwise(_whole(math.floor), x)
+
+
+def ceil(x: Any) -> np.ndarray:
+    return elementwise(_whole(math.ceil), x)
+
+
+def round(x: Any) -> np.ndarray:
+    return elementwise(_whole(lambda a: a.__round__()), x)
+
+
+def rint(x: Any) -> np.ndarray:
+    return round(x)
+
+
+def is_nan(x: Any) -> np.ndarray:
+    return elementwise(math.isnan, x, dtype=bool)
+
+
+def is_inf(x: Any) -> np.ndarray:
+    return elementwise(math.isinf, x, dtype=bool)
+
+
+def is_finite(x: Any) -> np.ndarray:
+    return elementwise(math.isfinite, x, dtype=bool)
+
+
+def select(condition: Any, x: Any, y: Any) -> np.ndarray:
+    return elementwise(lambda c, a, b: a if c else b, condition, x, y, dtype=np.asarray(x).dtype)
+
+
+def clip_by_value(x: Any, low: Any, high: Any) -> np.ndarray:
+    def clip(a: Any, least: Any, most: Any) -> Any:
+        a = least if a < least else a
+        return most if a > most else a
+
+    return elementwise(clip, x, low, high)
+
+
+def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> np.ndarray:
+    """Dot products one by one: ``math.fsum`` for floats, unbounded integers for integers."""
+    a, b = np.asarray(a), np.asarray(b)
+    if transpose_a:
+        a = np.swapaxes(a, -1, -2)
+    if transpose_b:
+        b = np.swapaxes(b, -1, -2)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    m, n = a.shape[-2], b.shape[-1]
+    left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
+    right = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    total: Callable[[Any], Any] = math.fsum if a.dtype.kind not in "iu" else _exact_sum
+    out = np.empty((*batch, m, n), a.dtype)
+    for index in np.ndindex(out.shape):
+        row, column = left[(*index[:-2], index[-2])], right[(*index[:-2], slice(None), index[-1])]
+        products = [_number(p) * _number(q) for p, q in zip(row, column, strict=True)]
+        out[index] = wrap(total(products), a.dtype)
+    return out
+
+
+def _exact_sum(values: list[int]) -> int:
+    total = 0
+    for v in values:
+        total += v
+    return total
