@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,12 +56,19 @@ def write(result: Result) -> list[Path]:
     for path, text in result.files.items():
         if _read(path) != text:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
+            _replace(path, text)
             changed.append(path)
     for path in result.stale:
         path.unlink()
         changed.append(path)
     return changed
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the former text or the new one, never a part."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(draft, path)
 
 
 def _read(path: Path) -> str | None:

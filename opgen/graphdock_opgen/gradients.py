@@ -28,12 +28,6 @@ class Function:
     doc: str
     body: list[str]
     imports: set[str] = field(default_factory=set)
-    fn_modules: set[str] = field(default_factory=set)
-
-
-def fn_alias(module: str) -> str:
-    """Name under which generated code holds a module of hand-written functions."""
-    return "_" + module.replace(".", "_")
 
 
 def gradient_function(op: Op, library: Library) -> Function:
@@ -73,6 +67,7 @@ class _Gradient:
         self.taken = {*reserved, *self.locals.values(), *self.grads.values()}
         self.used: set[str] = set()
         self.statements: list[str] = []
+        self.modules: dict[str, str] = {}
 
     def build(self) -> Function:
         op, function = self.op, self.function
@@ -81,6 +76,7 @@ class _Gradient:
         needed = self.needed_lets(lets)
         body = self.unpack()
         body += [f"{self.locals[n]} = {lets[n][0]}" for n in op.lets if n in needed]
+        body += [f"{held} = _import_module({string(module)})" for module, held in self.modules.items()]
         body += self.statements
         body += self.returned(results)
         function.params = "op, " + ", ".join(self.grads.values()) if self.simple_outputs else "op, *grads"
@@ -216,9 +212,10 @@ class _Gradient:
     def by_function(self, entry: GradEntry, results: dict[str, str | None]) -> None:
         module, _, name = entry.value.rpartition(":")
         module = module or f"{self.library.package}.gradients"
-        self.function.fn_modules.add(module)
+        held = self.modules.setdefault(module, f"_fn{len(self.modules) or ''}")
+        self.function.imports.add("import_module")
         grads = ", ".join(["op", *self.grads.values()]) if self.simple_outputs else "op, *grads"
-        text = f"{fn_alias(module)}.{name}({grads})"
+        text = f"{held}.{name}({grads})"
         if len(entry.inputs) == 1:
             results[entry.inputs[0]] = text
             return

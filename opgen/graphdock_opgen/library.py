@@ -154,24 +154,28 @@ def _index(
     functions: dict[str, str] = {}
     all_ops: dict[str, Op] = {}
     host = Path(graphdock.errors.__file__).parent
-    for name in _facade_names(host, host / "ops"):
-        functions[name] = f"_tf.{name}"
+    tables = [host / "__init__.py", host / "ops" / "__init__.py", *(place / "endpoints.py" for _, place, _ in others)]
     for _, place, other_files in others:
-        for name in _facade_names(place, deep=True):
-            functions[name] = f"_tf.{name}"
+        if place != host / "ops":
+            functions |= {name: f"_tf.{name}" for name in _handwritten(place)}
         for file in other_files:
             for op in file.ops:
                 all_ops[op.type] = op
-                for endpoint in op.spec.api.endpoints:
-                    functions[endpoint.name] = f"_tf.{endpoint.name}"
+                functions |= {e.name: f"_tf.{e.name}" for e in op.spec.api.endpoints}
+    for table in tables:
+        functions |= {name: f"_tf.{name}" for name in _table_names(table)}
     bare = any(file.spec.namespace in BARE_NAMESPACES for file in files)
     own_types: dict[str, Op] = {}
     endpoints: dict[str, Op] = {}
     wrappers: dict[tuple[str, str], Op] = {}
     operators: dict[str, Op] = {}
-    if bare and files:
-        for name in _facade_names(directory, deep=True):
-            functions[name] = f"_tf.{name}"
+    public = _table_names(directory / "endpoints.py") if bare else []
+    for op in (op for file in files for op in file.ops):
+        if op.snake not in functions:
+            functions[op.snake] = f"_{op.module}.{op.function}"
+    if bare:
+        functions = {n: f"_tf.{n}" for n in _handwritten(directory)} | functions
+        functions |= {name: f"_tf.{name}" for name in public}
     for file in files:
         for op in file.ops:
             if op.type in own_types or (bare and op.type in all_ops):
@@ -181,7 +185,6 @@ def _index(
                 )
                 continue
             own_types[op.type] = op
-            functions.setdefault(op.snake, f"_{op.module}.{op.function}")
             if (op.module, op.function) in wrappers:
                 first = wrappers[op.module, op.function]
                 at = ("api", "endpoints", 0, "name") if op.spec.api.endpoints else ("name",)
@@ -217,20 +220,24 @@ def _clash(op: Op, at: tuple[str | int, ...], message: str) -> OpSpecError:
     return op.document.error((*op.path, *at), message)
 
 
-def _facade_names(*directories: Path, deep: bool = False) -> list[str]:
-    """Public functions written by hand: ``def`` at the top of a package's modules, and string keys of its tables."""
+def _table_names(path: Path) -> list[str]:
+    """String keys of the dicts that a module writes out at its top: the names of a lazy table."""
+    if not path.is_file():
+        return []
     names: set[str] = set()
-    for directory in directories:
-        for path in sorted(directory.rglob("*.py") if deep else directory.glob("*.py")):
-            if "_gen" in path.parts:
-                continue
-            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-            for node in tree.body:
-                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-                    names.add(node.name)
-                if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
-                    keys = [
-                        k.value for k in node.value.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)
-                    ]
-                    names.update(k for k in keys if k.replace(".", "_").isidentifier() and not k.startswith("_"))
+    for node in ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            keys = [k.value for k in node.value.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+            names.update(k for k in keys if k.replace(".", "_").isidentifier() and not k.startswith("_"))
+    return sorted(names)
+
+
+def _handwritten(directory: Path) -> list[str]:
+    """Public functions at the top of a package's own modules, helpers apart."""
+    names: set[str] = set()
+    for path in sorted(directory.glob("*.py")):
+        if any(word in path.stem for word in ("grad", "reference", "shape_fns", "plugin", "kernels", "cases")):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        names.update(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
     return sorted(names)

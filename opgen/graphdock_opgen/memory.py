@@ -36,7 +36,7 @@ def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
     """Declare the ops of a YAML file in the default host.
 
     Returns:
-      A namespace with the wrappers, under their snake-case names and the last part of their endpoints; ``gradients``, to
+      A namespace with the wrappers, under snake-case names and the last part of their endpoints; ``gradients``, to
       which the functions of ``{fn: f}`` entries are assigned; ``ops``, the op types; ``__file__``.
 
     Raises:

@@ -13,7 +13,7 @@ from graphdock.errors import OpSpecError
 
 from graphdock_opgen import docs
 from graphdock_opgen.check import Op, expand_allow
-from graphdock_opgen.gradients import Function, decomposition_function, fn_alias, gradient_function
+from graphdock_opgen.gradients import Function, decomposition_function, gradient_function
 from graphdock_opgen.library import Library, SpecFile
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec
 from graphdock_opgen.pretty import Raw, call, literal, pretty
@@ -311,12 +311,10 @@ def render_stub(file: SpecFile) -> str:
 
 def render_gradients(library: Library, functions: list[Function]) -> str:
     """``_gen/gradients.py``."""
-    modules = sorted({m for f in functions for m in f.fn_modules})
     return _template(
         "library/gradients.py.j2",
         package=library.package,
         imports=_imports(library, functions),
-        fn_modules=[(fn_alias(m), m) for m in modules],
         todo=any("todo" in f.imports for f in functions),
         functions=functions,
     )
@@ -327,7 +325,7 @@ def _imports(library: Library, functions: list[Function]) -> list[str]:
     plain, local = [], []
     if "builtins" in needed:
         plain.append("import builtins as _builtins")
-    if any(f.fn_modules for f in functions):
+    if "import_module" in needed:
         plain.append("from importlib import import_module as _import_module")
     if plain:
         plain.append("")
@@ -339,8 +337,9 @@ def _imports(library: Library, functions: list[Function]) -> list[str]:
         local.append("from graphdock.errors import GradientError as _GradientError")
     if "sum_to" in needed:
         local.append("from graphdock_std.grad_support import sum_to as _sum_to")
-    for module in sorted(needed - {"builtins", "tf", "ops", "todo", "sum_to"}):
+    for module in sorted(needed - {"builtins", "import_module", "tf", "ops", "todo", "sum_to"}):
         local.append(f"from {library.package}._gen import {module} as _{module}")
+    local.sort(key=lambda line: (not line.startswith("import "), line.split()[1]))
     return [*plain, *local, ""] if plain or local else []
 
 

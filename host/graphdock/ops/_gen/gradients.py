@@ -5,8 +5,6 @@ from importlib import import_module as _import_module
 
 from graphdock.errors import GradientError as _GradientError
 
-_graphdock_gradients_core = _import_module("graphdock.gradients.core")
-
 
 def _todo(op_type, inputs, reason):
     raise _GradientError(
@@ -27,12 +25,14 @@ def identity(op, grad_output):
 
 def add_n(op, grad_sum):
     """inputs: fn."""
-    return [*_graphdock_gradients_core.add_n(op, grad_sum)]
+    _fn = _import_module("graphdock.gradients.core")
+    return [*_fn.add_n(op, grad_sum)]
 
 
 def cast(op, grad_y):
     """x: fn."""
-    return [_graphdock_gradients_core.cast(op, grad_y)]
+    _fn = _import_module("graphdock.gradients.core")
+    return [_fn.cast(op, grad_y)]
 
 
 def check_numerics(op, grad_output):
@@ -52,7 +52,8 @@ def while_(op, *grads):
 
 def read_variable_op(op, grad_value):
     """resource: fn."""
-    return [_graphdock_gradients_core.read_variable(op, grad_value)]
+    _fn = _import_module("graphdock.gradients.core")
+    return [_fn.read_variable(op, grad_value)]
 
 
 def print(op, grad_output):
