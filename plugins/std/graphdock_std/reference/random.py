@@ -1,7 +1,7 @@
 """Oracles of random ops: Philox4x64-10 in Python integers, and the rules that make its words into values.
 
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. Nothing of ``numpy.random`` is used.
-Each function takes the op's host inputs, then ``key`` and ``counter`` (ordinal, iteration) as a RandomStream gives them.
+Each function takes the op's inputs, then ``key`` and ``counter`` (ordinal, iteration) as a RandomStream gives them.
 """
 
 from __future__ import annotations

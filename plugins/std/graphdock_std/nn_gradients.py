@@ -1,0 +1,42 @@
+"""Gradients that a formula can't say: of ops with several outputs, and of sums over all dims but one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["bias_add_grad", "cross_entropy_features", "cross_entropy_labels"]
+
+
+def cross_entropy_features(op: Any, grad_loss: Any, grad_backprop: Any) -> Any:
+    """Of both cross-entropies, by features: backprop is the derivative of loss; that of backprop is softmax's own."""
+    import graphdock as tf
+
+    parts = []
+    if grad_loss is not None:
+        parts.append(tf.expand_dims(grad_loss, -1) * op.outputs[1])
+    if grad_backprop is not None:
+        softmax = tf.nn.softmax(op.inputs[0])
+        parts.append((grad_backprop - tf.reduce_sum(grad_backprop * softmax, axis=-1, keepdims=True)) * softmax)
+    return parts[0] if len(parts) == 1 else tf.add_n(parts) if parts else None
+
+
+def cross_entropy_labels(op: Any, grad_loss: Any, grad_backprop: Any) -> Any:
+    """Of the dense cross-entropy, by labels."""
+    import graphdock as tf
+
+    parts = []
+    if grad_loss is not None:
+        parts.append(-tf.nn.log_softmax(op.inputs[0]) * tf.expand_dims(grad_loss, -1))
+    if grad_backprop is not None:
+        parts.append(-grad_backprop)
+    return parts[0] if len(parts) == 1 else tf.add_n(parts) if parts else None
+
+
+def bias_add_grad(op: Any, grad: Any) -> Any:
+    """Every element of a channel gets the gradient of the channel's sum."""
+    import graphdock as tf
+
+    backprop = op.inputs[0]
+    if op.get_attr("data_format") == "NCHW" and backprop.shape.ndims != 2:
+        grad = tf.reshape(grad, [1, -1] + [1] * (backprop.shape.ndims - 2))
+    return tf.broadcast_to(grad, tf.shape(backprop))

@@ -1,0 +1,64 @@
+"""Oracles of the optimizer updates: the papers' formulas in float64.
+
+Each returns the new values of what its op mutates, in the order of the op's inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "resource_apply_adagrad",
+    "resource_apply_adam",
+    "resource_apply_gradient_descent",
+    "resource_apply_momentum",
+]
+
+
+def _wide(*values: Any) -> list[np.ndarray]:
+    return [np.asarray(v).astype(np.float64) for v in values]
+
+
+def resource_apply_gradient_descent(var: Any, alpha: Any, delta: Any, **_: Any) -> np.ndarray:
+    v, a, d = _wide(var, alpha, delta)
+    return np.asarray(v - a * d).astype(var.dtype)
+
+
+def resource_apply_momentum(
+    var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, use_nesterov: bool = False, **_: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    v, a, rate, g, mu = _wide(var, accum, lr, grad, momentum)
+    velocity = mu * a + g
+    step = g + mu * velocity if use_nesterov else velocity
+    return np.asarray(v - rate * step).astype(var.dtype), np.asarray(velocity).astype(accum.dtype)
+
+
+def resource_apply_adagrad(var: Any, accum: Any, lr: Any, grad: Any, **_: Any) -> tuple[np.ndarray, np.ndarray]:
+    v, a, rate, g = _wide(var, accum, lr, grad)
+    total = a + g**2
+    return np.asarray(v - rate * g * total**-0.5).astype(var.dtype), np.asarray(total).astype(accum.dtype)
+
+
+def resource_apply_adam(
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+    **_: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    x, mean, square, p1, p2, rate, b1, b2, eps, g = _wide(
+        var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
+    )
+    mean = b1 * mean + (1.0 - b1) * g
+    square = b2 * square + (1.0 - b2) * g**2
+    scale = rate * (1.0 - p2) ** 0.5 / (1.0 - p1)
+    moved = x - scale * mean / (square**0.5 + eps)
+    return tuple(np.asarray(a).astype(var.dtype) for a in (moved, mean, square))

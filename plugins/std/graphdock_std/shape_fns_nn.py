@@ -1,0 +1,31 @@
+"""Shape functions of the neural-network ops whose channels may be the last dim or dim 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["bias_add", "bias_add_grad"]
+
+
+def _channels(ctx: Any, name: str) -> int | None:
+    """Size of the channels of input ``name``; ``ctx`` is a ShapeContext."""
+    dims = ctx.shape(name)
+    if dims is None:
+        return None
+    if len(dims) < 2:
+        raise ctx.fail(f"{name} has rank {len(dims)}; it must have rank 2 or more")
+    size: int | None = dims[1] if ctx.attrs["data_format"] == "NCHW" else dims[-1]
+    return size
+
+
+def bias_add(ctx: Any) -> list[Any]:
+    """The shape of ``value``, which must have as many channels as ``bias`` has elements."""
+    channels, bias = _channels(ctx, "value"), ctx.shape("bias")
+    if bias is not None and channels is not None and bias[0] is not None and bias[0] != channels:
+        raise ctx.fail(f"value has {channels} channels and bias has {bias[0]}")
+    return [ctx.shape("value")]
+
+
+def bias_add_grad(ctx: Any) -> list[Any]:
+    """One number per channel."""
+    return [(_channels(ctx, "out_backprop"),)]
