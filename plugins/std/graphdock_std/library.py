@@ -7,5 +7,9 @@ from graphdock_std._gen.opdefs import OPS
 
 __all__ = ["OPERATORS", "OPS"]
 
-#: Operator method -> ``"module:function"``. ``/`` casts integers first, which the op itself does not.
-OPERATORS: dict[str, str] = {**_GENERATED, "__truediv__": "graphdock_std.math:truediv"}
+#: Operator method -> ``"module:function"``. ``/`` casts integers first, which the op itself does not; an index becomes many ops.
+OPERATORS: dict[str, str] = {
+    **_GENERATED,
+    "__truediv__": "graphdock_std.math:truediv",
+    "__getitem__": "graphdock_std.array:getitem",
+}

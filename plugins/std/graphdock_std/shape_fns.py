@@ -1,7 +1,8 @@
 """Shape functions of the array ops: what patterns cannot say.
 
-Each takes a :class:`graphdock.ops.ShapeContext` and returns one tuple of dims per output, None for an unknown dim or rank. They use
-every element of a host input that is known, and raise ``ctx.fail`` (a ShapeError) as soon as what is known is wrong.
+Each takes a :class:`graphdock.ops.ShapeContext` and returns one tuple of dims per output, None for an unknown dim or
+rank. They use every element of a host input that is known, and raise ``ctx.fail`` (a ShapeError) as soon as what is known
+is wrong.
 """
 
 from __future__ import annotations
@@ -163,7 +164,9 @@ def slice_(ctx: Any) -> list[Dims]:
             out.append(None if n is None or b is None else n - b)
         else:
             if n is not None and (b or 0) + s > n:
-                raise ctx.fail(f"axis {axis}: a slice from {'?' if b is None else b} of size {s} is not inside of size {n}")
+                raise ctx.fail(
+                    f"axis {axis}: a slice from {'?' if b is None else b} of size {s} is not inside of size {n}"
+                )
             out.append(s)
     return [tuple(out)]
 
@@ -217,7 +220,9 @@ def _strided(ctx: Any, x: Dims, of: str) -> Dims:
     return tuple(out)
 
 
-def _span(n: int | None, begin: int | None, end: int | None, step: int | None, open_begin: bool, open_end: bool) -> int | None:
+def _span(
+    n: int | None, begin: int | None, end: int | None, step: int | None, open_begin: bool, open_end: bool
+) -> int | None:
     """Length of one slice."""
     first = None if open_begin else begin
     last = None if open_end else end
@@ -284,7 +289,7 @@ def concat(ctx: Any) -> list[Dims]:
             continue
         dim, owner = first[i], first
         for s in known:
-            message = f"shapes {_show(owner)} and {_show(s)} differ in axis {i}, which is not the axis {at} they are joined along"
+            message = f"shapes {_show(owner)} and {_show(s)} differ in axis {i}, but are joined along axis {at}"
             merged = _merged(ctx, dim, s[i], message)
             if dim is None:
                 owner = s
@@ -314,7 +319,9 @@ def split_v(ctx: Any) -> list[Dims]:
     parts = list(sizes or (None,) * count)
     bad = [s for s in parts if s is not None and s < -1]
     if bad or parts.count(-1) > 1:
-        raise ctx.fail(f"size_splits {_show(sizes)} holds " + (f"the negative size {bad[0]}" if bad else "-1 more than once"))
+        raise ctx.fail(
+            f"size_splits {_show(sizes)} holds " + (f"the negative size {bad[0]}" if bad else "-1 more than once")
+        )
     if value is None:
         return [None] * count
     if axis is None:
@@ -408,7 +415,9 @@ def scatter_nd(ctx: Any) -> list[Dims]:
     lead, depth = _tuples(ctx, shape, "shape")
     if updates is not None and lead is not None and depth is not None and shape is not None:
         want = lead + shape[depth:]
-        fits = len(want) == len(updates) and all(a is None or b is None or a == b for a, b in zip(want, updates, strict=True))
+        fits = len(want) == len(updates) and all(
+            a is None or b is None or a == b for a, b in zip(want, updates, strict=True)
+        )
         if not fits:
             raise ctx.fail(f"updates have shape {_show(updates)}, but indices and shape ask for {_show(want)}")
     return [shape]
@@ -440,7 +449,11 @@ def tile(ctx: Any) -> list[Dims]:
         return [None if multiples is None else tuple(0 if m == 0 else None for m in multiples)]
     if multiples is None:
         return [(None,) * len(x)]
-    return [tuple(0 if 0 in (d, m) else (None if d is None or m is None else d * m) for d, m in zip(x, multiples, strict=True))]
+    return [
+        tuple(
+            0 if 0 in (d, m) else (None if d is None or m is None else d * m) for d, m in zip(x, multiples, strict=True)
+        )
+    ]
 
 
 def _margins(ctx: Any, rank: int | None) -> list[tuple[int | None, int | None]] | None:
@@ -529,4 +542,6 @@ def broadcast_to(ctx: Any) -> list[Dims]:
     if not fits:
         raise ctx.fail(f"{_show(x)} can't be broadcast to {_show(shape)}")
     lead = len(shape) - len(x)
-    return [tuple(d if d is not None or i < lead or x[i - lead] in (None, 1) else x[i - lead] for i, d in enumerate(shape))]
+    return [
+        tuple(d if d is not None or i < lead or x[i - lead] in (None, 1) else x[i - lead] for i, d in enumerate(shape))
+    ]

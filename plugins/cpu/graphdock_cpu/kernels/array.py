@@ -21,7 +21,9 @@ __all__ = ["KERNELS", "Writer", "bind_writer"]
 Writer = Callable[..., None]
 
 
-def bind_writer(ctx: BuildContext, write: Writer, reads: Sequence[int], shape_of: Callable[..., Sequence[int]]) -> Bound:
+def bind_writer(
+    ctx: BuildContext, write: Writer, reads: Sequence[int], shape_of: Callable[..., Sequence[int]]
+) -> Bound:
     """The Bound of a kernel that writes a whole array.
 
     Args:
@@ -133,7 +135,10 @@ def tile(ctx: BuildContext) -> Bound:
 
     if fixed is not None:
         return bind_writer(
-            ctx, lambda x, out: repeat(x, fixed, out), (0,), lambda x: [m * d for m, d in zip(fixed, x.shape, strict=True)]
+            ctx,
+            lambda x, out: repeat(x, fixed, out),
+            (0,),
+            lambda x: [m * d for m, d in zip(fixed, x.shape, strict=True)],
         )
     return bind_writer(
         ctx,
@@ -146,7 +151,9 @@ def tile(ctx: BuildContext) -> Bound:
 def _margins(paddings: Any, shape: Sequence[int], mode: str) -> list[tuple[int, int]]:
     """Rows of paddings as ints. Raises InvalidArgumentError where they do not fit the shape."""
     if paddings.shape != (len(shape), 2):
-        raise errors.InvalidArgumentError(f"Pad: paddings have shape {list(paddings.shape)}", expected=f"[{len(shape)},2]")
+        raise errors.InvalidArgumentError(
+            f"Pad: paddings have shape {list(paddings.shape)}", expected=f"[{len(shape)},2]"
+        )
     rows = [(int(a), int(b)) for a, b in paddings]
     for axis, ((a, b), n) in enumerate(zip(rows, shape, strict=True)):
         limit = None if mode == "constant" else n - (mode == "reflect")
@@ -159,7 +166,7 @@ def _margins(paddings: Any, shape: Sequence[int], mode: str) -> list[tuple[int, 
 
 
 def _mirrors(rows: Sequence[tuple[int, int]], shape: Sequence[int], mode: str) -> list[tuple[Any, Any]]:
-    """Pairs of indices (margin, what it mirrors) into the padded array, axis by axis; a later axis also mirrors earlier margins."""
+    """Pairs of indices (margin, what it mirrors) into the padded array; a later axis also mirrors earlier margins."""
     skip = 1 if mode == "reflect" else 0
     pairs = []
     for axis, ((a, b), n) in enumerate(zip(rows, shape, strict=True)):
@@ -194,10 +201,15 @@ def pad(ctx: BuildContext) -> Bound:
 
     if paddings is not None and known(shape):
         inner, pairs = prepare(shape, paddings)
-        return bind_writer(ctx, lambda x, v, out: write(x, v, out, inner, pairs), (0, 2), lambda x, v: grown(x, paddings))
+        return bind_writer(
+            ctx, lambda x, v, out: write(x, v, out, inner, pairs), (0, 2), lambda x, v: grown(x, paddings)
+        )
     if paddings is not None:
         return bind_writer(
-            ctx, lambda x, v, out: write(x, v, out, *prepare(x.shape, paddings)), (0, 2), lambda x, v: grown(x, paddings)
+            ctx,
+            lambda x, v, out: write(x, v, out, *prepare(x.shape, paddings)),
+            (0, 2),
+            lambda x, v: grown(x, paddings),
         )
     return bind_writer(
         ctx, lambda x, p, v, out: write(x, v, out, *prepare(x.shape, p)), (0, 1, 2), lambda x, p, v: grown(x, p)
@@ -212,7 +224,8 @@ def mirror_pad_grad(ctx: BuildContext) -> Bound:
     def prepare(padded: Sequence[int], paddings: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         if paddings.shape != (len(padded), 2):
             raise errors.InvalidArgumentError(
-                f"paddings have shape {list(paddings.shape)}", expected=f"[{len(padded)},2], as dy has rank {len(padded)}"
+                f"paddings have shape {list(paddings.shape)}",
+                expected=f"[{len(padded)},2], as dy has rank {len(padded)}",
             )
         sizes = [max(n - int(a) - int(b), 0) for n, (a, b) in zip(padded, paddings, strict=True)]
         rows = _margins(paddings, sizes, mode)
@@ -307,7 +320,9 @@ def invert_permutation(ctx: BuildContext) -> Bound:
         if n and x.min() >= 0 and x.max() < n:
             out[x] = np.arange(n, dtype=out.dtype)
         if n and out.min() < 0:
-            raise errors.InvalidArgumentError(f"x is not a permutation of 0 .. {n - 1}", got=np.array2string(x, threshold=8))
+            raise errors.InvalidArgumentError(
+                f"x is not a permutation of 0 .. {n - 1}", got=np.array2string(x, threshold=8)
+            )
 
     return bind_writer(ctx, write, (0,), lambda x: x.shape)
 
@@ -349,7 +364,10 @@ def matrix_band_part(ctx: BuildContext) -> Bound:
         mask = _band(*shape[-2:], int(lower), int(upper))
         return bind_writer(ctx, lambda x, out: keep(x, mask, out), (0,), lambda x: x.shape)
     return bind_writer(
-        ctx, lambda x, lo, up, out: keep(x, _band(*x.shape[-2:], int(lo), int(up)), out), (0, 1, 2), lambda x, lo, up: x.shape
+        ctx,
+        lambda x, lo, up, out: keep(x, _band(*x.shape[-2:], int(lo), int(up)), out),
+        (0, 1, 2),
+        lambda x, lo, up: x.shape,
     )
 
 

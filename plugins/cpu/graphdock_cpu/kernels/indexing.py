@@ -1,7 +1,7 @@
-"""Kernels that read or write where an integer tensor says: gather, scatter, segment sums, one-hot, the gradient of a strided slice.
+"""Kernels that read or write where integers say: gather, scatter, segment sums, one-hot, gradients of strided slices.
 
-Every index is checked before anything is written. A sum over repeated indices runs in the order of the indices, so that it is the
-same each time; float16 and bfloat16 are summed in float32.
+Every index is checked before anything is written. A sum over repeated indices runs in the order of the indices, so that
+it is the same each time; float16 and bfloat16 are summed in float32.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ def _flat_rows(indices: Any, shape: Any) -> Any:
     """Row numbers for index tuples into the leading axes of ``shape``, each axis checked."""
     depth = indices.shape[-1]
     if depth > len(shape):
-        raise errors.InvalidArgumentError(f"index tuples have {depth} elements, but the tensor they index has rank {len(shape)}")
+        raise errors.InvalidArgumentError(
+            f"index tuples have {depth} elements, but the tensor they index has rank {len(shape)}"
+        )
     rows = np.zeros(indices.shape[:-1], np.int64)
     for axis in range(depth):
         column = indices[..., axis]
@@ -193,9 +195,7 @@ def one_hot(ctx: BuildContext) -> Bound:
             np.equal(indices.reshape(column), numbers, mask)
             fill(out, mask, on, off)
 
-        return Bound(
-            compute, args=(In(0), In(2), In(3), Out(0), Out(1)), scratch=(Scratch(dtypes.bool_, shape),)
-        )
+        return Bound(compute, args=(In(0), In(2), In(3), Out(0), Out(1)), scratch=(Scratch(dtypes.bool_, shape),))
 
     def write(indices: Any, depth: Any, on: Any, off: Any, out: Any) -> None:
         fill(out, np.equal(*spread(indices, int(depth))), on, off)
@@ -216,7 +216,9 @@ def strided_slice_grad(ctx: BuildContext) -> Bound:
         out.fill(b"" if out.dtype == object else 0)
         into = out[index]
         if into.shape != dy.shape:
-            raise errors.InvalidArgumentError(f"dy has shape {list(dy.shape)}", expected=f"the slice's, {list(into.shape)}")
+            raise errors.InvalidArgumentError(
+                f"dy has shape {list(dy.shape)}", expected=f"the slice's, {list(into.shape)}"
+            )
         np.copyto(into, dy)
 
     if not ctx.fresh and all(b is not None for b in bounds):

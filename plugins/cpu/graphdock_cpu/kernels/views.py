@@ -1,8 +1,8 @@
 """Kernels whose result is a view of an input: reshape, transpose, slices, splits.
 
-Each is a function ``view(x, *host arrays)`` that copies nothing. :func:`bind_view` and :func:`bind_parts` make of it what the granted
-mode asks for: the view itself, a copy into the planned buffer, or a copy of its own. Host inputs that are constant are dropped from
-the call.
+Each is a function ``view(x, *host arrays)`` that copies nothing. :func:`bind_view` and :func:`bind_parts` make of it what
+the granted mode asks for: the view itself, a copy into the planned buffer, or a copy of its own. Host inputs that are
+constant are dropped from the call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, ViewRule, errors
 
 from graphdock_cpu.kernels.common import known
@@ -22,7 +21,7 @@ ALL = slice(None)
 
 
 def guarded(function: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """``function`` with NumPy's complaints about shapes and indices as InvalidArgumentError; for shapes known only at run time."""
+    """``function`` with NumPy's complaints as InvalidArgumentError; for shapes known only at run time."""
 
     def call(*args: Any) -> Any:
         try:
@@ -37,7 +36,7 @@ def guarded(function: Callable[..., Any], what: str) -> Callable[..., Any]:
 
 
 def bind_view(ctx: BuildContext, source: int, view: Callable[..., Any], hosts: Sequence[int] = ()) -> Bound:
-    """The Bound of a view op with one output: ``view`` of input ``source``, given the host inputs ``hosts`` as arrays."""
+    """The Bound of a view op with one output: ``view(input source, *inputs hosts)``."""
     reads = (In(source), *(In(i) for i in hosts))
     mode = ctx.outputs[0].mode.kind
     if mode == "view":
@@ -107,7 +106,9 @@ def reshape(ctx: BuildContext) -> Bound:
 def transpose(ctx: BuildContext) -> Bound:
     perm = ctx.input("perm").value
     if perm is None:
-        return bind_view(ctx, 0, guarded(lambda x, p: x.transpose(_permutation(p.tolist(), x.ndim)), "cannot transpose"), (1,))
+        return bind_view(
+            ctx, 0, guarded(lambda x, p: x.transpose(_permutation(p.tolist(), x.ndim)), "cannot transpose"), (1,)
+        )
     axes = tuple(perm.tolist())
 
     def view(x: Any) -> Any:
@@ -254,7 +255,9 @@ def split(ctx: BuildContext) -> Bound:
     def cuts(shape: Sequence[int], axis: int) -> list[tuple[Any, ...]]:
         at = _axis(axis, len(shape))
         if shape[at] % count:
-            raise errors.InvalidArgumentError(f"axis {axis} of size {shape[at]} can't be split into {count} equal parts")
+            raise errors.InvalidArgumentError(
+                f"axis {axis} of size {shape[at]} can't be split into {count} equal parts"
+            )
         return _cuts([shape[at] // count] * count, at, len(shape))
 
     if axis is not None and known(shape):
@@ -272,7 +275,9 @@ def split_v(ctx: BuildContext) -> Bound:
         if sizes.count(-1) == 1:
             sizes = [shape[at] - sum(sizes) - 1 if s == -1 else s for s in sizes]
         if len(sizes) != count or min(sizes) < 0 or sum(sizes) != shape[at]:
-            raise errors.InvalidArgumentError(f"size_splits {sizes} do not cut axis {axis} of size {shape[at]} into {count} parts")
+            raise errors.InvalidArgumentError(
+                f"size_splits {sizes} do not cut axis {axis} of size {shape[at]} into {count} parts"
+            )
         return _cuts(sizes, at, len(shape))
 
     if sizes is not None and axis is not None and known(shape):

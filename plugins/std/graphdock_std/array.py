@@ -1,0 +1,447 @@
+"""Public array functions that are more than a wrapper of an op of ``specs/array.yaml``.
+
+Names, arguments and defaults are TensorFlow 1's. All build graph nodes and return Tensors. Anything that
+``tf.convert_to_tensor`` takes is taken as a tensor. Shapes, axes and permutations may be Python integers, which static
+shape inference sees, or tensors, which it sees as far as their content is known.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from graphdock import dtypes, errors
+from graphdock import ops as _ops
+
+from graphdock_std.grad_support import static_shape
+
+__all__ = ["ENDPOINTS"]
+
+_CONSTANT_LIMIT = 1024
+
+
+def _convert(value: Any, **more: Any) -> Any:
+    return _ops.convert_to_tensor(value, **more)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(getattr(value, "dtype", None), dtypes.DType)
+
+
+def _static(dims: Any) -> bool:
+    return dims is not None and None not in dims
+
+
+# shape
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
+    """Axis k of the result is axis ``perm[k]`` of ``a``; by default the axes are reversed."""
+    x = _convert(a)
+    if perm is None:
+        dims = static_shape(x)
+        perm = list(builtins.range(len(dims)))[::-1] if dims is not None else rank(x) - 1 - range(0, rank(x))
+    return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+    """The tensor without the axes given (an int or a list), each of size 1; without all axes of size 1 by default."""
+    axis = squeeze_dims if axis is None else axis
+    axes = [] if axis is None else [axis] if isinstance(axis, (int, np.integer)) else list(axis)
+    return _ops.apply_op("Squeeze", x=input, axis=[int(a) for a in axes], name=name)
+
+
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
+    """Number of elements, a scalar in host memory; a constant where the shape is known."""
+    x = _convert(input)
+    dims = static_shape(x)
+    if _static(dims):
+        return _ops.constant(math.prod(dims), out_type, name=name or "Size")  # type: ignore[arg-type]
+    return _ops.apply_op("Size", input=x, out_type=dtypes.as_dtype(out_type), name=name)
+
+
+def rank(input: Any, name: str | None = None) -> Any:
+    """Number of axes, an int32 scalar in host memory; a constant where it is known."""
+    x = _convert(input)
+    dims = static_shape(x)
+    if dims is not None:
+        return _ops.constant(len(dims), dtypes.int32, name=name or "Rank")
+    return _ops.apply_op("Rank", input=x, name=name)
+
+
+# joining and cutting
+
+
+def concat(values: Any, axis: Any, name: str | None = None) -> Any:
+    """The tensors joined along an axis; one tensor alone is passed on."""
+    items = list(values) if isinstance(values, (list, tuple)) else [values]
+    if len(items) == 1:
+        return _ops.identity(items[0], name=name)
+    return _ops.apply_op("Concat", values=items, axis=axis, name=name)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
+) -> list[Any]:
+    """The tensor cut along an axis.
+
+    Args:
+      num_or_size_splits: an int, the number of equal parts; or a vector of the parts' sizes, of which one may be -1.
+      num: number of parts, where ``num_or_size_splits`` is a tensor whose length is not known.
+    """
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        return _ops.apply_op("Split", axis=axis, value=value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+    sizes = _convert(num_or_size_splits, preferred_dtype=dtypes.int32)
+    dims = static_shape(sizes)
+    if dims == ():
+        raise errors.InvalidArgumentError("split needs the number of parts as a Python integer, not as a tensor")
+    count = num if num is not None else None if dims is None else dims[0]
+    if count is None:
+        raise errors.InvalidArgumentError("split cannot tell the number of parts", hint="pass num=")
+    return _ops.apply_op("SplitV", value=value, size_splits=sizes, axis=axis, num_split=count, name=name)  # type: ignore[no-any-return]
+
+
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+    """Tensors of one shape along a new axis."""
+    return _ops.apply_op("Pack", values=list(values), axis=axis, name=name)
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Any]:
+    """The slices along an axis. ``num`` is needed only where the size of the axis is not known."""
+    x = _convert(value)
+    if num is None:
+        dims = static_shape(x)
+        if dims is None or not -len(dims) <= axis < len(dims) or dims[axis] is None:
+            raise errors.InvalidArgumentError(
+                f"unstack cannot tell the size of axis {axis} of shape {x.shape}", hint="pass num=, or set_shape"
+            )
+        num = dims[axis]
+    return _ops.apply_op("Unpack", value=x, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+    """Coordinate arrays of the grid that vectors span; ``"xy"`` swaps the first two axes, ``"ij"`` does not."""
+    if indexing not in ("xy", "ij"):
+        raise errors.InvalidArgumentError(f"indexing is {indexing!r}", expected="'xy' or 'ij'")
+    with _ops.name_scope(name or "meshgrid"):
+        vectors = [_ops.apply_op("Reshape", x=v, shape=[-1]) for v in args]
+        order = list(builtins.range(len(vectors)))
+        if indexing == "xy" and len(order) > 1:
+            order[:2] = [1, 0]
+        sizes = [size(vectors[i]) for i in order]
+        shape = stack(sizes) if sizes else []
+        grids = []
+        for i, vector in enumerate(vectors):
+            view = [1] * len(vectors)
+            view[order.index(i)] = -1
+            grids.append(_ops.apply_op("BroadcastTo", x=_ops.apply_op("Reshape", x=vector, shape=view), shape=shape))
+        return grids
+
+
+# indexing
+
+
+def gather(params: Any, indices: Any, axis: Any = 0, name: str | None = None) -> Any:
+    """Slices of ``params`` along an axis, one per index; an index outside of it is an InvalidArgumentError in the step."""
+    return _ops.apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+) -> Any:
+    """``input_[begin:end:strides]`` along its first axes; ``x[...]`` is the readable form. Strides are 1 by default."""
+    begin = _convert(begin, preferred_dtype=dtypes.int32)
+    if strides is None:
+        dims = static_shape(begin)
+        strides = _ops.constant(np.ones(dims, begin.dtype.np)) if _static(dims) else _ops.ones_like(begin)
+    return _ops.apply_op(
+        "StridedSlice",
+        x=input_,
+        begin=begin,
+        end=end,
+        strides=strides,
+        begin_mask=begin_mask,
+        end_mask=end_mask,
+        ellipsis_mask=ellipsis_mask,
+        new_axis_mask=new_axis_mask,
+        shrink_axis_mask=shrink_axis_mask,
+        name=name,
+    )
+
+
+def getitem(tensor: Any, key: Any, name: str | None = None) -> Any:
+    """``tensor[key]``, NumPy's basic indexing.
+
+    A key holds integers, slices with any step, ``...``, None (``tf.newaxis``) and scalar integer tensors.
+
+    Raises:
+      InvalidArgumentError: lists, arrays and masks as indices; the message names the function that does it.
+    """
+    bounds: list[tuple[Any, Any, Any]] = []
+    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    for i, item in enumerate(key if isinstance(key, tuple) else (key,)):
+        bit = 1 << i
+        if item is Ellipsis:
+            masks["ellipsis_mask"] |= bit
+            bounds.append((0, 0, 1))
+        elif item is None:
+            masks["new_axis_mask"] |= bit
+            bounds.append((0, 0, 1))
+        elif isinstance(item, builtins.slice):
+            masks["begin_mask"] |= bit if item.start is None else 0
+            masks["end_mask"] |= bit if item.stop is None else 0
+            parts = (item.start, item.stop, item.step)
+            bounds.append(
+                tuple(default if p is None else _index(p) for p, default in zip(parts, (0, 0, 1), strict=True))
+            )  # type: ignore[arg-type]
+        else:
+            masks["shrink_axis_mask"] |= bit
+            at = _index(item)
+            bounds.append((at, at if _is_tensor(at) else at + 1, 1))
+    with _ops.name_scope(name or "strided_slice"):
+        begin, end, strides = _bounds(bounds)
+        return _ops.apply_op("StridedSlice", x=tensor, begin=begin, end=end, strides=strides, **masks)
+
+
+def _index(item: Any) -> Any:
+    """One index: a Python int, or a scalar integer tensor."""
+    if isinstance(item, (bool, np.bool_)):
+        raise errors.InvalidArgumentError("a bool is not an index", hint="use tf.where and tf.gather_nd for masks")
+    if isinstance(item, (int, np.integer)):
+        return int(item)
+    if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
+        return int(item)
+    if isinstance(item, (list, np.ndarray)):
+        raise errors.InvalidArgumentError(
+            f"a {type(item).__name__} is not an index of a tensor", hint="use tf.gather or tf.gather_nd"
+        )
+    if not _is_tensor(item):
+        raise errors.InvalidArgumentError(
+            f"{item!r} is not an index", expected="an integer, a slice, ..., None or a scalar tensor"
+        )
+    tensor = _convert(item)
+    if not tensor.dtype.is_integer:
+        raise errors.DTypeError(
+            f"tensor {tensor.name} is not an index", expected="an integer dtype", got=tensor.dtype.name
+        )
+    dims = static_shape(tensor)
+    if dims is not None and dims != ():
+        raise errors.InvalidArgumentError(
+            f"tensor {tensor.name} of shape {tensor.shape} is not an index", hint="use tf.gather or tf.gather_nd"
+        )
+    return tensor
+
+
+def _bounds(items: Sequence[tuple[Any, Any, Any]]) -> list[Any]:
+    """begin, end and strides: constants where all is Python integers, else stacks of one dtype."""
+    flat = [v for item in items for v in item]
+    tensors = [v for v in flat if _is_tensor(v)]
+    wide = any(t.dtype.size == 8 or t.dtype.name == "uint32" for t in tensors)
+    wide = wide or any(not -(2**31) <= v < 2**31 for v in flat if not _is_tensor(v))
+    dtype = dtypes.int64 if wide else dtypes.int32
+    out = []
+    for column in zip(*items, strict=True) if items else [(), (), ()]:
+        if any(_is_tensor(v) for v in column):
+            out.append(stack([_ops.cast(v, dtype) if _is_tensor(v) else _ops.constant(v, dtype) for v in column]))
+        else:
+            out.append(_ops.constant(np.array(column, dtype.np)))
+    return out
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Elements of ``x`` where the condition holds, of ``y`` elsewhere; without both, the int64 indices where it holds."""
+    if (x is None) != (y is None):
+        raise errors.InvalidArgumentError("where takes both x and y, or neither")
+    if x is None:
+        return _ops.apply_op("Where", condition=condition, name=name)
+    return _ops.apply_op("Select", condition=condition, x=x, y=y, name=name)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """``on_value`` (1) at the index and ``off_value`` (0) elsewhere along a new axis (the last); float32 by default."""
+    found = next((v.dtype for v in (on_value, off_value) if _is_tensor(v)), None)
+    if dtype is None and found is None:
+        given = [v for v in (on_value, off_value) if v is not None]
+        found = _convert(given[0]).dtype if given else dtypes.float32
+    wanted = found if dtype is None else dtypes.as_dtype(dtype)
+    if found is not None and wanted is not found:
+        raise errors.DTypeError(f"on_value or off_value is {found.name}", expected=wanted.name, got=found.name)  # type: ignore[union-attr]
+    values = [_convert(default if v is None else v, dtype=wanted) for v, default in ((on_value, 1), (off_value, 0))]
+    return _ops.apply_op(
+        "OneHot",
+        indices=indices,
+        depth=depth,
+        on_value=values[0],
+        off_value=values[1],
+        axis=-1 if axis is None else axis,
+        name=name,
+    )
+
+
+# growing
+
+
+def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0) -> Any:
+    """A margin around a tensor.
+
+    Args:
+      paddings: ``[rank, 2]`` sizes before and after, per axis.
+      mode: ``CONSTANT``, ``REFLECT`` (mirrors without the edge) or ``SYMMETRIC`` (with it), in any case.
+      constant_values: a scalar, the margin's value in mode ``CONSTANT``.
+    """
+    x = _convert(tensor)
+    empty = constant_values == 0 if isinstance(constant_values, (int, float)) else False
+    value = (b"" if x.dtype.kind == "S" else 0) if empty else constant_values
+    value = value if _is_tensor(value) else _convert(bool(value) if x.dtype.is_bool else value, dtype=x.dtype)
+    return _ops.apply_op("Pad", x=x, paddings=paddings, constant_values=value, mode=mode.lower(), name=name)
+
+
+# making
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+    """Zeros (False, empty strings) of a shape; a constant where it is known and small."""
+    return _filled(shape, dtypes.as_dtype(dtype), 0, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+    """Ones (True) of a shape; a constant where it is known and small."""
+    return _filled(shape, dtypes.as_dtype(dtype), 1, name or "ones")
+
+
+def _filled(shape: Any, dtype: dtypes.DType, number: int, name: str) -> Any:
+    value: Any = str(number or "").encode() if dtype.kind == "S" else bool(number) if dtype.is_bool else number
+    dims: Any = None
+    if not _is_tensor(shape) and not (isinstance(shape, (list, tuple)) and any(_is_tensor(d) for d in shape)):
+        dims = _dims(shape)
+        if math.prod(dims) <= _CONSTANT_LIMIT:
+            array = np.full(dims, value, dtype.np)
+            return _ops.constant(array, dtype, name=name)
+    with _ops.name_scope(name):
+        if dims is not None and max(dims) >= 2**31:
+            shape = np.array(dims, np.int64)
+        return _ops.apply_op(
+            "Fill",
+            dims=shape if dims is None else np.array(dims, np.int64 if max(dims) >= 2**31 else np.int32),
+            value=_ops.constant(value, dtype),
+        )
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    """A shape that holds no tensor, as ints."""
+    dims = getattr(shape, "dims", shape)
+    items = [dims] if isinstance(dims, (int, np.integer)) else dims
+    try:
+        found = tuple([d.__index__() for d in items])
+    except (TypeError, AttributeError):
+        raise errors.ShapeError(
+            f"{shape!r} is not a shape that is fully known", hint="use tf.fill with tf.shape for one that is not"
+        ) from None
+    if any(d < 0 for d in found):
+        raise errors.ShapeError(f"shape {list(found)} holds a negative size")
+    return found
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None) -> Any:
+    """``start, start + delta, ...`` up to, not including, ``limit``; ``range(n)`` counts from 0.
+
+    The dtype is that of the tensors given, else float32 where a Python float is, else int32.
+    """
+    if limit is None:
+        start, limit = 0, start
+    given = (start, limit, delta)
+    if dtype is None:
+        found = [v.dtype for v in given if _is_tensor(v)]
+        floating = any(isinstance(v, float) for v in given)
+        arrays = [dtypes.as_dtype(v.dtype) for v in given if isinstance(v, (np.ndarray, np.generic))]
+        dtype = (found or arrays or [dtypes.float32 if floating else dtypes.int32])[0]
+        if not found and not arrays and not floating and any(not -(2**31) <= int(v) < 2**31 for v in given):
+            dtype = dtypes.int64
+    wanted = dtypes.as_dtype(dtype)
+    parts = [v if _is_tensor(v) else np.asarray(v, wanted.np) for v in given]
+    made = _ops.apply_op("Range", start=parts[0], limit=parts[1], delta=parts[2], Tidx=wanted, name=name)
+    if wanted.is_floating and not any(_is_tensor(v) for v in parts):
+        a, b, d = (float(v) for v in parts)
+        if d == 0:
+            raise errors.InvalidArgumentError("range: delta is zero")
+        made.set_shape([max(0, math.ceil((b - a) / d))])
+    return made
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Any:
+    """The identity matrix, or a batch of it."""
+    with _ops.name_scope(name or "eye"):
+        columns = num_rows if num_columns is None else num_columns
+        matrix = one_hot(range(num_rows), columns, dtype=dtype)
+        if batch_shape is None:
+            return matrix
+        shape = concat([_convert(batch_shape, preferred_dtype=dtypes.int32), stack([num_rows, columns])], 0)
+        return _ops.apply_op("BroadcastTo", x=matrix, shape=shape)
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Any:
+    """For each length a row of ``maxlen`` (the largest length) elements that is True up to that length."""
+    with _ops.name_scope(name or "SequenceMask"):
+        counts = _convert(lengths, preferred_dtype=dtypes.int32)
+        if maxlen is None:
+            flat = _ops.apply_op("Reshape", x=counts, shape=[-1])
+            maxlen = _ops.apply_op("Max", x=flat, axis=[0], keep_dims=False)
+        row = range(_ops.cast(maxlen, counts.dtype) if _is_tensor(maxlen) else np.asarray(maxlen, counts.dtype.np))
+        mask = _ops.apply_op("Less", x=row, y=_ops.apply_op("ExpandDims", x=counts, axis=-1))
+        return _ops.cast(mask, dtype)
+
+
+#: ``tf.newaxis``, an index that puts in a dim of 1.
+newaxis = None
+
+#: Public name -> where it is; what is generated stands in ``_gen.endpoints``.
+ENDPOINTS: dict[str, str] = {
+    "concat": "graphdock_std.array:concat",
+    "eye": "graphdock_std.array:eye",
+    "gather": "graphdock_std.array:gather",
+    "meshgrid": "graphdock_std.array:meshgrid",
+    "newaxis": "graphdock_std.array:newaxis",
+    "one_hot": "graphdock_std.array:one_hot",
+    "ones": "graphdock_std.array:ones",
+    "pad": "graphdock_std.array:pad",
+    "range": "graphdock_std.array:range",
+    "rank": "graphdock_std.array:rank",
+    "sequence_mask": "graphdock_std.array:sequence_mask",
+    "size": "graphdock_std.array:size",
+    "split": "graphdock_std.array:split",
+    "squeeze": "graphdock_std.array:squeeze",
+    "stack": "graphdock_std.array:stack",
+    "strided_slice": "graphdock_std.array:strided_slice",
+    "transpose": "graphdock_std.array:transpose",
+    "unstack": "graphdock_std.array:unstack",
+    "where": "graphdock_std.array:where",
+    "zeros": "graphdock_std.array:zeros",
+    "linalg.eye": "graphdock_std.array:eye",
+    "linalg.transpose": "graphdock_std.array:transpose",
+}
