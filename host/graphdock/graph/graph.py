@@ -138,6 +138,8 @@ class Graph:
             op.bodies = tuple(bodies)
             if scopes.colocation:
                 op._colocation = scopes.colocation
+            if self.gradient_overrides:
+                op._gradient_type = self.gradient_overrides.get(op.type)
             self._infer(op)
             if scopes.container and "container" in attrs and not attrs["container"]:
                 op.node_attrs = {**attrs, "container": scopes.container}
@@ -182,6 +184,12 @@ class Graph:
 
     def _note_mutation(self) -> None:
         self._mutation += 1
+
+    def as_graph_def(self) -> dict[str, Any]:
+        """The graph as plain data, the contents of its JSON form. See :mod:`graphdock.graph.graph_def`."""
+        from graphdock.graph.graph_def import as_graph_def
+
+        return as_graph_def(self)
 
     @property
     def version(self) -> int:

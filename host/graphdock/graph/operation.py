@@ -27,6 +27,7 @@ class Operation:
       name: unique in its graph. ``type``: op type. ``op_def``: its OpDef.
       inputs: tensors, list arguments flattened. ``outputs``: tensors. ``control_inputs``: operations that run before it.
       node_attrs: every attribute with its value.
+      bodies: the body graphs of Cond (then, else) and While (cond, body).
     """
 
     __slots__ = (
@@ -34,6 +35,7 @@ class Operation:
         "_colocation",
         "_control",
         "_device",
+        "_gradient_type",
         "_id",
         "_input_lengths",
         "_original",
@@ -78,6 +80,7 @@ class Operation:
         self._input_lengths = input_lengths
         self._output_lengths: tuple[int, ...] | None = None
         self._original: Operation | None = None
+        self._gradient_type: str | None = None
 
     @property
     def control_inputs(self) -> list[Operation]:

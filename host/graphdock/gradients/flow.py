@@ -1,0 +1,158 @@
+"""Which ops gradients flow through, from ``ys`` back to ``xs``, and whether each of them has a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.dtypes import DType
+from graphdock.errors import GradientError
+from graphdock.gradients.registry import GradientSource, gradient_of
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.shape import Dims
+
+__all__ = ["Flow", "Step", "Wanted"]
+
+#: Longest path that an error prints whole.
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One of ``xs``: its tensor in the graph of ``ys`` (a variable's handle), None when nothing there stands for it."""
+
+    tensor: Tensor | None
+    dtype: DType
+    dims: Dims
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One op to differentiate, and the numbers of the inputs whose gradients are needed."""
+
+    op: Operation
+    inputs: tuple[int, ...]
+    source: GradientSource
+
+
+class Flow:
+    """The ops between ``ys`` and ``xs``, users before producers in ``steps``.
+
+    Args:
+      ys, xs: tensors of one graph; a variable is its handle.
+      stops: tensors that count as constants; one that is also among ``xs`` still gets its own gradient.
+    """
+
+    def __init__(self, ys: Sequence[Tensor], xs: set[Tensor], stops: set[Tensor]) -> None:
+        self.ys = list(ys)
+        self.xs = xs
+        self.stops = stops
+        self._sources: dict[Operation, GradientSource] = {}
+        self._edges: dict[Operation, list[tuple[int, str]]] = {}
+        self._parents: dict[Operation, Operation | None] = {}
+        self._live: set[Operation] = set()
+        self.steps: list[Step] = []
+        self._find_live(self._reach())
+
+    def _reach(self) -> list[Operation]:
+        """Ops that gradients could reach from ``ys``, in creation order."""
+        stack = [y.op for y in self.ys if y not in self.stops]
+        while stack:
+            op = stack.pop()
+            if op in self._edges:
+                continue
+            edges = self._edges[op] = self._differentiable(op)
+            stack.extend(op.inputs[i].op for i, _ in edges if op.inputs[i] not in self.stops)
+        return sorted(self._edges, key=lambda op: op._id)
+
+    def _differentiable(self, op: Operation) -> list[tuple[int, str]]:
+        """(number, kind) of the inputs that a gradient may flow to; kinds as in ``OpDef.gradient_kinds``."""
+        if not op.inputs:
+            return []
+        source = self._sources[op] = gradient_of(op)
+        if source.function is None and source.missing is None:
+            return []
+        kinds = op.op_def.gradient_kinds
+        edges, at = [], 0
+        lengths = op._input_lengths
+        for k, arg in enumerate(op.op_def.inputs):
+            kind = "fn" if source.by_user else kinds.get(arg.name, "fn")
+            count = 1 if lengths is None else lengths[k]
+            if kind != "none" and (arg.differentiable or source.by_user):
+                for i in range(at, at + count):
+                    dtype = op.inputs[i].dtype
+                    if dtype.is_floating or dtype.name == "resource":
+                        edges.append((i, kind))
+            at += count
+        return edges
+
+    def _find_live(self, ops: Sequence[Operation]) -> None:
+        """Ops that depend on an ``xs`` through such inputs."""
+        for op in ops:
+            if any(self._is_active(op.inputs[i]) for i, _ in self._edges[op]):
+                self._live.add(op)
+
+    def _is_active(self, tensor: Tensor) -> bool:
+        return tensor in self.xs or (tensor not in self.stops and tensor.op in self._live)
+
+    def check(self) -> None:
+        """Fill ``steps``. Raises GradientError at an op that needs a gradient and has none; the graph is as it was."""
+        receiving: set[Tensor] = set()
+        for y in self.ys:
+            if y not in self.stops and y.op in self._live:
+                receiving.add(y)
+                self._parents.setdefault(y.op, None)
+        for op in sorted(self._live, key=lambda op: -op._id):
+            if not any(t in receiving for t in op.outputs):
+                continue
+            active = []
+            for i, kind in self._edges[op]:
+                tensor = op.inputs[i]
+                if not self._is_active(tensor):
+                    continue
+                source = self._sources[op]
+                if source.missing is not None or kind.startswith("todo"):
+                    raise self._error(op, i, source.missing or kind)
+                active.append(i)
+                if tensor not in self.stops and tensor.op in self._live:
+                    receiving.add(tensor)
+                    self._parents.setdefault(tensor.op, op)
+            self.steps.append(Step(op, tuple(active), self._sources[op]))
+
+    def _error(self, op: Operation, index: int, reason: str) -> GradientError:
+        path: list[Operation] = []
+        at: Operation | None = op
+        while at is not None:
+            path.append(at)
+            at = self._parents[at]
+        path.reverse()
+        lines = [f"    {o.name} ({o.type}), made at {o.site}" for o in path]
+        if len(lines) > _LONGEST:
+            cut = len(lines) - _LONGEST
+            lines[_LONGEST // 2 : -_LONGEST // 2] = [f"    ... {cut} more ..."]
+        target = self._target(op, index)
+        return GradientError(
+            f"{op.name} ({op.type}) stands between {path[0].name} and {target}, and has no gradient: {reason}\n"
+            "  the path from the loss:\n" + "\n".join(lines),
+            op=op.name,
+            site=op.site,
+            hint=f"tf.stop_gradient around {op.name}, or around its input {op.inputs[index].name}, takes it for a "
+            f"constant; @ops.RegisterGradient({op.type!r}) gives it a gradient",
+        )
+
+    def _target(self, op: Operation, index: int) -> str:
+        """Name of an ``xs`` that is reached through that input."""
+        tensor = op.inputs[index]
+        while tensor not in self.xs:
+            tensor = next(
+                tensor.op.inputs[i] for i, _ in self._edges[tensor.op] if self._is_active(tensor.op.inputs[i])
+            )
+        return tensor.name
+
+    def handle_attrs(self, handle: Tensor) -> Mapping[str, Any] | None:
+        """The attributes of the VarHandleOp behind a handle; None when it is not known."""
+        op = handle.op._original or handle.op
+        return op.node_attrs if op.type == "VarHandleOp" else None
