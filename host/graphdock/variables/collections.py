@@ -1,0 +1,94 @@
+"""Collections of a graph: standard names, and the functions that read and extend them on the default graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphdock.graph.body import BodyGraph
+from graphdock.graph.graph import Graph, get_default_graph
+
+__all__ = [
+    "GraphKeys",
+    "add_to_collection",
+    "get_collection",
+    "get_collection_ref",
+    "global_variables",
+    "local_variables",
+    "model_variables",
+    "moving_average_variables",
+    "outermost_graph",
+    "trainable_variables",
+]
+
+
+class GraphKeys:
+    """Names of the standard collections; TensorFlow 1's."""
+
+    GLOBAL_VARIABLES = "variables"
+    VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    GLOBAL_STEP = "global_step"
+    LOSSES = "losses"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    UPDATE_OPS = "update_ops"
+    SUMMARIES = "summaries"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    TABLE_INITIALIZERS = "table_initializer"
+    QUEUE_RUNNERS = "queue_runners"
+    SAVERS = "savers"
+    TRAIN_OP = "train_op"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+
+
+def outermost_graph() -> Graph:
+    """The default graph, or the graph around it all when that is the body of a cond or a loop: variables live there."""
+    graph = get_default_graph()
+    while isinstance(graph, BodyGraph):
+        graph = graph.outer
+    return graph
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Append ``value`` to a collection of the default graph."""
+    outermost_graph().add_to_collection(name, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """A copy of a collection; with ``scope`` only the items whose name begins with it."""
+    return outermost_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """The collection itself; changes to the list are changes to the collection."""
+    return outermost_graph().get_collection_ref(key)
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """Variables that sessions share and savers save, in creation order."""
+    return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """Variables made with ``trainable=True``: what optimizers change, in creation order."""
+    return get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Variables of one process, such as counters of a metric."""
+    return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    """The subset of variables that inference needs."""
+    return get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """Variables that keep moving averages."""
+    return get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
