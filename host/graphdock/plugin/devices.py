@@ -77,7 +77,10 @@ class DeviceTable:
         try:
             infos = list(factory.probe())
             if not infos:
-                raise DeviceUnavailable(f"the probe of {kind!r} found no device")
+                raise DeviceUnavailable(
+                    f"the probe of {kind!r} found no device",
+                    f"is the device connected, and the driver of {plugin!r} running?",
+                )
             for info in infos:
                 if not isinstance(info, DeviceInfo) or info.device_type != kind:
                     raise PluginError(

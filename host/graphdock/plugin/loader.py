@@ -207,7 +207,7 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         state.added.ops,
         state.added.kernels,
     )
-    trace(f"{state.name}: {', '.join(todo)}: {state.added or 'nothing'} in {state.import_ms:.1f} ms")
+    trace(f"{state.name}: {', '.join(todo)}: {str(state.added) or 'nothing'} in {state.import_ms:.1f} ms")
     if len(state.done) == len(HOOKS):
         state.stage = "registered"
         if not state.found.is_own:

@@ -1,0 +1,22 @@
+"""Hooks of the toy plugin. Importing this module imports neither NumPy nor the device."""
+
+from graphdock.contracts import OpLibrary, hookimpl
+
+
+@hookimpl
+def register_devices():
+    from graphdock_toy.device import ToyFactory
+
+    return [ToyFactory()]
+
+
+@hookimpl
+def register_ops():
+    return [OpLibrary("graphdock_toy._gen.opdefs", cases="graphdock_toy._gen.cases")]
+
+
+@hookimpl
+def register_kernels():
+    from graphdock_toy.kernels import KERNELS
+
+    return KERNELS

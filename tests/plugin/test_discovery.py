@@ -1,0 +1,55 @@
+"""Finding plugins without importing them."""
+
+import sys
+
+from graphdock.plugin.discovery import OWN, Found, discover, duplicates, manifest_path, normalized
+
+
+def found(plugin, distribution, version="1.0"):
+    return Found(plugin, f"{plugin}_package.plugin", distribution, version, "/somewhere")
+
+
+def test_graphdocks_own_plugins_are_found_first(site):
+    site.plugin("aaa")
+    names = [(f.plugin, f.distribution) for f in discover()]
+    assert names[:2] == [("std", OWN), ("cpu", OWN)]
+    assert ("aaa", "graphdock-aaa") in names
+
+
+def test_finding_a_plugin_runs_none_of_its_code(site):
+    package = site.plugin("bomb", "raise SystemExit")
+    (site.folder / package / "__init__.py").write_text("raise SystemExit")
+    assert manifest_path(package).is_file()
+    assert package not in sys.modules
+    assert any(f.package == package for f in discover())
+
+
+def test_one_distribution_on_two_places_of_the_path_counts_once(site, builder, tmp_path, monkeypatch):
+    site.plugin("chip", version="1.0")
+    second = builder.Site(tmp_path / "second")
+    second.plugin("chip", version="2.0")
+    link = tmp_path / "link"
+    link.symlink_to(site.folder)
+    monkeypatch.syspath_prepend(str(link))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(second.folder)])
+    mine = [f for f in discover() if f.plugin == "chip"]
+    assert [(f.version, f.location) for f in mine] == [("1.0", str(site.folder))]
+
+
+def test_names_of_distributions_are_compared_as_indexes_do():
+    assert normalized("GraphDock_My.Chip") == "graphdock-my-chip"
+
+
+def test_duplicates():
+    own, rival, one, two, lone = (
+        found("cpu", OWN),
+        found("cpu", "rival"),
+        found("x", "one"),
+        found("x", "two"),
+        found("y", "one"),
+    )
+    assert duplicates([own, rival, one, two, lone]) == {rival: [own], one: [two], two: [one]}
+
+
+def test_no_manifest_path_for_a_package_that_is_not_there():
+    assert manifest_path("no_such_package_anywhere") is None

@@ -1,0 +1,66 @@
+"""Every hook is documented, knows what it returns, and is exercised by the toy package."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from graphdock.plugin import hookspecs
+from graphdock.plugin.host import Host
+from graphdock.plugin.loader import HOOKS
+
+SPECS = {n: f for n, f in vars(hookspecs).items() if n.startswith("register_")}
+
+
+def test_the_page_and_the_loader_agree():
+    assert set(SPECS) == set(HOOKS)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_hook_is_documented_and_takes_the_host_only(name):
+    assert inspect.getdoc(SPECS[name])
+    assert list(inspect.signature(SPECS[name]).parameters) == ["host"]
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_toy_package_implements_every_hook(name):
+    source = (
+        Path(__file__).parents[1] / "packages" / "graphdock-toy" / "src" / "graphdock_toy" / "plugin.py"
+    ).read_text()
+    assert f"def {name}(" in source
+
+
+def test_a_hook_may_be_named_otherwise_with_specname(site):
+    source = (
+        "from graphdock.contracts import KernelDef, hookimpl\n"
+        "@hookimpl(specname='register_kernels')\n"
+        "def my_kernels(): return [KernelDef('Identity', 'cpu', lambda ctx: None)]\n"
+    )
+    site.plugin("renamed", source)
+    host = Host()
+    host.backend("renamed")
+    assert [k.full_name for k in host.kernels.for_op("Identity") if k.plugin == "renamed"] == ["renamed.identity"]
+
+
+def test_a_wrapper_is_refused(site):
+    source = (
+        "from graphdock.contracts import hookimpl\n"
+        "@hookimpl(wrapper=True)\n"
+        "def register_kernels():\n    return (yield)\n"
+    )
+    site.plugin("wrapping", source)
+    host = Host()
+    with pytest.raises(Exception, match="is a wrapper"):
+        host.backend("wrapping")
+
+
+def test_a_hook_may_return_nothing_or_a_generator(site):
+    source = (
+        "from graphdock.contracts import KernelDef, hookimpl\n"
+        "@hookimpl\n"
+        "def register_devices(): return None\n"
+        "@hookimpl\n"
+        "def register_kernels(host): yield KernelDef('Identity', 'cpu', lambda ctx: None)\n"
+    )
+    site.plugin("lazy", source)
+    host = Host()
+    assert host.backend("lazy").kernel_devices == ("cpu",)
