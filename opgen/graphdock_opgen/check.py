@@ -15,6 +15,7 @@ from graphdock_opgen import expr
 from graphdock_opgen.expr import Source
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec, FileSpec, OpSpec
 from graphdock_opgen.names import op_type, snake
+from graphdock_opgen.pretty import literal
 from graphdock_opgen.reader import Document, Path_
 
 __all__ = ["GradEntry", "Op", "Param", "check_file", "expand_allow"]
@@ -471,7 +472,7 @@ class _Checker:
             return "None" if arg.arity.kind == "optional" else None
         if kind == "type":
             found = self.spec.types[of].default
-            return None if found is None else repr(found)
+            return None if found is None else literal(found)
         attr = self.attrs[of]
         return None if attr.required else literal(attr.default)
 
@@ -689,18 +690,6 @@ class _Checker:
                     hint=did_you_mean(name, able),
                 )
         return tuple(wanted.inputs)
-
-
-def literal(value: Any) -> str:
-    """Source text of a default: lists become tuples."""
-    if isinstance(value, list):
-        inner = ", ".join(literal(v) for v in value)
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return f'float("{value}")'
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-    return repr(value)
 
 
 def _fits(base: str, value: Any) -> bool:

@@ -58,17 +58,16 @@ def _arg_line(op: Op, arg: ArgSpec, python: str, seen: dict[str, str]) -> str:
     words = dtype_words(op, arg.dtype)
     if arg.dtype in op.spec.types:
         if arg.dtype in seen and arg.arity.kind != "many":
-            words = f"{seen[arg.dtype]}'s dtype"
+            words = f"of {seen[arg.dtype]}'s dtype"
         else:
             seen.setdefault(arg.dtype, python)
     shape = shape_words(arg.shape)
-    noun = "handle of a variable" if arg.dtype == "resource" else ("scalar" if shape == "scalar" else "tensor")
     if arg.dtype == "resource":
-        text = noun
+        text = "handle of a variable"
     elif arg.arity.kind == "many":
-        text = f"list of tensors ({words})" + ("" if shape == "scalar" else f" {shape}")
+        text = f"list of {'scalars' if shape == 'scalar' else f'tensors {shape}'}, {words}"
     else:
-        text = f"{words} {noun}" + ("" if shape == "scalar" else f" {shape}")
+        text = f"{'scalar' if shape == 'scalar' else f'tensor {shape}'}, {words}"
     if arg.arity.kind == "optional":
         text = f"optional {text}"
     return _item(python, f"{text}. {arg.doc}".rstrip())
@@ -124,14 +123,11 @@ def _returns(op: Op, seen: dict[str, str]) -> str:
         return "  The Operation."
 
     def words(arg: ArgSpec) -> str:
-        dtype = (
-            f"{seen[arg.dtype]}'s dtype"
-            if arg.dtype in seen and arg.arity.kind != "many"
-            else dtype_words(op, arg.dtype)
-        )
-        noun = "List of tensors" if arg.arity.kind == "many" else "Tensor"
-        shape = shape_words(arg.shape)
-        return f"{noun} ({dtype}) {'of no dims' if shape == 'scalar' else shape}. {arg.doc}".rstrip()
+        many, shape = arg.arity.kind == "many", shape_words(arg.shape)
+        dtype = f"of {seen[arg.dtype]}'s dtype" if arg.dtype in seen and not many else dtype_words(op, arg.dtype)
+        one = "scalar" if shape == "scalar" else f"tensor {shape}"
+        noun = f"List, each a {one}" if many else one.capitalize() if shape == "scalar" else f"Tensor {shape}"
+        return f"{noun}, {dtype}. {arg.doc}".rstrip()
 
     if len(outputs) == 1:
         return "\n".join(

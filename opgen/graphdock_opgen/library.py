@@ -6,6 +6,7 @@ import ast
 import importlib.util
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import graphdock.errors
@@ -137,8 +138,15 @@ def _others(directory: Path, files: Iterable[SpecFile]) -> list[tuple[str, Path,
     out = []
     for package, place in found:
         if place.resolve() != directory and (place / "specs").is_dir():
-            out.append((package, place, tuple(_files(sorted((place / "specs").glob("*.yaml")), str, _ignore))))
+            stamps = tuple((p, p.stat().st_mtime_ns) for p in sorted((place / "specs").glob("*.yaml")))
+            out.append((package, place, _read_others(stamps)))
     return out
+
+
+@lru_cache(maxsize=4)
+def _read_others(stamps: tuple[tuple[Path, int], ...]) -> tuple[SpecFile, ...]:
+    """The spec files of another package, read again when one of them changes."""
+    return tuple(_files([path for path, _ in stamps], str, _ignore))
 
 
 def _ignore(error: OpSpecError) -> None:

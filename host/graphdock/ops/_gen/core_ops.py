@@ -40,7 +40,7 @@ def const(value, dtype, name=None):
       name: name of the operation (default "Const").
 
     Returns:
-      Tensor (any dtype) of any shape.
+      Tensor of any shape, any dtype.
     """
     return _ops.apply_op("Const", value=value, dtype=dtype, name=name)
 
@@ -54,7 +54,7 @@ def placeholder(dtype, shape=None, name=None):
       name: name of the operation (default "Placeholder").
 
     Returns:
-      Tensor (any dtype) of any shape.
+      Tensor of any shape, any dtype.
     """
     return _ops.apply_op("Placeholder", dtype=dtype, shape=shape, name=name)
 
@@ -63,12 +63,12 @@ def placeholder_with_default(input, shape=None, name=None):
     """The given tensor, unless another one is fed.
 
     Args:
-      input: any dtype tensor of any shape. The default.
+      input: tensor of any shape, any dtype. The default.
       shape: shape. Static shape of what may be fed. Default None.
       name: name of the operation (default "PlaceholderWithDefault").
 
     Returns:
-      Tensor (input's dtype) of any shape.
+      Tensor of any shape, of input's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -92,11 +92,11 @@ def identity(input, name=None):
     """The same tensor under another name.
 
     Args:
-      input: any dtype tensor of any shape [*S]. Any tensor.
+      input: tensor of any shape [*S], any dtype. Any tensor.
       name: name of the operation (default "Identity").
 
     Returns:
-      Tensor (input's dtype) of any shape [*S].
+      Tensor of any shape [*S], of input's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -108,11 +108,11 @@ def stop_gradient(input, name=None):
     """The same tensor, through which no gradient flows.
 
     Args:
-      input: any dtype tensor of any shape [*S]. Any tensor.
+      input: tensor of any shape [*S], any dtype. Any tensor.
       name: name of the operation (default "StopGradient").
 
     Returns:
-      Tensor (input's dtype) of any shape [*S].
+      Tensor of any shape [*S], of input's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -124,11 +124,11 @@ def add_n(inputs, name=None):
     """Sum of tensors of one shape.
 
     Args:
-      inputs: list of tensors (integer or floating) of any shape [*S]. Tensors of one shape and dtype.
+      inputs: list of tensors of any shape [*S], integer or floating. Tensors of one shape and dtype.
       name: name of the operation (default "AddN").
 
     Returns:
-      Tensor (inputs's dtype) of any shape [*S].
+      Tensor of any shape [*S], of inputs's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -140,11 +140,11 @@ def zeros_like(x, name=None):
     """Zeros of the shape and dtype of x.
 
     Args:
-      x: any dtype tensor of any shape [*S]. Any tensor.
+      x: tensor of any shape [*S], any dtype. Any tensor.
       name: name of the operation (default "ZerosLike").
 
     Returns:
-      Tensor (x's dtype) of any shape [*S].
+      Tensor of any shape [*S], of x's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -156,11 +156,11 @@ def ones_like(x, name=None):
     """Ones of the shape and dtype of x.
 
     Args:
-      x: integer or floating tensor of any shape [*S]. Any tensor.
+      x: tensor of any shape [*S], integer or floating. Any tensor.
       name: name of the operation (default "OnesLike").
 
     Returns:
-      Tensor (x's dtype) of any shape [*S].
+      Tensor of any shape [*S], of x's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -168,16 +168,16 @@ def ones_like(x, name=None):
     return _ops.apply_op("OnesLike", x=x, name=name)
 
 
-def shape(input, out_type='int32', name=None):
+def shape(input, out_type="int32", name=None):
     """The shape of a tensor as a 1-D integer tensor in host memory.
 
     Args:
-      input: any dtype tensor of any shape [*S]. Any tensor.
-      out_type: dtype: int32 or int64. Default 'int32'.
+      input: tensor of any shape [*S], any dtype. Any tensor.
+      out_type: dtype: int32 or int64. Default "int32".
       name: name of the operation (default "Shape").
 
     Returns:
-      Tensor (int32 or int64) of shape [rank(S)].
+      Tensor of shape [rank(S)], int32 or int64.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -191,15 +191,15 @@ def cast(x, DstT, name=None):
     Floating to integer truncates towards zero; out-of-range values are NumPy's. Anything but 0 becomes true.
 
     Args:
-      x: bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32 or float64
-        tensor of any shape [*S]. Any numeric or bool tensor.
+      x: tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
+        bfloat16, float32 or float64. Any numeric or bool tensor.
       DstT: dtype: bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32
         or float64.
       name: name of the operation (default "Cast").
 
     Returns:
-      Tensor (bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32 or
-        float64) of any shape [*S].
+      Tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
+        bfloat16, float32 or float64.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -211,12 +211,12 @@ def check_numerics(tensor, message="", name=None):
     """The same tensor; an error when it holds NaN or infinity.
 
     Args:
-      tensor: floating tensor of any shape [*S]. Any floating tensor.
+      tensor: tensor of any shape [*S], floating. Any floating tensor.
       message: string. Begins the error message. Default "".
       name: name of the operation (default "CheckNumerics").
 
     Returns:
-      Tensor (tensor's dtype) of any shape [*S].
+      Tensor of any shape [*S], of tensor's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -230,15 +230,15 @@ def cond(pred, inputs, then_branch, else_branch, Tout, name=None):
     Made by tf.cond. Bodies see only the inputs; both return outputs of the same dtypes.
 
     Args:
-      pred: bool scalar. Which body.
-      inputs: list of tensors (any dtype) of any shape. What the bodies capture.
+      pred: scalar, bool. Which body.
+      inputs: list of tensors of any shape, any dtype. What the bodies capture.
       then_branch: func. Body that runs when pred is true.
       else_branch: func. Body that runs otherwise.
       Tout: dtype.
       name: name of the operation (default "Cond").
 
     Returns:
-      List of tensors (any dtype) of any shape.
+      List, each a tensor of any shape, any dtype.
     """
     return _ops.apply_op("Cond", pred=pred, inputs=inputs, then_branch=then_branch, else_branch=else_branch, Tout=Tout, name=name)
 
@@ -249,7 +249,7 @@ def while_(inputs, cond, body, Tout, output_shapes=(), maximum_iterations=-1, pa
     Made by tf.while_loop. The first inputs are loop variables, the rest captures, which no iteration changes.
 
     Args:
-      inputs: list of tensors (any dtype) of any shape. Loop variables and captures.
+      inputs: list of tensors of any shape, any dtype. Loop variables and captures.
       cond: func. Returns one bool.
       body: func. Returns the loop variables' next values.
       Tout: dtype.
@@ -259,7 +259,7 @@ def while_(inputs, cond, body, Tout, output_shapes=(), maximum_iterations=-1, pa
       name: name of the operation (default "While").
 
     Returns:
-      List of tensors (any dtype) of any shape.
+      List, each a tensor of any shape, any dtype.
     """
     return _ops.apply_op("While", inputs=inputs, cond=cond, body=body, Tout=Tout, output_shapes=output_shapes, maximum_iterations=maximum_iterations, parallel_iterations=parallel_iterations, name=name)
 
@@ -275,7 +275,7 @@ def var_handle_op(dtype, container="", shared_name="", shape=None, name=None):
       name: name of the operation (default "VarHandleOp").
 
     Returns:
-      Tensor (resource) of no dims.
+      Scalar, resource.
     """
     return _ops.apply_op("VarHandleOp", dtype=dtype, container=container, shared_name=shared_name, shape=shape, name=name)
 
@@ -289,7 +289,7 @@ def read_variable_op(resource, dtype, name=None):
       name: name of the operation (default "ReadVariableOp").
 
     Returns:
-      Tensor (any dtype) of any shape.
+      Tensor of any shape, any dtype.
     """
     return _ops.apply_op("ReadVariableOp", resource=resource, dtype=dtype, name=name)
 
@@ -299,7 +299,7 @@ def assign_variable_op(resource, value, validate_shape=True, name=None):
 
     Args:
       resource: handle of a variable. A handle.
-      value: any dtype tensor of any shape. The new value.
+      value: tensor of any shape, any dtype. The new value.
       validate_shape: bool. The value must have the variable's shape. Default True.
       name: name of the operation (default "AssignVariableOp").
 
@@ -317,7 +317,7 @@ def assign_add_variable_op(resource, value, name=None):
 
     Args:
       resource: handle of a variable. A handle.
-      value: integer or floating tensor of any shape. What is added; the variable's shape.
+      value: tensor of any shape, integer or floating. What is added; the variable's shape.
       name: name of the operation (default "AssignAddVariableOp").
 
     Returns:
@@ -334,7 +334,7 @@ def assign_sub_variable_op(resource, value, name=None):
 
     Args:
       resource: handle of a variable. A handle.
-      value: integer or floating tensor of any shape. What is subtracted; the variable's shape.
+      value: tensor of any shape, integer or floating. What is subtracted; the variable's shape.
       name: name of the operation (default "AssignSubVariableOp").
 
     Returns:
@@ -354,7 +354,7 @@ def var_is_initialized_op(resource, name=None):
       name: name of the operation (default "VarIsInitializedOp").
 
     Returns:
-      Tensor (bool) of no dims.
+      Scalar, bool.
     """
     return _ops.apply_op("VarIsInitializedOp", resource=resource, name=name)
 
@@ -376,13 +376,13 @@ def py_func(input, token, Tout, name=None):
     """Calls a Python function on NumPy arrays.
 
     Args:
-      input: list of tensors (any dtype) of any shape. Arguments.
+      input: list of tensors of any shape, any dtype. Arguments.
       token: func. The function.
       Tout: dtype.
       name: name of the operation (default "PyFunc").
 
     Returns:
-      List of tensors (any dtype) of any shape.
+      List, each a tensor of any shape, any dtype.
     """
     return _ops.apply_op("PyFunc", input=input, token=token, Tout=Tout, name=name)
 
@@ -391,8 +391,8 @@ def assert_(condition, data, summarize=3, name=None):
     """An error unless the condition holds.
 
     Args:
-      condition: bool scalar. Must be true.
-      data: list of tensors (any dtype) of any shape. Printed in the error.
+      condition: scalar, bool. Must be true.
+      data: list of tensors of any shape, any dtype. Printed in the error.
       summarize: int. Elements of each tensor to print. Default 3.
       name: name of the operation (default "Assert").
 
@@ -406,14 +406,14 @@ def print(input, data, message="", summarize=3, name=None):
     """The same tensor; prints it and others to standard error.
 
     Args:
-      input: any dtype tensor of any shape [*S]. Passed on.
-      data: list of tensors (any dtype) of any shape. Printed.
+      input: tensor of any shape [*S], any dtype. Passed on.
+      data: list of tensors of any shape, any dtype. Printed.
       message: string. Printed first. Default "".
       summarize: int. Elements of each tensor to print. Default 3.
       name: name of the operation (default "Print").
 
     Returns:
-      Tensor (input's dtype) of any shape [*S].
+      Tensor of any shape [*S], of input's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.

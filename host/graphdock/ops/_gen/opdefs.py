@@ -41,6 +41,7 @@ _REAL = (
 )
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
+
 def const() -> OpDef:
     return OpDef(
         name="Const",
