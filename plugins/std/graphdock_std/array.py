@@ -145,7 +145,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
 
 def gather(params: Any, indices: Any, axis: Any = 0, name: str | None = None) -> Any:
-    """Slices of ``params`` along an axis, one per index; an index outside of it is an InvalidArgumentError in the step."""
+    """Slices of ``params`` along an axis, one per index; an index outside of it is an error in the step."""
     return _ops.apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
 
 
@@ -261,7 +261,7 @@ def _bounds(items: Sequence[tuple[Any, Any, Any]]) -> list[Any]:
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Elements of ``x`` where the condition holds, of ``y`` elsewhere; without both, the int64 indices where it holds."""
+    """Elements of ``x`` where the condition holds, of ``y`` elsewhere; without both, the indices where it holds."""
     if (x is None) != (y is None):
         raise errors.InvalidArgumentError("where takes both x and y, or neither")
     if x is None:

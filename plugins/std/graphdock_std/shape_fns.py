@@ -1,8 +1,8 @@
 """Shape functions of the array ops: what patterns cannot say.
 
 Each takes a :class:`graphdock.ops.ShapeContext` and returns one tuple of dims per output, None for an unknown dim or
-rank. They use every element of a host input that is known, and raise ``ctx.fail`` (a ShapeError) as soon as what is known
-is wrong.
+rank. They use every element of a host input that is known, and raise ``ctx.fail`` (a ShapeError) as soon as what is
+known is wrong.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels whose result is a view of an input: reshape, transpose, slices, splits.
 
-Each is a function ``view(x, *host arrays)`` that copies nothing. :func:`bind_view` and :func:`bind_parts` make of it what
-the granted mode asks for: the view itself, a copy into the planned buffer, or a copy of its own. Host inputs that are
+Each is a function ``view(x, *host arrays)`` that copies nothing. :func:`bind_view` and :func:`bind_parts` make of it
+what the granted mode asks for: the view itself, a copy into the planned buffer, or a copy of its own. Host inputs that are
 constant are dropped from the call.
 """
 
