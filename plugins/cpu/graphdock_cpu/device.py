@@ -1,7 +1,8 @@
 """The cpu device: NumPy arrays in host memory, a synchronous queue.
 
-A *virtual* device type: ``device_count={"cpu": 4}`` opens four devices over the one memory, which is how programs for many
-devices are tested on one machine. All of them share the memory space ``"host"``, so that no copy is made between them.
+A *virtual* device type: ``device_count={"cpu": 4}`` opens four devices over the one memory, which is how programs for
+many devices are tested on one machine. All of them share the memory space ``"host"``, so that no copy is made between
+them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class CpuDevice(Device):
         return block[start : start + nbytes]
 
     def view(self, storage: Storage, offset: int, dtype: DType, shape: Sequence[int]) -> Buffer:
-        """An array over ``storage``. Strings and resources are Python objects, which raw bytes can't hold: they get an array of
+        """An array over ``storage``. Strings and resources are Python objects, which raw bytes can't hold: they get
+        an array of
         their own."""
         if dtype.size == 0:
             return np.empty(shape, object)

@@ -1,4 +1,6 @@
-"""Helpers of gradient formulas: bring the gradient of a broadcast operand back to the operand's shape, with as few nodes as possible."""
+"""Helpers of gradient formulas: bring the gradient of a broadcast operand back to the operand's shape, with as few
+nodes as possible.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,12 @@ def static_shape(tensor: Any) -> Dims:
 def sum_to(value: Any, like: Any, *others: Any, exact: int = 0) -> Any:
     """``value`` summed over the dims that broadcasting added to ``like`` or stretched.
 
-    No node is made where the static shapes prove that there are no such dims. Where they prove which dims there are, it is one Sum
-    over constant axes; else SumTo, which decides in the step.
+    No node is made where the static shapes prove that there are no such dims. Where they prove which dims there are,
+    it is one Sum over constant axes; else SumTo, which decides in the step.
 
     Args:
-      value: gradient of a result that ``like`` was broadcast to.
-      like: the operand.
-      others: the other operands of that broadcast, if the caller knows them: an unknown dim of ``like`` was not stretched where each
+      value: gradient of a result that ``like`` was broadcast to. like: the operand. others: the other operands of
+      that broadcast, if the caller knows them: an unknown dim of ``like`` was not stretched where each
         of them has 1 or no such dim.
       exact: the last so many dims do not take part in broadcasting.
     """

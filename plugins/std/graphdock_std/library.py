@@ -7,7 +7,7 @@ from graphdock_std._gen.opdefs import OPS
 
 __all__ = ["OPERATORS", "OPS"]
 
-#: Operator method -> ``"module:function"``. ``/`` casts integers first, which the op itself does not; an index becomes many ops.
+#: Operator method -> ``"module:function"``. ``/`` casts integers first; an index becomes several ops.
 OPERATORS: dict[str, str] = {
     **_GENERATED,
     "__truediv__": "graphdock_std.math:truediv",

@@ -1,7 +1,7 @@
 """Gradient functions that are more than a formula: of powers and reductions.
 
-TensorFlow's convention: the operation and the gradient of its output; returns the gradient of the input that the spec names, or
-one per input where it names several.
+TensorFlow's convention: the operation and the gradient of its output; returns the gradient of the input that the spec
+names, or one per input where it names several.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
+
 from graphdock_std.grad_support import static_shape, sum_to
 
 __all__ = ["extremum_grad", "mean_grad", "pow_grad", "prod_grad", "sum_grad"]
@@ -19,8 +20,8 @@ __all__ = ["extremum_grad", "mean_grad", "pow_grad", "prod_grad", "sum_grad"]
 def pow_grad(op: Any, grad: Any) -> tuple[Any, Any]:
     """``d x**y``: y x**(y-1) and x**y ln x.
 
-    For a scalar constant y the first is as short as one would write it by hand. Else it is 0 where y is 0, also at x = 0; the
-    second is 0 where x is not positive, where it has no real value.
+    For a scalar constant y the first is as short as one would write it by hand. Else it is 0 where y is 0, also at x
+    = 0; the second is 0 where x is not positive, where it has no real value.
     """
     x, y = op.inputs
     z = op.outputs[0]
@@ -61,7 +62,9 @@ def extremum_grad(op: Any, grad: Any) -> Any:
 
 
 def prod_grad(op: Any, grad: Any) -> Any:
-    """The product of the other elements, right also where elements are zero: with one zero only that element has a gradient."""
+    """The product of the other elements, right also where elements are zero: with one zero only that element has a
+    gradient.
+    """
     x, axis = op.inputs
     zero = _tf.equal(x, 0)
     ones = _tf.select(zero, 1, x)

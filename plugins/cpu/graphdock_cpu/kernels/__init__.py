@@ -1,1 +1,1 @@
-"""NumPy kernels, one module per family of ops; each holds a list ``KERNELS`` that :mod:`graphdock_cpu.plugin` collects."""
+"""NumPy kernels, one module per family; each holds ``KERNELS``, a list that :mod:`graphdock_cpu.plugin` collects."""

@@ -1,8 +1,9 @@
 """What kernels of several families share: binding a ufunc, running several ufuncs as one kernel, half-precision rules.
 
-Conventions. A bare ufunc is the best kernel there is: NumPy takes its output array positionally, so ``np.add`` itself is a legal
-``compute(x, y, z)``. NumPy returns a scalar object where a result has rank 0; mode ``fresh`` promises an array, so only there is a
-wrapper needed. float16 and bfloat16 go through float32 wherever more than one rounding would otherwise happen.
+Conventions. A bare ufunc is the best kernel there is: NumPy takes its output array positionally, so ``np.add`` itself
+is a legal ``compute(x, y, z)``. NumPy returns a scalar object where a result has rank 0; mode ``fresh`` promises an
+array, so only there is a wrapper needed. float16 and bfloat16 go through float32 wherever more than one rounding
+would otherwise happen.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def body_kernel(
 ) -> KernelDef:
     """A kernel of several ufunc calls. ``make(dtype)`` returns the body for that dtype of the output.
 
-    ``inplace`` names only inputs that the body no longer reads once it has begun to write. With ``widen`` float16 and bfloat16
-    are computed in float32 and rounded once.
+    ``inplace`` names only inputs that the body no longer reads once it has begun to write. With ``widen`` float16 and
+    bfloat16 are computed in float32 and rounded once.
     """
     return KernelDef(
         op,

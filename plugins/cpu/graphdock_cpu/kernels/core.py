@@ -14,7 +14,7 @@ __all__ = ["KERNELS"]
 
 
 def _add_n(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    """Left to right, as the reference does; the buffer that is taken over comes first, since it is overwritten first."""
+    """Left to right; a buffer that is taken over comes first, since it is overwritten first."""
     count, dtype = len(ctx.inputs), ctx.outputs[0].dtype
     if count == 1:
         return copy_bound(ctx)

@@ -1,4 +1,6 @@
-"""Elementwise arithmetic, comparisons and logic: tables from op to ufunc, and short bodies where one ufunc is not enough."""
+"""Elementwise arithmetic, comparisons and logic: tables from op to ufunc, and short bodies where one ufunc is not
+enough.
+"""
 
 from __future__ import annotations
 

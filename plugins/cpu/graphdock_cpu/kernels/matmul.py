@@ -1,7 +1,8 @@
-"""Matrix products. Two matrices go to ``numpy.dot``, which calls BLAS with less overhead than ``numpy.matmul``; batches to matmul.
+"""Matrix products. Two matrices go to ``numpy.dot``, which calls BLAS with less overhead than ``numpy.matmul``;
+batches to matmul.
 
-A transposed operand is handed to BLAS as a view, which it takes without a copy. float16 and bfloat16 are multiplied in float32
-and rounded once; integers keep their dtype and wrap around.
+A transposed operand is handed to BLAS as a view, which it takes without a copy. float16 and bfloat16 are multiplied
+in float32 and rounded once; integers keep their dtype and wrap around.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Reductions, index reductions, running sums, and SumTo.
 
-A reduction is ``ufunc.reduce`` called positionally with the constant axes bound in; no Python stands between the step and NumPy.
-Sums, means and products of float16 and bfloat16 are accumulated in float32 and rounded once. Integers keep their dtype.
+A reduction is ``ufunc.reduce`` called positionally with the constant axes bound in; no Python stands between the step
+and NumPy. Sums, means and products of float16 and bfloat16 are accumulated in float32 and rounded once. Integers keep
+their dtype.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """erf and erfc in vectorised NumPy, to float64 accuracy.
 
-W. J. Cody, "Rational Chebyshev approximations for the error function", Mathematics of Computation 23 (1969), pages 631-637.
-Three intervals of ``|x|``: up to 0.46875, up to 4, and beyond. erf needs no third: from 4 on ``1 - erf`` is so small that the
-second approximation, kept in range, is exact enough. Relative error is below 1e-14 for erf, and below 1e-12 for erfc as long as
-erfc is a normal number.
+W. J. Cody, "Rational Chebyshev approximations for the error function", Mathematics of Computation 23 (1969), pages
+631-637. Three intervals of ``|x|``: up to 0.46875, up to 4, and beyond. erf needs no third: from 4 on ``1 - erf`` is
+so small that the second approximation, kept in range, is exact enough. Relative error is below 1e-14 for erf, and
+below 1e-12 for erfc as long as erfc is a normal number.
 
 The input is taken in blocks, so that the working buffers stay in cache and no call allocates.
 """
@@ -119,7 +119,9 @@ def _times_gaussian(y: np.ndarray, out: np.ndarray, spare: np.ndarray) -> None:
 
 
 def erf(x: np.ndarray, out: np.ndarray, work: np.ndarray, mask: np.ndarray) -> None:
-    """erf of a contiguous floating array into a contiguous one; ``work`` is (ROWS, BLOCK) float64, ``mask`` BLOCK bools."""
+    """erf of a contiguous floating array into a contiguous one; ``work`` is (ROWS, BLOCK) float64, ``mask`` BLOCK
+    bools.
+    """
     _blocks(x, out, work, mask, _erf_block)
 
 

@@ -1,7 +1,7 @@
 """Oracles of specs/math.yaml, one element at a time with Python's own numbers.
 
-Floating results are computed in double precision from the inputs as given and rounded once to the dtype; integers are computed
-without bounds and wrapped to it.
+Floating results are computed in double precision from the inputs as given and rounded once to the dtype; integers are
+computed without bounds and wrapped to it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def _number(value: Any) -> Any:
     """A Python number for a NumPy one; ml_dtypes' bfloat16 has no ``item`` that gives a float."""
     if isinstance(value, (bytes, str, bool, np.bool_)):
         return value if isinstance(value, (bytes, str)) else bool(value)
+    if np.issubdtype(type(value), np.complexfloating):
+        return complex(value)
     return int(value) if np.issubdtype(type(value), np.integer) else float(value)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from graphdock_std.reference.math import wrap
 
 Reduce = Callable[[list[Any]], Any]
@@ -99,7 +100,7 @@ def _index(x: Any, axis: Any, output_type: Any, better: Callable[[Any, Any], boo
     x = np.asarray(x)
     at = int(axis) % x.ndim
     moved = np.moveaxis(x, at, -1)
-    out = np.empty(moved.shape[:-1], getattr(output_type, "np", np.dtype(output_type)))
+    out = np.empty(moved.shape[:-1], np.dtype(str(output_type)))
     for index in np.ndindex(out.shape):
         best = 0
         for i, value in enumerate(moved[index]):

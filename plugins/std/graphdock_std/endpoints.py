@@ -1,0 +1,73 @@
+"""The public names of the standard library: dotted name -> ``"module:attribute"``, strings only.
+
+What is generated comes from ``_gen.endpoints``; what is written by hand says its names in a table ``ENDPOINTS`` of
+its own module. Of those modules only that one statement is run: they need the graph layer, which is slow to load, and
+while they are being imported they may look up names here. So a table is one expression over constants, at the top
+level, that ends with a brace at the margin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["MODULES", "table_of"]
+
+#: Modules with a table of their own. A later one overrides an earlier one, and all override what is generated.
+MODULES = ("graphdock_std.math", "graphdock_std.array")
+
+
+def table_of(source: str, module: str) -> dict[str, str]:
+    """The value that ``source`` assigns to ``ENDPOINTS``, found without running anything else of it.
+
+    Raises:
+      graphdock.errors.InternalError: there is no such statement, or it needs names from elsewhere, or its value is
+      not a dict of
+        strings.
+    """
+    import ast
+
+    lines = source.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith(("ENDPOINTS =", "ENDPOINTS:"))), None)
+    if start is not None:
+        end = next(
+            (i for i in range(start, len(lines)) if lines[i].startswith("}") or lines[i].endswith("}") and i == start),
+            start,
+        )
+        try:
+            statement = ast.parse("\n".join(lines[start : end + 1])).body[0]
+            value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+            code = compile(ast.Expression(value if value is not None else ast.Constant(None)), module, "eval")
+            table = eval(code, {"__builtins__": {}})
+        except (SyntaxError, NameError) as error:
+            table = error
+        if isinstance(table, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in table.items()):
+            return table
+    from graphdock.errors import InternalError
+
+    raise InternalError(
+        f"{module} has no table of endpoints that stands by itself",
+        hint='write ENDPOINTS = {"name": "module:attribute", ...} at its top level, closed by a brace at the margin',
+    )
+
+
+def _build() -> dict[str, str]:
+    import importlib.util
+
+    from graphdock_std._gen.endpoints import ENDPOINTS as generated
+
+    table = dict(generated)
+    for module in MODULES:
+        spec = importlib.util.find_spec(module)
+        if spec is None or spec.loader is None:
+            raise ModuleNotFoundError(f"no module named {module!r}, which graphdock_std.endpoints lists", name=module)
+        source: str | None = spec.loader.get_source(module)  # type: ignore[attr-defined]
+        table |= table_of(source or "", module)
+    return table
+
+
+def __getattr__(name: str) -> Any:
+    """``ENDPOINTS``, built at first use."""
+    if name != "ENDPOINTS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    table = globals()["ENDPOINTS"] = _build()
+    return table

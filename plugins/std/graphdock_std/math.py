@@ -1,0 +1,421 @@
+"""Public math functions that are more than one op, or whose signature is not the op's: reductions and division.
+
+Names, argument names and defaults are TensorFlow 1's. Importing this module loads the host's graph layer; the
+endpoint table reads ``ENDPOINTS`` from the source instead (see :mod:`graphdock_std.endpoints`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import graphdock as _tf
+import numpy as np
+from graphdock import ops as _ops
+from graphdock.errors import InvalidArgumentError
+
+from graphdock_std.grad_support import static_shape
+
+ENDPOINTS: dict[str, str] = {
+    "reduce_sum": "graphdock_std.math:reduce_sum",
+    "reduce_mean": "graphdock_std.math:reduce_mean",
+    "reduce_prod": "graphdock_std.math:reduce_prod",
+    "reduce_max": "graphdock_std.math:reduce_max",
+    "reduce_min": "graphdock_std.math:reduce_min",
+    "reduce_all": "graphdock_std.math:reduce_all",
+    "reduce_any": "graphdock_std.math:reduce_any",
+    "reduce_logsumexp": "graphdock_std.math:reduce_logsumexp",
+    "reduce_variance": "graphdock_std.math:reduce_variance",
+    "reduce_std": "graphdock_std.math:reduce_std",
+    "count_nonzero": "graphdock_std.math:count_nonzero",
+    "argmax": "graphdock_std.math:argmax",
+    "argmin": "graphdock_std.math:argmin",
+    "cumsum": "graphdock_std.math:cumsum",
+    "truediv": "graphdock_std.math:truediv",
+    "divide": "graphdock_std.math:divide",
+    "div": "graphdock_std.math:div",
+    "div_no_nan": "graphdock_std.math:div_no_nan",
+    "scalar_mul": "graphdock_std.math:scalar_mul",
+    "norm": "graphdock_std.math:norm",
+    "tensordot": "graphdock_std.math:tensordot",
+    "math.reduce_sum": "graphdock_std.math:reduce_sum",
+    "math.reduce_mean": "graphdock_std.math:reduce_mean",
+    "math.reduce_prod": "graphdock_std.math:reduce_prod",
+    "math.reduce_max": "graphdock_std.math:reduce_max",
+    "math.reduce_min": "graphdock_std.math:reduce_min",
+    "math.reduce_all": "graphdock_std.math:reduce_all",
+    "math.reduce_any": "graphdock_std.math:reduce_any",
+    "math.reduce_logsumexp": "graphdock_std.math:reduce_logsumexp",
+    "math.reduce_variance": "graphdock_std.math:reduce_variance",
+    "math.reduce_std": "graphdock_std.math:reduce_std",
+    "math.count_nonzero": "graphdock_std.math:count_nonzero",
+    "math.argmax": "graphdock_std.math:argmax",
+    "math.argmin": "graphdock_std.math:argmin",
+    "math.cumsum": "graphdock_std.math:cumsum",
+    "math.truediv": "graphdock_std.math:truediv",
+    "math.divide": "graphdock_std.math:divide",
+    "math.divide_no_nan": "graphdock_std.math:div_no_nan",
+    "math.scalar_mul": "graphdock_std.math:scalar_mul",
+    "linalg.norm": "graphdock_std.math:norm",
+    "linalg.tensordot": "graphdock_std.math:tensordot",
+}
+
+#: What true division makes of integers, as in TensorFlow.
+_TRUE_QUOTIENT = {
+    "int8": "float32",
+    "uint8": "float32",
+    "int16": "float32",
+    "uint16": "float32",
+    "int32": "float64",
+    "uint32": "float64",
+    "int64": "float64",
+    "uint64": "float64",
+}
+
+
+# reductions
+
+
+def _reduce(op: str, x: Any, axis: Any, keep: bool, name: str | None) -> Any:
+    x = _ops.convert_to_tensor(x)
+    return _ops.apply_op(op, x=x, axis=_axis(x, axis), keep_dims=keep, name=name)
+
+
+def _axis(x: Any, axis: Any) -> Any:
+    """The axes as the op takes them: all where None is given, as a constant where the rank is known."""
+    if axis is None:
+        shape = static_shape(x)
+        return _tf.range(0, _tf.rank(x)) if shape is None else np.arange(len(shape), dtype=np.int32)
+    if isinstance(axis, (int, list, tuple)):
+        return np.array(axis, np.int32)
+    return axis
+
+
+def _one_of(name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument that has an old name too."""
+    if old is None:
+        return new
+    if new is not None:
+        raise InvalidArgumentError(f"{name} and {old_name} are the same argument; both were given")
+    return old
+
+
+def reduce_sum(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Sum over axes.
+
+    Args:
+      input_tensor: any numeric tensor.
+      axis: an axis, a list of them, or an integer tensor; negative ones count from the end; None for all.
+      keepdims: keep the reduced dims as 1.
+      reduction_indices, keep_dims: old names of the two.
+
+    Raises:
+      ShapeError: an axis is out of range or given twice.
+    """
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce("Sum", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+def reduce_mean(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Mean over axes; integers divide towards zero. Arguments as for :func:`reduce_sum`."""
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce("Mean", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+def reduce_prod(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Product over axes. Arguments as for :func:`reduce_sum`."""
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce("Prod", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+def reduce_max(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Maximum over axes. Arguments as for :func:`reduce_sum`."""
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce("Max", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+def reduce_min(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Minimum over axes. Arguments as for :func:`reduce_sum`."""
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce("Min", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+def reduce_all(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Whether all elements of a bool tensor are true, over axes. Arguments as for :func:`reduce_sum`."""
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce("All", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+def reduce_any(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Whether one element of a bool tensor is true, over axes. Arguments as for :func:`reduce_sum`."""
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    return _reduce("Any", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """``log(sum(exp(x)))`` over axes, without overflow: the maximum is taken out first. Arguments as for
+    :func:`reduce_sum`.
+    """
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    with _ops.name_scope(name, "ReduceLogSumExp"):
+        x = _ops.convert_to_tensor(input_tensor)
+        axis = _axis(x, axis)
+        most = _reduce("Max", x, axis, True, None)
+        most = _ops.stop_gradient(_tf.select(_tf.is_finite(most), most, 0))
+        logs = _tf.log(_reduce("Sum", _tf.exp(x - most), axis, keep, None))
+        return logs + (most if keep else _reduce("Sum", most, axis, False, None))
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """Mean of the squared differences from the mean, over axes."""
+    with _ops.name_scope(name, "reduce_variance"):
+        x = _ops.convert_to_tensor(input_tensor)
+        axis = _axis(x, axis)
+        mean = _reduce("Mean", x, axis, True, None)
+        return _reduce("Mean", _tf.squared_difference(x, mean), axis, keepdims, None)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+    """Square root of :func:`reduce_variance`."""
+    with _ops.name_scope(name, "reduce_std"):
+        return _tf.sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def count_nonzero(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64", name: str | None = None
+) -> Any:
+    """Number of elements that are not 0, over axes."""
+    with _ops.name_scope(name, "count_nonzero"):
+        x = _ops.convert_to_tensor(input_tensor)
+        zero = False if x.dtype.is_bool else b"" if x.dtype.name == "string" else 0
+        return _reduce("Sum", _ops.cast(_tf.not_equal(x, zero), dtype), axis, keepdims, None)
+
+
+def argmax(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = "int64"
+) -> Any:
+    """Index of the largest element along an axis (default 0), the first of equals. ``dimension`` is an old name of
+    ``axis``.
+    """
+    return _arg("ArgMax", input, _one_of("axis", axis, "dimension", dimension), output_type, name)
+
+
+def argmin(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = "int64"
+) -> Any:
+    """Index of the smallest element along an axis (default 0), the first of equals. ``dimension`` is an old name of
+    ``axis``.
+    """
+    return _arg("ArgMin", input, _one_of("axis", axis, "dimension", dimension), output_type, name)
+
+
+def _arg(op: str, x: Any, axis: Any, output_type: Any, name: str | None) -> Any:
+    return _ops.apply_op(op, x=x, axis=0 if axis is None else axis, output_type=_tf.as_dtype(output_type), name=name)
+
+
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Any:
+    """Running sums along an axis.
+
+    Args:
+      exclusive: leave the element itself out, so that the first sum is 0.
+      reverse: sum from the end.
+    """
+    return _ops.apply_op("Cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+# division
+
+
+def _operands(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two tensors of one dtype; a Python value takes the dtype of the other."""
+    if hasattr(y, "dtype") and not hasattr(x, "dtype"):
+        y = _ops.convert_to_tensor(y)
+        return _ops.convert_to_tensor(x, y.dtype), y
+    x = _ops.convert_to_tensor(x)
+    return x, _ops.convert_to_tensor(y, x.dtype)
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` as Python 3 means it: integers are cast first, to float32 up to 16 bits and to float64 beyond."""
+    x, y = _operands(x, y)
+    wider = _TRUE_QUOTIENT.get(x.dtype.name)
+    if wider is None:
+        return _ops.apply_op("RealDiv", x=x, y=y, name=name)
+    with _ops.name_scope(name, "truediv"):
+        return _ops.apply_op("RealDiv", x=_ops.cast(x, wider), y=_ops.cast(y, wider))
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y``; the same as :func:`truediv`."""
+    return truediv(x, y, name)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y`` as Python 2 meant it: integers divide towards minus infinity."""
+    x, y = _operands(x, y)
+    return _ops.apply_op("FloorDiv" if x.dtype.is_integer else "RealDiv", x=x, y=y, name=name)
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+    """``x / y``, and 0 where y is 0; there the gradients are 0 too."""
+    with _ops.name_scope(name, "div_no_nan"):
+        x, y = _operands(x, y)
+        zero = _tf.equal(y, 0)
+        return _tf.select(zero, 0, x / _tf.select(zero, _ops.ones_like(y), y))
+
+
+# the rest
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """``scalar * x``. Raises InvalidArgumentError when ``scalar`` is known not to be one."""
+    x = _ops.convert_to_tensor(x)
+    scalar = _ops.convert_to_tensor(scalar, x.dtype)
+    if static_shape(scalar) not in ((), None):
+        raise InvalidArgumentError("scalar_mul takes a scalar", got=f"shape {scalar.shape}")
+    return _ops.apply_op("Mul", x=scalar, y=x, name=name)
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Vector norm over axes: ``"euclidean"`` (or 2, over one or all axes), 1, ``inf``, or any positive number.
+
+    Raises:
+      InvalidArgumentError: another ``ord``.
+    """
+    keep = bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    with _ops.name_scope(name, "norm"):
+        x = _ops.convert_to_tensor(tensor)
+        if ord in ("euclidean", "fro", 2, 2.0):
+            return _tf.sqrt(_reduce("Sum", _tf.square(x), axis, keep, None))
+        if isinstance(ord, (int, float)) and ord == np.inf:
+            return _reduce("Max", _tf.abs(x), axis, keep, None)
+        if isinstance(ord, (int, float)) and ord == 1:
+            return _reduce("Sum", _tf.abs(x), axis, keep, None)
+        if isinstance(ord, (int, float)) and ord > 0:
+            return _tf.pow(_reduce("Sum", _tf.pow(_tf.abs(x), float(ord)), axis, keep, None), 1.0 / ord)
+    raise InvalidArgumentError("unknown norm", expected="'euclidean', 1, 2, inf or a positive number", got=repr(ord))
+
+
+def tensordot(a: Any, b: Any, axes: int | Sequence[Any], name: str | None = None) -> Any:
+    """Contract axes of a with axes of b, as one matrix product.
+
+    Args:
+      axes: a number n (the last n of a with the first n of b), or a pair: axes of a, axes of b.
+
+    Raises:
+      ShapeError, InvalidArgumentError: the axes do not fit; the rank of a or b is unknown.
+    """
+    with _ops.name_scope(name, "Tensordot"):
+        a = _ops.convert_to_tensor(a)
+        b = _ops.convert_to_tensor(b, a.dtype)
+        shape_a, shape_b = static_shape(a), static_shape(b)
+        if shape_a is None or shape_b is None:
+            raise InvalidArgumentError("tensordot needs tensors of known rank", hint="use set_shape")
+        if isinstance(axes, int):
+            of_a, of_b = list(range(len(shape_a) - axes, len(shape_a))), list(range(axes))
+        else:
+            of_a, of_b = ([v] if isinstance(v, int) else list(v) for v in axes)
+        if len(of_a) != len(of_b):
+            raise InvalidArgumentError(
+                "tensordot contracts pairs of axes", expected=f"{len(of_a)} axes of b", got=str(len(of_b))
+            )
+        of_a, of_b = [i % len(shape_a) for i in of_a], [i % len(shape_b) for i in of_b]
+        free_a = [i for i in range(len(shape_a)) if i not in of_a]
+        free_b = [i for i in range(len(shape_b)) if i not in of_b]
+        left = _as_matrix(a, free_a, of_a)
+        right = _as_matrix(b, of_b, free_b)
+        product = _tf.matmul(left, right)
+        dims = [shape_a[i] for i in free_a] + [shape_b[i] for i in free_b]
+        if dims.count(None) <= 1:
+            return _tf.reshape(product, [-1 if d is None else d for d in dims])
+        pieces = [_tf.gather(_ops.shape(t), free) for t, free in ((a, free_a), (b, free_b))]
+        return _tf.reshape(product, _tf.concat(pieces, 0))
+
+
+def _as_matrix(x: Any, rows: list[int], columns: list[int]) -> Any:
+    """``x`` with its axes in this order, the first group and the second each flattened."""
+    shape = static_shape(x)
+    assert shape is not None
+    order = rows + columns
+    if order != list(range(len(order))):
+        x = _tf.transpose(x, order)
+    sizes = [_product([shape[i] for i in group]) for group in (rows, columns)]
+    if sizes.count(None) <= 1:
+        return _tf.reshape(x, [-1 if s is None else s for s in sizes])
+    dims = _ops.shape(x)
+    height = _reduce("Prod", dims[: len(rows)], None, False, None)
+    width = _reduce("Prod", dims[len(rows) :], None, False, None)
+    return _tf.reshape(x, [height, width])
+
+
+def _product(dims: list[int | None]) -> int | None:
+    n = 1
+    for d in dims:
+        if d is None:
+            return None
+        n *= d
+    return n
