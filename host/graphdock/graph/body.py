@@ -36,6 +36,9 @@ class BodyGraph(Graph):
         self.outputs: list[Tensor] = []
         self.lifted: list[Operation] = []
         self.seed = outer.seed
+        self._scopes.devices = outer._scopes.devices
+        self._scopes.colocation = outer._scopes.colocation
+        self._scopes.container = outer._scopes.container
 
     def add_parameter(self, name: str, dtype: DType, dims: Dims) -> Tensor:
         """A new loop variable's placeholder."""

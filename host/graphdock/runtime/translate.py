@@ -101,7 +101,7 @@ def translate(
     nodes = {n.origin: n for n in builder.graph.nodes}
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
-    graph.targets = [nodes[op.name] for op in targets]
+    graph.targets = [nodes[op.name] for op in targets if op.name in nodes]
     return graph
 
 

@@ -1,0 +1,73 @@
+"""What passes share: making constants, forwarding values, dropping what nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, replace_value
+from graphdock.dtypes import DType
+
+__all__ = ["constant_node", "forward", "prune"]
+
+
+def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dtype: DType) -> PlanNode:
+    """A Const node that stands for ``value``, which ``like`` makes."""
+    from graphdock.plugin.host import default_host
+
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    array.flags.writeable = False
+    node = PlanNode(
+        "Const",
+        value.name,
+        default_host().ops.get("Const"),
+        {"value": array, "dtype": dtype},
+        [],
+        site_of=like.site_of,
+        origin=like.origin,
+    )
+    node.outputs.append(Value(value.name, dtype, array.shape, node, 0))
+    return node
+
+
+def forward(graph: PlanGraph, replacements: Mapping[Value, Value], dropped: Mapping[PlanNode, PlanNode | None]) -> None:
+    """Let readers of each key read its replacement, and drop nodes; who ran after a dropped node runs after its stand-in."""
+    if replacements:
+        replace_value(graph, replacements)
+    if not dropped:
+        return
+
+    def stand_in(node: PlanNode) -> PlanNode | None:
+        current: PlanNode | None = node
+        while current is not None and current in dropped:
+            current = dropped[current]
+        return current
+
+    kept = []
+    for node in graph.nodes:
+        if node in dropped:
+            continue
+        if node.control:
+            before = [stand_in(n) for n in node.control]
+            node.control = [n for i, n in enumerate(before) if n is not None and n not in before[:i]]
+        kept.append(node)
+    graph.nodes = kept
+    targets = [stand_in(n) for n in graph.targets]
+    graph.targets = [n for i, n in enumerate(targets) if n is not None and n not in targets[:i]]
+
+
+def prune(graph: PlanGraph) -> None:
+    """Drop every node that neither an output nor a target needs."""
+    needed: set[PlanNode] = set()
+    stack = [v.node for v in graph.outputs if v.node is not None] + list(graph.targets)
+    while stack:
+        node = stack.pop()
+        if node in needed:
+            continue
+        needed.add(node)
+        stack.extend(v.node for v in node.inputs if v.node is not None)
+        stack.extend(node.control)
+    if len(needed) != len(graph.nodes):
+        graph.nodes = [n for n in graph.nodes if n in needed]

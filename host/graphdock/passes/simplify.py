@@ -1,0 +1,178 @@
+"""The passes that drop what nobody reads: identities, known integers, neutral elements, common subexpressions, folding.
+
+Each takes a plan graph (one level; the pipeline visits the bodies) and changes it in place; each is idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.dtypes import DType
+from graphdock.opdef.shape_values import evaluate
+from graphdock.passes.rewrite import constant_node, forward
+from graphdock.shape import Dims
+
+__all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers"]
+
+#: Largest folded result in bytes.
+FOLD_LIMIT = 64 * 1024
+
+#: Ops whose output is input 0 whenever shape and dtype are the same.
+_SAME = frozenset({"Identity", "StopGradient", "PlaceholderWithDefault", "Reshape", "SumTo", "BroadcastTo", "Cast", "AddN"})
+#: op -> {input that may be neutral: neutral element}, exact for every dtype.
+_NEUTRAL: dict[str, dict[int, int]] = {"Mul": {0: 1, 1: 1}, "RealDiv": {1: 1}, "Pow": {1: 1}}
+
+
+def identities(graph: PlanGraph) -> None:
+    """Forward what changes neither shape nor dtype nor elements. One with control inputs stays: it waits for them."""
+    replaced: dict[Value, Value] = {}
+    dropped: dict[PlanNode, PlanNode | None] = {}
+    for node in graph.nodes:
+        if node.op not in _SAME or node.control or (node.op == "AddN" and len(node.inputs) != 1):
+            continue
+        source, result = node.inputs[0], node.outputs[0]
+        if source.dtype is not result.dtype:
+            continue
+        if node.op in ("Reshape", "SumTo", "BroadcastTo") and not _same_known_shape(source.shape, result.shape):
+            continue
+        if node.requested is not None:
+            continue
+        replaced[result] = source
+        dropped[node] = source.node
+    forward(graph, replaced, dropped)
+
+
+def _same_known_shape(a: Dims, b: Dims) -> bool:
+    return a is not None and None not in a and a == b
+
+
+def known_integers(graph: PlanGraph) -> None:
+    """Make constants of small integer tensors whose every element is known from shapes."""
+    replaced: dict[Value, Value] = {}
+    nodes: list[PlanNode] = []
+    for node in graph.nodes:
+        if len(node.outputs) == 1 and node.op != "Const" and not node.control and not node.bodies:
+            value = node.outputs[0]
+            if value.dtype.name in ("int32", "int64") and value.shape is not None and len(value.shape) <= 1:
+                found = evaluate(value, _producer, _dims)
+                if isinstance(found, int) and value.shape == () or isinstance(found, tuple) and None not in found:
+                    array = np.array(found, value.dtype.np)
+                    if array.shape == value.shape or None in value.shape:
+                        made = constant_node(node, value, array, value.dtype)
+                        replaced[value] = made.outputs[0]
+                        nodes.append(made)
+                        continue
+        nodes.append(node)
+    if replaced:
+        stand_ins = {v.node: r.node for v, r in replaced.items() if v.node is not None}
+        graph.nodes = nodes
+        forward(graph, replaced, {})
+        for node in nodes:
+            node.control = [stand_ins.get(c) or c for c in node.control]
+        graph.targets = [stand_ins.get(t) or t for t in graph.targets]
+
+
+def algebra(graph: PlanGraph) -> None:
+    """Drop multiplications and divisions by one, where that changes neither shape nor dtype."""
+    replaced: dict[Value, Value] = {}
+    dropped: dict[PlanNode, PlanNode | None] = {}
+    for node in graph.nodes:
+        rule = _NEUTRAL.get(node.op)
+        if rule is None or node.control or len(node.inputs) != 2:
+            continue
+        for index, neutral in rule.items():
+            array = node.constant(index)
+            other, result = node.inputs[1 - index], node.outputs[0]
+            if array is None or other.dtype is not result.dtype or not _same_known_shape(other.shape, result.shape):
+                continue
+            if array.size <= 1 << 14 and bool((array == neutral).all()):
+                replaced[result] = other
+                dropped[node] = other.node
+                break
+    forward(graph, replaced, dropped)
+
+
+def cse(graph: PlanGraph) -> None:
+    """Merge pure nodes of the same op, attributes and inputs."""
+    seen: dict[Any, PlanNode] = {}
+    replaced: dict[Value, Value] = {}
+    dropped: dict[PlanNode, PlanNode | None] = {}
+    for node in graph.nodes:
+        if "pure" not in node.opdef.traits or node.bodies or node.control:
+            continue
+        try:
+            inputs = tuple([id(replaced.get(v, v)) for v in node.inputs])
+            key = (node.op, inputs, node.requested, tuple([(k, _key(v)) for k, v in node.attrs.items()]))
+            first = seen.setdefault(key, node)
+        except TypeError:
+            continue
+        if first is not node:
+            replaced.update(zip(node.outputs, first.outputs, strict=True))
+            dropped[node] = first
+    forward(graph, replaced, dropped)
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.nbytes > 4096 or value.dtype.hasobject:
+            return id(value)
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, DType):
+        return value.name
+    hash(value)
+    return type(value).__name__, value
+
+
+def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] | None]) -> None:
+    """Replace pure nodes over constants by their results. ``run`` computes one, or returns None when it can't."""
+    replaced: dict[Value, Value] = {}
+    nodes: list[PlanNode] = []
+    stand_ins: dict[PlanNode, PlanNode] = {}
+    for node in graph.nodes:
+        node.inputs = [replaced.get(v, v) for v in node.inputs]
+        if (
+            "pure" in node.opdef.traits
+            and node.op != "Const"
+            and node.inputs
+            and not node.control
+            and not node.bodies
+            and all(v.node is not None and v.node.op == "Const" for v in node.inputs)
+            and all(_small(v) for v in node.outputs)
+        ):
+            results = run(node)
+            if results is not None:
+                for value, array in zip(node.outputs, results, strict=True):
+                    made = constant_node(node, value, array, value.dtype)
+                    replaced[value] = made.outputs[0]
+                    nodes.append(made)
+                    stand_ins[node] = made
+                continue
+        nodes.append(node)
+    if replaced:
+        graph.nodes = nodes
+        forward(graph, replaced, {})
+        for node in nodes:
+            if node.control:
+                node.control = [stand_ins.get(c, c) for c in node.control]
+        graph.targets = [stand_ins.get(t, t) for t in graph.targets]
+
+
+def _small(value: Value) -> bool:
+    if value.shape is None or None in value.shape or value.dtype.size == 0:
+        return False
+    return int(np.prod(value.shape, dtype=np.int64)) * value.dtype.size <= FOLD_LIMIT
+
+
+def _producer(value: Value) -> tuple[str, Mapping[str, Any], list[Value], int] | None:
+    node = value.node
+    return None if node is None else (node.op, node.attrs, node.inputs, value.index)
+
+
+def _dims(value: Value) -> Dims:
+    return value.shape

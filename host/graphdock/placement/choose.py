@@ -1,0 +1,179 @@
+"""Choosing a kernel: pin, then order of backends, then priority; a tie is an error. One Decision records it all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.kernel import Candidate, Decision
+from graphdock.dtypes import DType
+from graphdock.errors import ConfigError, KernelTieError, did_you_mean
+from graphdock.plugin.host import Host
+from graphdock.plugin.registry import RegisteredKernel
+
+__all__ = ["Chooser", "Choice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A kernel and the record of why; ``kernel`` is None when no candidate fits, and the record says why not."""
+
+    kernel: RegisteredKernel | None
+    decision: Decision
+
+
+class Chooser:
+    """Chooses kernels for one session's configuration.
+
+    Args:
+      backends: names of plugins in the session's order.
+      pins: ``"Op@device"`` -> ``"plugin.kernel"``.
+    """
+
+    def __init__(self, host: Host, backends: Sequence[str], pins: Mapping[str, str]) -> None:
+        self._host = host
+        self._rank = {name: i for i, name in enumerate(backends)}
+        self._pins = dict(pins)
+        self._fits: dict[Any, list[tuple[RegisteredKernel, str | None]]] = {}
+        for key in pins:
+            op, at, device = key.partition("@")
+            if not at or not device:
+                raise ConfigError(f"kernels: {key!r} is not a pin", expected="a key such as 'MatMul@cuda'")
+
+    def choose(self, node: PlanNode, device_type: str) -> Choice:
+        """The kernel for a node on a device type.
+
+        Raises:
+          KernelTieError: two kernels of equal rank. ConfigError: the pin names a kernel that is not there or does not fit.
+        """
+        found: list[tuple[RegisteredKernel, str | None]] = []
+        for registered, reason in self._static(node, device_type):
+            if reason is None and registered.kernel.check is not None:
+                reason = registered.kernel.check(node)
+            found.append((registered, reason))
+        pin = self._pins.get(f"{node.op}@{device_type}")
+        if pin is not None:
+            return self._pinned(node, device_type, pin, found)
+        fitting = [r for r, reason in found if reason is None]
+        if not fitting:
+            return Choice(None, self._decision("none", "none", f"no kernel on {device_type}", None, found, {}))
+        best = min(self._order(r) for r in fitting)
+        winners = [r for r in fitting if self._order(r) == best]
+        if len(winners) > 1:
+            first, second = winners[:2]
+            raise KernelTieError(
+                f"{first.full_name} (of {first.package}) and {second.full_name} (of {second.package}) tie for "
+                f"{node.op} on {device_type}",
+                op=node.name,
+                site=node.site,
+                hint=f'settle it under [session.kernels]: "{node.op}@{device_type}" = "{first.full_name}"',
+            )
+        winner = winners[0]
+        rule, lost = self._rule(winner, fitting)
+        return Choice(winner, self._decision(winner.full_name, rule, _WHY[rule], winner, found, lost))
+
+    def _static(self, node: PlanNode, device_type: str) -> list[tuple[RegisteredKernel, str | None]]:
+        """Candidates of the device type with the reason against each that op, dtypes and attributes alone decide."""
+        opdef = node.opdef
+        types = tuple([node.attrs.get(t.name) for t in opdef.types])
+        registered = self._host.kernels.for_op(node.op)
+        constrained = any(r.kernel.attrs for r in registered)
+        key = (node.op, device_type, types, len(registered))
+        if not constrained and key in self._fits:
+            return self._fits[key]
+        found = [
+            (r, self._reason(r, node)) for r in registered if r.kernel.device == device_type or r.kernel.device == "host"
+        ]
+        if not constrained:
+            self._fits[key] = found
+        return found
+
+    def _reason(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
+        kernel = registered.kernel
+        own = registered.package == node.opdef.package or registered.plugin in ("user", "host")
+        if registered.plugin not in self._rank and not own:
+            return f"{registered.plugin} is not in backends"
+        if kernel.label:
+            return f"its label {kernel.label!r} asks for a pin"
+        return self._mismatch(registered, node)
+
+    @staticmethod
+    def _mismatch(registered: RegisteredKernel, node: PlanNode) -> str | None:
+        for name, allowed in registered.kernel.types.items():
+            bound = node.attrs.get(name)
+            for dtype in bound if isinstance(bound, tuple) else (bound,):
+                if isinstance(dtype, DType) and dtype.name not in allowed:
+                    return f"{name} is {dtype.name}; it takes {', '.join(allowed)}"
+        for name, values in registered.kernel.attrs.items():
+            if node.attrs.get(name) not in values:
+                return f"{name} is {node.attrs.get(name)!r}; it takes {', '.join(map(repr, values))}"
+        return None
+
+    def _order(self, registered: RegisteredKernel) -> tuple[int, int]:
+        return self._rank.get(registered.plugin, len(self._rank)), -registered.kernel.priority
+
+    def _rule(self, winner: RegisteredKernel, fitting: Sequence[RegisteredKernel]) -> tuple[str, dict[str, str]]:
+        lost: dict[str, str] = {}
+        rule = "only"
+        for other in fitting:
+            if other is winner:
+                continue
+            if self._order(other)[0] != self._order(winner)[0]:
+                lost[other.full_name] = f"{other.plugin} stands later in backends"
+                rule = "backends"
+            else:
+                lost[other.full_name] = f"priority {other.kernel.priority} is below {winner.kernel.priority}"
+                rule = rule if rule == "backends" else "priority"
+        if rule == "only" and winner.plugin not in self._rank:
+            rule = "own package"
+        return rule, lost
+
+    def _pinned(
+        self, node: PlanNode, device_type: str, pin: str, found: Sequence[tuple[RegisteredKernel, str | None]]
+    ) -> Choice:
+        for registered, _ in found:
+            if registered.full_name != pin:
+                continue
+            check = registered.kernel.check
+            reason = self._mismatch(registered, node) or (check(node) if check is not None else None)
+            if reason is not None:
+                raise ConfigError(
+                    f'kernels: the pin "{node.op}@{device_type}" = "{pin}" does not fit {node.name}: {reason}',
+                    op=node.name,
+                    site=node.site,
+                )
+            lost = {r.full_name: "another kernel is pinned" for r, why in found if why is None and r is not registered}
+            return Choice(registered, self._decision(pin, "pin", _WHY["pin"], registered, found, lost))
+        names = [r.full_name for r, _ in found]
+        raise ConfigError(
+            f'kernels: the pin "{node.op}@{device_type}" names {pin!r}, which is no kernel for it',
+            expected="one of " + (", ".join(names) or "none"),
+            hint=did_you_mean(pin, names),
+        )
+
+    @staticmethod
+    def _decision(
+        name: str,
+        rule: str,
+        why: str,
+        winner: RegisteredKernel | None,
+        found: Sequence[tuple[RegisteredKernel, str | None]],
+        lost: Mapping[str, str],
+    ) -> Decision:
+        candidates = [Candidate(winner.full_name, winner.kernel.device)] if winner is not None else []
+        for registered, reason in found:
+            if registered is not winner:
+                text = reason or lost.get(registered.full_name)
+                candidates.append(Candidate(registered.full_name, registered.kernel.device, text))
+        return Decision(name, rule, why, tuple(candidates))
+
+
+_WHY = {
+    "only": "the only kernel that fits",
+    "backends": "first in backends",
+    "priority": "highest priority",
+    "own package": "the op's own package brings it",
+    "pin": "pinned in the session's configuration",
+}

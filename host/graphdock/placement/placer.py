@@ -1,0 +1,259 @@
+"""Placing a plan: a device for every node, honouring constraints, colocation and the order of backends.
+
+Nodes that touch one variable, and nodes the user colocated, form a group (union-find). A group goes to the first device of the
+session's order that satisfies every request in it and has a kernel for each of its nodes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.kernel import Candidate, Decision
+from graphdock.device_name import DeviceSpec
+from graphdock.errors import InvalidArgumentError, KernelNotFoundError
+from graphdock.placement.choose import Chooser
+from graphdock.plugin.registry import RegisteredKernel
+
+__all__ = ["INTERPRETED", "Placement", "handle_of", "place"]
+
+#: Ops that the host runs itself; they need no kernel anywhere.
+INTERPRETED = frozenset(
+    """Const NoOp Cond While Identity StopGradient PlaceholderWithDefault VarHandleOp ReadVariableOp AssignVariableOp
+    VarIsInitializedOp DestroyResourceOp PyFunc Assert Print""".split()
+)
+_HOST = Decision("host", "host", "the host runs it itself")
+
+_log = logging.getLogger("graphdock")
+
+
+@dataclass
+class Placement:
+    """Where every node runs and with which kernel; filled by :func:`place`.
+
+    Attributes:
+      kernels: node -> kernel; interpreted nodes are absent.
+      fallbacks: nodes that run on another device type than they prefer, with the reason.
+    """
+
+    kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
+    fallbacks: list[tuple[PlanNode, str]] = field(default_factory=list)
+
+
+def handle_of(graph: PlanGraph) -> dict[Value, Value]:
+    """Resource value anywhere in the graph or its bodies -> the output of the VarHandleOp it stands for."""
+    table: dict[Value, Value] = {}
+    for level in graph.all_graphs():
+        for node in level.nodes:
+            if node.op == "VarHandleOp":
+                table[node.outputs[0]] = node.outputs[0]
+            for body in node.bodies:
+                outer = node.inputs[1:] if node.op == "Cond" else node.inputs
+                for value, inner in zip(outer, body.inputs, strict=True):
+                    if value.dtype.name == "resource" and value in table:
+                        table[inner] = table[value]
+    return table
+
+
+class _Groups:
+    def __init__(self) -> None:
+        self._parent: dict[PlanNode, PlanNode] = {}
+
+    def find(self, node: PlanNode) -> PlanNode:
+        parent = self._parent
+        root = node
+        while (up := parent.setdefault(root, root)) is not root:
+            root = up
+        while parent[node] is not root:
+            parent[node], node = root, parent[node]
+        return root
+
+    def union(self, a: PlanNode, b: PlanNode) -> None:
+        ra, rb = self.find(a), self.find(b)
+        if ra is not rb:
+            self._parent[rb] = ra
+
+
+def place(graph: PlanGraph, devices: Sequence[DeviceSpec], chooser: Chooser, fallback: Callable[[str], str]) -> Placement:
+    """Set ``device`` and ``decision`` of every node of the graph and its bodies.
+
+    Args:
+      devices: the session's devices in order of preference, whole names.
+      fallback: op type -> ``forbid``, ``warn`` or ``allow`` (DESIGN section 3).
+
+    Raises:
+      InvalidArgumentError: no such device, or colocated nodes that ask for different ones.
+      KernelNotFoundError: no kernel on any device the node may run on; lists each candidate and why it lost.
+    """
+    placement = Placement()
+    nodes = [n for level in graph.all_graphs() for n in level.nodes]
+    groups = _groups(graph, nodes)
+    for members in groups:
+        _place_group(members, devices, chooser, fallback, placement)
+    loud = [(n, why) for n, why in placement.fallbacks if fallback(n.op) == "warn"]
+    if loud:
+        lines = "; ".join(f"{n.name} ({n.op}) on {n.device.short() if n.device else '?'}: {why}" for n, why in loud)
+        _log.warning("%d nodes fall back to another device: %s", len(loud), lines)
+    return placement
+
+
+def _groups(graph: PlanGraph, nodes: Sequence[PlanNode]) -> list[list[PlanNode]]:
+    union = _Groups()
+    handles = handle_of(graph)
+    by_name = {n.origin: n for n in nodes}
+    special: dict[PlanNode, None] = {}
+    for node in nodes:
+        for value in node.inputs:
+            if value.dtype.name == "resource" and not node.bodies:
+                owner = handles[value].node
+                assert owner is not None
+                union.union(owner, node)
+                special[owner] = special[node] = None
+        for name in node.attrs.get("_colocate", ()):
+            target = by_name.get(name)
+            if target is not None:
+                union.union(target, node)
+                special[target] = special[node] = None
+    result: list[list[PlanNode]] = []
+    where: dict[PlanNode, int] = {}
+    for node in nodes:
+        if node not in special:
+            result.append([node])
+            continue
+        root = union.find(node)
+        if root not in where:
+            where[root] = len(result)
+            result.append([])
+        result[where[root]].append(node)
+    return result
+
+
+def _request(members: Sequence[PlanNode]) -> tuple[DeviceSpec | None, PlanNode | None]:
+    merged: DeviceSpec | None = None
+    by: PlanNode | None = None
+    for node in members:
+        if node.requested is None:
+            continue
+        if merged is None:
+            merged, by = node.requested, node
+            continue
+        for name in ("job", "task", "type", "index"):
+            a, b = getattr(merged, name), getattr(node.requested, name)
+            if a is not None and b is not None and a != b:
+                assert by is not None
+                raise InvalidArgumentError(
+                    f"{by.name} and {node.name} share a device (a variable, or colocate_with), but ask for "
+                    f"{merged.short()} and {node.requested.short()}",
+                    op=node.name,
+                    site=node.site,
+                )
+        merged = merged.merge(node.requested)
+    return merged, by
+
+
+def _place_group(
+    members: Sequence[PlanNode],
+    devices: Sequence[DeviceSpec],
+    chooser: Chooser,
+    fallback_of: Callable[[str], str],
+    out: Placement,
+) -> None:
+    request, by = _request(members)
+    first = members[0]
+    if request is None:
+        allowed = _first_of_each_type(devices)
+    else:
+        allowed = [d for d in devices if request.matches(d)]
+        if not allowed:
+            assert by is not None
+            raise InvalidArgumentError(
+                f"{by.name} asks for the device {request.short()}, which this session does not have",
+                op=by.name,
+                site=by.site,
+                expected="one of " + ", ".join(d.short() for d in devices),
+                hint="set device_count or backends in the session's configuration",
+            )
+    work = [n for n in members if n.op not in INTERPRETED]
+    policies = {fallback_of(n.op) for n in work} or {"warn"}
+    fallback = next(p for p in ("forbid", "warn", "allow") if p in policies)
+    missing: list[tuple[PlanNode, Decision]] = []
+    ranked = list(allowed)
+    if request is not None and fallback == "allow":
+        ranked += [d for d in _first_of_each_type(devices) if d not in allowed]
+    for device in ranked:
+        assert device.type is not None
+        choices = [(n, chooser.choose(n, device.type)) for n in work]
+        lacking = [(n, c.decision) for n, c in choices if c.kernel is None]
+        if lacking:
+            missing += lacking
+            continue
+        moved = device.type != (request.type if request is not None and request.type else devices[0].type)
+        if moved and missing and fallback == "forbid" and request is None:
+            break
+        for node in members:
+            node.device = device
+            node.decision = _HOST
+        for node, choice in choices:
+            assert choice.kernel is not None
+            out.kernels[node] = choice.kernel
+            node.decision = choice.decision
+            if moved and missing:
+                why = _why_not(missing, node, devices[0])
+                out.fallbacks.append((node, why))
+                node.decision = Decision(
+                    choice.decision.kernel,
+                    "fallback",
+                    f"FALLBACK ({fallback}): {why}",
+                    choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
+                )
+        return
+    _fail(first, missing, request, fallback, devices)
+
+
+def _first_of_each_type(devices: Sequence[DeviceSpec]) -> list[DeviceSpec]:
+    seen: dict[str | None, DeviceSpec] = {}
+    for device in devices:
+        seen.setdefault(device.type, device)
+    return list(seen.values())
+
+
+def _why_not(missing: Sequence[tuple[PlanNode, Decision]], node: PlanNode, preferred: DeviceSpec) -> str:
+    for other, decision in missing:
+        if other is node:
+            reasons = [f"{c.name} refused: {c.reason}" for c in decision.candidates if c.reason]
+            return "; ".join(reasons) or f"{preferred.type} has no kernel for {node.op}"
+    other = missing[0][0]
+    return f"it stays with {other.name}, and {preferred.type} has no kernel for {other.op}"
+
+
+def _fail(
+    first: PlanNode,
+    missing: Sequence[tuple[PlanNode, Decision]],
+    request: DeviceSpec | None,
+    fallback: str,
+    devices: Sequence[DeviceSpec],
+) -> None:
+    node = missing[0][0] if missing else first
+    candidates: dict[str, Candidate] = {}
+    for _, decision in missing:
+        for c in decision.candidates:
+            candidates.setdefault(f"{c.name} ({c.device})", c)
+    lines = [f"\n    {name}: {c.reason or 'fits, but fallback is forbidden'}" for name, c in candidates.items()]
+    types: Mapping[str, str] = {k: v.name for k, v in node.attrs.items() if hasattr(v, "as_numpy_dtype")}
+    shown = ", ".join(f"{k}={v}" for k, v in types.items())
+    where = f"device {request.short()}" if request is not None else "any device of " + ", ".join(
+        dict.fromkeys(d.type or "?" for d in devices)
+    )
+    hint = "add a backend that has one to `backends`"
+    if request is not None and fallback != "allow":
+        hint = 'loosen the device scope, or set fallback = "allow"'
+    elif fallback == "forbid":
+        hint = 'set fallback = "warn" under [session]'
+    raise KernelNotFoundError(
+        f"no kernel for {node.op}({shown}) on {where}; candidates:" + ("".join(lines) or " none"),
+        op=node.name,
+        site=node.site,
+        hint=hint,
+    )

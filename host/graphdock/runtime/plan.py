@@ -1,0 +1,291 @@
+"""Plan and Instance: what is immutable and shared, and what one running step owns."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import itertools
+import linecache
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.kernel import Bound, Lit
+from graphdock.errors import GraphdockError, InternalError, UninitializedError
+from graphdock.passes.pipeline import PassReport
+from graphdock.placement.placer import Placement
+from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
+from graphdock.runtime.lower import Lowered
+from graphdock.runtime.random_stream import RandomOrdinals, RandomStream
+from graphdock.runtime.source import render
+from graphdock.runtime.storage import Root, pack
+from graphdock.runtime.variable_store import VariableState
+
+__all__ = ["Instance", "Plan"]
+
+_numbers = itertools.count(1)
+#: Instances kept idle per plan; more are made when more steps run at once.
+IDLE = 16
+
+
+class Plan:
+    """A compiled step: source, kernels, buffers' places. Immutable; any number of instances run it at once.
+
+    Attributes:
+      graph: the plan graph as it was lowered, placed and chosen.
+      source: the generated Python source.
+      arena_bytes: memory space -> bytes of planned buffers per instance.
+    """
+
+    def __init__(
+        self,
+        graph: PlanGraph,
+        placement: Placement,
+        lowered: Lowered,
+        spaces: Mapping[str, Device],
+        ordinals: RandomOrdinals,
+        reports: Sequence[PassReport],
+        locked: bool,
+        debug: bool,
+        translated: int,
+    ) -> None:
+        self.graph = graph
+        self.placement = placement
+        self.reports = tuple(reports)
+        self.translated = translated
+        self.debug = debug
+        self.locked = locked
+        self._lowered = lowered
+        self._spaces = spaces
+        self._ordinals = ordinals
+        tail = "," if len(lowered.results) == 1 else ""
+        self.source, self._nodes = render(lowered.block, lowered.feeds, f"({', '.join(lowered.results)}{tail})")
+        self.filename = f"<graphdock step {next(_numbers)}>"
+        linecache.cache[self.filename] = (len(self.source), None, self.source.splitlines(True), self.filename)
+        self._code = compile(self.source, self.filename, "exec")
+        self.arena_bytes: dict[str, int] = {}
+        self._roots: dict[str, list[Root]] = {}
+        for root in lowered.roots:
+            self._roots.setdefault(root.device, []).append(root)
+        for space, roots in self._roots.items():
+            self.arena_bytes[space] = pack(roots)
+        self._bounds: list[Any] | None = lowered.first_bounds
+        self._constants: dict[str, Any] | None = None
+        self._idle: list[Instance] = []
+        self._lock = threading.Lock()
+        written = sorted(lowered.written, key=lambda s: s.number)
+        only_read = lowered.read - lowered.written
+        states = sorted(lowered.written | only_read, key=lambda s: s.number)
+        self.written: tuple[VariableState, ...] = tuple(written)
+        self.checked: tuple[tuple[VariableState, PlanNode], ...] = tuple(lowered.checked.items())
+        #: Whether a variable of a named container is read, whose value another session may have cleared.
+        self.shared = any(s.store.container for s, _ in self.checked)
+        self.acquires: tuple[Callable[[], None], ...] = ()
+        self.releases: tuple[Callable[[], None], ...] = ()
+        if locked:
+            self.acquires = tuple(
+                [s.lock.acquire_write if s in lowered.written else s.lock.acquire_read for s in states]
+            )
+            self.releases = tuple(
+                [s.lock.release_write if s in lowered.written else s.lock.release_read for s in states]
+            )
+        self.kernel_nodes = [n for level in graph.all_graphs() for n in level.nodes if n in placement.kernels]
+
+    def lease(self) -> Instance:
+        """An instance that nobody else runs; made when none is idle."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._make()
+
+    def give_back(self, instance: Instance) -> None:
+        if len(self._idle) < IDLE:
+            self._idle.append(instance)
+
+    def drop_instances(self) -> None:
+        """Free the memory of idle instances."""
+        self._idle.clear()
+
+    def _make(self) -> Instance:
+        lowered = self._lowered
+        with self._lock:
+            bounds, self._bounds = self._bounds, None
+            if bounds is None:
+                bounds = [None if b.kernel is None else _bound(b.kernel.build(b.ctx)) for b in lowered.builds]  # type: ignore[arg-type]
+            if self._constants is None:
+                self._constants = {
+                    name: self._constant(array, space, dtype) for name, (array, space, dtype) in lowered.constants.items()
+                }
+        ns: dict[str, Any] = dict(self._constants)
+        ns.update(_HELPERS)
+        ns.update(lowered.objects)
+        for space, roots in self._roots.items():
+            device = self._spaces[space]
+            storage = device.allocate(self.arena_bytes[space])
+            for root in roots:
+                ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
+                if self.debug and space == HOST_MEMORY:
+                    _poison(ns[root.name])
+        for name, state in lowered.variables.items():
+            ns[name] = state.buffer
+        ns.update(lowered.states)
+        for name, (space, method) in lowered.methods.items():
+            ns[name] = getattr(self._spaces[space], method)
+        for name, root in lowered.makers.items():
+            if root.device == HOST_MEMORY:
+                ns[name] = functools.partial(np.empty, root.shape, root.dtype.np)
+            else:
+                ns[name] = functools.partial(self._spaces[root.device].empty, root.dtype, root.shape)
+        streams: list[tuple[RandomStream, str]] = []
+        for name, node in lowered.streams.items():
+            stream = self._ordinals.stream(node.origin, int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
+            ns[name] = stream
+            streams.append((stream, node.origin))
+        for build, bound in zip(lowered.builds, bounds, strict=True):
+            if bound is None:
+                ns[build.name] = build_host_op(build.node)
+                continue
+            ns[build.name] = bound.compute
+            for literal, index in build.literals:
+                item = bound.args[index]
+                assert isinstance(item, Lit)
+                ns[literal] = item.value
+        for setup in lowered.setups:
+            made = ns[setup.kernel](*[_value(a, ns) for a in setup.args])
+            if len(setup.names) == 1:
+                ns[setup.names[0]] = made[0] if isinstance(made, (tuple, list)) else made
+            else:
+                ns.update(zip(setup.names, made, strict=True))
+        ns["__name__"] = "graphdock.step"
+        exec(self._code, ns)  # noqa: S102 - the source is our own
+        return Instance(self, ns["step"], streams)
+
+    def _constant(self, array: Any, space: str, dtype: Any) -> Any:
+        if space == HOST_MEMORY:
+            return array
+        device = self._spaces[space]
+        buffer = device.empty(dtype, array.shape)
+        device.from_host(array, buffer)
+        return buffer
+
+    def node_at(self, error: BaseException) -> PlanNode | None:
+        """The node whose statement raised, from the traceback's line in the generated source."""
+        trace, found = error.__traceback__, None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename:
+                found = self._nodes[trace.tb_lineno]
+            trace = trace.tb_next
+        return found
+
+    def check_initialized(self) -> None:
+        """Raise UninitializedError for the first variable that this plan reads and that holds no value."""
+        for state, node in self.checked:
+            if not state.initialized:
+                raise UninitializedError(
+                    f"variable {state.name!r} is read before it was assigned",
+                    op=node.origin,
+                    site=node.site,
+                    hint="run tf.global_variables_initializer() first",
+                )
+
+
+def _bound(made: Any) -> Bound:
+    return made if isinstance(made, Bound) else Bound(made)
+
+
+def _value(expr: str, ns: Mapping[str, Any]) -> Any:
+    if expr in ns:
+        return ns[expr]
+    return {"None": None, "True": True, "False": False}.get(expr, None) if not expr.lstrip("-").isdigit() else int(expr)
+
+
+class Instance:
+    """One runnable copy of a plan: its buffers, bound kernels and function. One step at a time, on any thread."""
+
+    __slots__ = ("_context", "_streams", "epochs", "plan", "step")
+
+    def __init__(self, plan: Plan, step: Callable[..., Any], streams: list[tuple[RandomStream, str]]) -> None:
+        self.plan = plan
+        self.step = step
+        self._streams = streams
+        self.epochs: tuple[int, ...] | None = None
+        # Floating-point warnings are off inside a step; a prepared context costs 12 ns where np.errstate costs 1 us.
+        self._context = contextvars.copy_context()
+        self._context.run(_quiet)
+
+    def run(self, feeds: Sequence[Any]) -> Any:
+        """Run one step; raises the kernel's error with the node and the user's line.
+
+        Holds the locks of the plan's variables for the whole step, unless the plan may block or calls Python functions.
+        """
+        plan = self.plan
+        for stream, name in self._streams:
+            stream.begin(plan._ordinals.reserve(name))
+        for acquire in plan.acquires:
+            acquire()
+        try:
+            if plan.locked:
+                return self._context.run(self.step, *feeds)
+            return self.step(*feeds)
+        except Exception as error:
+            raise self._explained(error) from error.__cause__
+        finally:
+            for release in plan.releases:
+                release()
+
+    def _explained(self, error: Exception) -> Exception:
+        node = self.plan.node_at(error)
+        if node is None:
+            return error
+        if isinstance(error, GraphdockError):
+            if error.op is None:
+                error.op, error.site = node.origin, node.site
+            return error
+        kernel = node.decision.kernel if node.decision is not None else "host"
+        wrapped = InternalError(
+            f"kernel {kernel} of {node.op} failed: {type(error).__name__}: {error}", op=node.origin, site=node.site
+        )
+        wrapped.__cause__ = error
+        return wrapped
+
+
+def _quiet() -> None:
+    np.seterr(all="ignore")
+
+
+def _under(states: Sequence[VariableState], function: Callable[..., Any], *args: Any) -> Any:
+    """Call with the variables' locks held, for plans that may block."""
+    ordered = sorted(states, key=lambda s: s.number)
+    for state in ordered:
+        state.lock.acquire_write()
+    try:
+        return function(*args)
+    finally:
+        for state in ordered:
+            state.lock.release_write()
+
+
+def _keep(array: Any) -> Any:
+    """A contiguous copy of its own."""
+    return np.array(array, order="C", copy=True)
+
+
+def _poison(buffer: Any) -> None:
+    """Fill a dead buffer with what no correct result contains."""
+    if isinstance(buffer, np.ndarray) and buffer.dtype.kind != "O":
+        buffer.reshape(-1).view(np.uint8).fill(0xFF) if buffer.flags.c_contiguous else None
+
+
+_HELPERS: dict[str, Any] = {
+    "fetch_any": fetch_any,
+    "keep": _keep,
+    "poison": _poison,
+    "pull": pull,
+    "push": push,
+    "under": _under,
+    "wrap": wrap,
+}

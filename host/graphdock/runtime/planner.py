@@ -1,0 +1,176 @@
+"""The planner: the only place that knows the whole order, from fetches and feeds to a plan."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.ir_check import check
+from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
+from graphdock.device_name import DeviceSpec
+from graphdock.errors import GraphdockError
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.passes.pipeline import check_switches, run_passes
+from graphdock.placement.choose import Chooser
+from graphdock.placement.placer import handle_of, place
+from graphdock.plugin.host import Host
+from graphdock.runtime.host_memory import HostMemory
+from graphdock.runtime.liveness import analyse
+from graphdock.runtime.lower import Lowering
+from graphdock.runtime.plan import Plan
+from graphdock.runtime.random_stream import RandomOrdinals
+from graphdock.runtime.scalars import scalar_values
+from graphdock.runtime.spaces import arg_of, assign_spaces
+from graphdock.runtime.translate import translate
+from graphdock.runtime.variable_store import VariableState, VariableStore
+from graphdock.shape import Dims
+
+__all__ = ["Planner"]
+
+
+class Planner:
+    """Makes plans for one session. ``plan`` takes a lock; plans are independent of one another.
+
+    Args:
+      backends: names of plugins, in order. ``device_count``: device type -> how many.
+      store_of: container name -> where its variables live.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        backends: Sequence[str],
+        device_count: Mapping[str, int],
+        pins: Mapping[str, str],
+        fallback: Callable[[str], str],
+        passes: Mapping[str, bool],
+        options: Mapping[str, Mapping[str, Any]],
+        debug: bool,
+        ordinals: RandomOrdinals,
+        store_of: Callable[[str], VariableStore],
+    ) -> None:
+        check_switches(passes)
+        self._host = host
+        self._fallback = fallback
+        self._passes = dict(passes)
+        self._debug = debug
+        self._ordinals = ordinals
+        self._store_of = store_of
+        self._lock = threading.RLock()
+        self.chooser = Chooser(host, backends, pins)
+        self.devices: list[DeviceSpec] = []
+        self._open: dict[DeviceSpec, Device] = {}
+        self.spaces: dict[str, Device] = {HOST_MEMORY: HostMemory()}
+        for name in backends:
+            backend = host.backend(name)
+            for kind in backend.device_types:
+                for info in host.device_infos(kind, device_count.get(kind, 1)):
+                    spec = DeviceSpec("localhost", 0, kind, info.index)
+                    device = host.open_device(DeviceSpec(type=kind, index=info.index), options.get(name))
+                    self.devices.append(spec)
+                    self._open[spec] = device
+                    self.spaces.setdefault(device.memory_space, device)
+        self._host_device = next((d for d in self.devices if self._open[d].memory_space == HOST_MEMORY), None)
+
+    def device(self, spec: DeviceSpec) -> Device:
+        return self._open[spec]
+
+    def plan(
+        self, outputs: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[tuple[Tensor, Dims]]
+    ) -> Plan:
+        """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
+
+        Raises:
+          InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
+          or two. FailedPreconditionError: a variable that exists with another type.
+        """
+        with self._lock:
+            graph = translate(outputs, targets, feeds)
+            translated = sum(len(g.nodes) for g in graph.all_graphs())
+            reports = run_passes(graph, self._passes, self._evaluate, self._debug)
+            placement = place(graph, self.devices, self.chooser, self._fallback)
+            kernels = placement.kernels
+            scalars = scalar_values(graph, kernels)
+            spaces = assign_spaces(graph, kernels, scalars, lambda d: self._open[d].memory_space)
+            for level in graph.all_graphs():
+                for node in level.nodes:
+                    if node.op == "Transfer" and node.device is None:
+                        source = node.inputs[0].node
+                        node.device = source.device if source is not None else None
+            if self._debug:
+                check(graph)
+            handles = handle_of(graph)
+            facts = analyse(graph, kernels, handles)
+            locked = not any("may_block" in n.opdef.traits for g in graph.all_graphs() for n in g.nodes)
+            lowering = Lowering(
+                graph,
+                kernels,
+                spaces.home,
+                spaces.needs,
+                facts,
+                handles,
+                self.spaces,
+                lambda n: self._open[n.device],  # type: ignore[index]
+                self._variable,
+                locked,
+                self._debug,
+            )
+            lowered = lowering.run()
+            return Plan(
+                graph, placement, lowered, self.spaces, self._ordinals, reports, locked, self._debug, translated
+            )
+
+    def _variable(self, handle: Value, node: PlanNode) -> VariableState:
+        owner = handle.node
+        assert owner is not None and owner.device is not None
+        attrs = owner.attrs
+        store = self._store_of(attrs["container"])
+        device = self.spaces[self._open[owner.device].memory_space]
+        return store.declare(attrs["shared_name"] or owner.origin, attrs["dtype"], attrs["shape"], device)
+
+    def _evaluate(self, node: PlanNode) -> list[np.ndarray[Any, Any]] | None:
+        """Constant folding: run the node's kernel now, on a host-memory device of the session."""
+        if self._host_device is None or self._host_device.type is None:
+            return None
+        choice = self.chooser.choose(node, self._host_device.type)
+        if choice.kernel is None or "planned" not in choice.kernel.kernel.modes:
+            return None
+        arrays = [v.node.attrs["value"] for v in node.inputs]  # type: ignore[union-attr]
+        device = self._open[self._host_device]
+        out_args = node.opdef.outputs
+        outs = [np.empty(v.shape, v.dtype.np) for v in node.outputs]  # type: ignore[arg-type]
+        ctx = BuildContext(
+            node,
+            tuple(
+                ArgInfo(arg.name, v.dtype, v.shape, HOST_MEMORY, a)
+                for arg, v, a in zip(arg_of(node), node.inputs, arrays, strict=True)
+            ),
+            tuple(
+                OutInfo(out_args[min(i, len(out_args) - 1)].name, v.dtype, v.shape, HOST_MEMORY, PLANNED)
+                for i, v in enumerate(node.outputs)
+            ),
+            device,
+            device.queue,
+        )
+        try:
+            made = choice.kernel.kernel.build(ctx)
+            bound = made if isinstance(made, Bound) else Bound(made)
+            buffers = [*outs, *[np.empty(s.shape, s.dtype.np) for s in bound.scratch]]
+            if bound.args is None:
+                args: list[Any] = [*arrays, *buffers]
+            else:
+                args = [
+                    a.value if isinstance(a, Lit) else arrays[a.index] if isinstance(a, In) else buffers[a.index]
+                    for a in bound.args
+                ]
+            with np.errstate(all="ignore"):
+                bound.compute(*args)
+        except GraphdockError:
+            return None  # the step itself will raise it, with the node's own line
+        return outs

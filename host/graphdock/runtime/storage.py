@@ -1,0 +1,73 @@
+"""Storage: what memory a value's elements lie in, how long it is live, and where in the arena it goes.
+
+Liveness, reuse and in-place are decided per storage (a :class:`Root`), never per value: views share their source's root.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from graphdock.dtypes import DType
+
+__all__ = ["ALIGN", "Root", "pack"]
+
+#: Every buffer begins at a multiple of this many bytes.
+ALIGN = 64
+
+
+@dataclass(eq=False)
+class Root:
+    """One storage.
+
+    Attributes:
+      kind: ``planned`` (in the arena), ``escape`` (new in every step, handed to the caller), ``feed`` and ``constant``
+        (read-only), ``variable``, ``loop`` (one half of a ping-pong pair, in the arena), ``fresh`` (a kernel made it).
+      device: key of the device whose arena holds it.
+      first, last: positions in the flattened plan between which it is live.
+      offset: byte offset in the arena, once packed.
+    """
+
+    kind: str
+    device: str
+    dtype: DType
+    shape: tuple[int, ...]
+    first: int = 0
+    last: int = 0
+    name: str = ""
+    offset: int = field(default=-1)
+
+    @property
+    def nbytes(self) -> int:
+        n = self.dtype.size
+        for d in self.shape:
+            n *= d
+        return n
+
+    def use(self, position: int) -> None:
+        """Keep it live until ``position``."""
+        self.last = max(self.last, position)
+
+
+def pack(roots: Sequence[Root]) -> int:
+    """Give each root an offset so that no two live at once overlap; returns the bytes needed.
+
+    Best fit over blocks that died, in order of first use; a block is reused whole.
+    """
+    free: list[tuple[int, int]] = []  # (size, offset), sorted
+    live: list[tuple[int, int, int]] = []  # (last, size, offset), sorted
+    top = 0
+    for root in sorted(roots, key=lambda r: r.first):
+        while live and live[0][0] < root.first:
+            _, size, offset = live.pop(0)
+            bisect.insort(free, (size, offset))
+        size = max(-(-root.nbytes // ALIGN) * ALIGN, ALIGN)
+        at = bisect.bisect_left(free, (size, -1))
+        if at < len(free) and free[at][0] <= 4 * size:
+            size, root.offset = free.pop(at)
+        else:
+            root.offset = top
+            top += size
+        bisect.insort(live, (root.last, size, root.offset))
+    return top

@@ -1,0 +1,154 @@
+"""Fetches and feeds: nested structures of handles and names, and flat lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphdock.dtypes import DType, as_dtype
+from graphdock.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from graphdock.graph.graph import Graph
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.shape import Dims, compatible, show
+
+__all__ = ["Feed", "FetchPlan", "convert_feed"]
+
+Pack = Callable[[Sequence[Any]], Any]
+
+
+class FetchPlan:
+    """A fetch structure made flat.
+
+    Attributes:
+      tensors: what the step must return, each once. ``operations``: what it must run.
+      pack: the step's results -> a structure like the caller's, None in place of operations.
+    """
+
+    def __init__(self, graph: Graph, fetches: Any) -> None:
+        self.tensors: list[Tensor] = []
+        self.operations: list[Operation] = []
+        self._index: dict[Tensor, int] = {}
+        self.pack = self._visit(graph, fetches)
+
+    def _visit(self, graph: Graph, fetch: Any) -> Pack:
+        if isinstance(fetch, (list, tuple)):
+            parts = [self._visit(graph, f) for f in fetch]
+            if isinstance(fetch, list):
+                return lambda r: [p(r) for p in parts]
+            if hasattr(fetch, "_fields"):
+                kind = type(fetch)
+                return lambda r: kind(*[p(r) for p in parts])
+            return lambda r: tuple([p(r) for p in parts])
+        if isinstance(fetch, Mapping):
+            items = [(k, self._visit(graph, v)) for k, v in fetch.items()]
+            return lambda r: {k: p(r) for k, p in items}
+        if fetch is None:
+            raise InvalidArgumentError("None cannot be fetched")
+        try:
+            element = graph.as_graph_element(fetch)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(
+                f"cannot fetch {fetch!r}: {error.message}", op=error.op, site=error.site, hint=error.hint
+            ) from None
+        if isinstance(element, Operation):
+            if element not in self.operations:
+                self.operations.append(element)
+            return _none
+        if element.dtype.name == "resource":
+            raise InvalidArgumentError(
+                f"cannot fetch {element.name}: it is a resource handle", op=element.op.name, hint="fetch the variable itself"
+            )
+        index = self._index.setdefault(element, len(self.tensors))
+        if index == len(self.tensors):
+            self.tensors.append(element)
+        return lambda r: r[index]
+
+
+def _none(results: Sequence[Any]) -> None:
+    return None
+
+
+class Feed:
+    """One fed tensor, with what the quick check of a feed compares."""
+
+    __slots__ = ("dims", "dtype", "np", "tensor")
+
+    def __init__(self, graph: Graph, key: Any) -> None:
+        try:
+            tensor = graph.as_graph_element(key, allow_operation=False)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"cannot feed {key!r}: {error.message}", op=error.op, site=error.site) from None
+        if tensor.dtype.name == "resource":
+            raise InvalidArgumentError(f"cannot feed {tensor.name}: it is a resource handle", op=tensor.op.name)
+        self.tensor: Tensor = tensor
+        self.dtype: DType = tensor.dtype
+        self.np = tensor.dtype.np
+        self.dims: Dims = tensor._dims
+
+
+def convert_feed(feed: Feed, value: Any) -> Any:
+    """A contiguous array of the tensor's dtype, checked against its static shape.
+
+    Kinds must agree (float64 feeds float32, ints of any width feed ints, Python numbers feed any float); integers are
+    range-checked.
+
+    Raises:
+      DTypeError, OutOfRangeError, ShapeError: the value does not fit, with the tensor's name and the user's line.
+    """
+    tensor, dtype = feed.tensor, feed.dtype
+    where = {"op": tensor.op.name, "site": tensor.op.site}
+    if isinstance(value, Tensor):
+        raise InvalidArgumentError(
+            f"{tensor.name} is fed the tensor {value.name}", expected="a number, a list or an array", **where
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InvalidArgumentError(f"the value fed to {tensor.name} is not an array: {error}", **where) from None
+    if array.dtype != feed.np or dtype.kind == "S":
+        if dtype.kind == "S":
+            from graphdock.ops.convert import make_array
+
+            array, _ = make_array(value, dtype)
+        else:
+            array = _cast(feed, array, value, where)
+    if not compatible(feed.dims, array.shape):
+        raise ShapeError(
+            f"the value fed to {tensor.name} has the wrong shape", expected=show(feed.dims), got=show(array.shape), **where
+        )
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        array = np.array(array, order="C", copy=True)
+    return array
+
+
+_ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def _cast(feed: Feed, array: Any, value: Any, where: dict[str, Any]) -> Any:
+    dtype, name = feed.dtype, feed.tensor.name
+    wrong = DTypeError(
+        f"the value fed to {name} has the wrong dtype", expected=dtype.name, got=f"{array.dtype}", **where
+    )
+    if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
+        raise wrong
+    source = as_dtype(array.dtype)
+    python_number = not isinstance(value, (np.ndarray, np.generic))
+    same = _ORDER[source.kind] == _ORDER[dtype.kind]
+    widened = python_number and source.is_integer and (dtype.is_floating or dtype.is_complex)
+    widened = widened or (python_number and source.is_floating and dtype.is_complex)
+    empty = array.size == 0 and python_number
+    if not (same or widened or empty):
+        raise wrong
+    if dtype.is_integer and array.size:
+        low, high = int(array.min()), int(array.max())
+        if low < dtype.min or high > dtype.max:
+            raise OutOfRangeError(
+                f"the value fed to {name} does not fit into {dtype.name}",
+                expected=f"{dtype.min} to {dtype.max}",
+                got=f"{low} to {high}",
+                **where,
+            )
+    return array.astype(dtype.np)

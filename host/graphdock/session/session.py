@@ -1,0 +1,332 @@
+"""Session: runs steps of a graph."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError
+from graphdock.graph import default_session
+from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.plugin.host import Host, default_host
+from graphdock.runtime.plan import Plan
+from graphdock.runtime.planner import Planner
+from graphdock.runtime.random_stream import RandomOrdinals
+from graphdock.runtime.variable_store import VariableStore
+from graphdock.session.config import SessionConfig, effective_config
+from graphdock.session.fetches import Feed, FetchPlan, convert_feed
+from graphdock.session.run_options import RunMetadata, RunOptions
+
+__all__ = ["InteractiveSession", "Session"]
+
+#: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
+SHAPES = 8
+
+
+class _Signature:
+    """What one form of call (these fetches, these fed tensors) has been compiled to."""
+
+    __slots__ = ("feeds", "fetch", "last", "last_shapes", "mutation", "plans", "shapes_seen", "single")
+
+    def __init__(self, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool) -> None:
+        self.fetch = fetch
+        self.feeds = feeds
+        self.mutation = mutation
+        self.single = single
+        self.plans: dict[Any, Plan] = {}
+        self.shapes_seen = 0
+        self.last: Plan | None = None
+        self.last_shapes: Any = None
+
+
+class Session:
+    """Runs steps of one graph on the backends of its configuration.
+
+        with tf.Session() as sess:
+            sess.run(train_op, {x: batch})
+
+    The graph may grow between steps; variables in the container ``""`` are this session's own. Steps may be run from many
+    threads at once; each holds the locks of the variables it touches.
+
+    Args:
+      target: ``""`` for this process; other schemes come from plugins.
+      graph: the graph to run; default: the default graph.
+      config: a SessionConfig; fields it does not set come from the environment, the configuration file, the defaults.
+      host: the Host whose plugins are used; default: the process's own.
+
+    Raises:
+      UnknownBackendError, PluginError, DeviceUnavailable: a backend of the configuration can't be used.
+    """
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: SessionConfig | None = None, host: Host | None = None
+    ) -> None:
+        if target:
+            raise InvalidArgumentError(
+                f"no session factory for the target {target!r}", expected="the empty target", hint="use Session(graph=...)"
+            )
+        self.graph = get_default_graph() if graph is None else graph
+        self._host = default_host() if host is None else host
+        self.config = effective_config(config)
+        self._closed = False
+        self._lock = threading.RLock()
+        self._store = VariableStore()
+        self._ordinals = RandomOrdinals()
+        self._signatures: OrderedDict[Any, _Signature] = OrderedDict()
+        self._epoch = 0
+        c = self.config
+        self._planner = Planner(
+            self._host,
+            c.backends,
+            c.device_count,
+            c.kernels,
+            c.fallback_for,
+            c.passes,
+            c.options,
+            c.debug,
+            self._ordinals,
+            self._container,
+        )
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Session:
+        self._check_open()
+        self._graph_scope = self.graph.as_default()
+        self._graph_scope.__enter__()
+        default_session.push(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        default_session.pop(self)
+        self._graph_scope.__exit__(kind, error, trace)
+        self.close()
+
+    def as_default(self) -> _AsDefault:
+        """Make this the default session inside a ``with``, without closing it at the end."""
+        return _AsDefault(self)
+
+    def close(self) -> None:
+        """Release plans and private variables. Closing twice does nothing."""
+        self._closed = True
+        self._signatures.clear()
+        self._store.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise FailedPreconditionError("the session is closed", hint="make a new tf.Session()")
+
+    @staticmethod
+    def reset(target: str = "", containers: list[str] | None = None, config: SessionConfig | None = None) -> None:
+        """Forget the variables of named containers (all of them when none is named) for every session of the process."""
+        host = default_host()
+        with host.containers_lock:
+            for name in list(host.containers) if containers is None else containers:
+                store = host.containers.get(name)
+                if store is not None:
+                    store.clear()
+
+    def _container(self, name: str) -> VariableStore:
+        if not name:
+            return self._store
+        with self._host.containers_lock:
+            store = self._host.containers.get(name)
+            if store is None:
+                store = self._host.containers[name] = VariableStore(name)
+            assert isinstance(store, VariableStore)
+            return store
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Run one step.
+
+        Args:
+          fetches: a tensor, operation, variable or name of one, or any nested list, tuple, dict or namedtuple of them.
+          feed_dict: tensor (or its name) -> value. Any tensor may be fed; what only it needs does not run.
+          options, run_metadata: see :mod:`graphdock.session.run_options`.
+
+        Returns:
+          The same structure with NumPy arrays (scalars at rank 0), and None for operations. Arrays are the caller's own.
+
+        Raises:
+          InvalidArgumentError, ShapeError, DTypeError: a fetch or feed that does not fit, or a placeholder that was not fed.
+          UninitializedError: a variable is read before it was assigned. FailedPreconditionError: the session is closed.
+          Before the first kernel runs nothing has changed; after that, updates that have run stay.
+        """
+        if self._closed:
+            self._check_open()
+        try:
+            signature = self._signatures[(fetches, *feed_dict) if feed_dict else fetches]
+        except (KeyError, TypeError):
+            signature = self._signature(fetches, feed_dict)
+        if signature.mutation != self.graph._mutation:
+            signature = self._signature(fetches, feed_dict)
+        plan = signature.last
+        values: Any = ()
+        if feed_dict:
+            values = []
+            shapes = signature.last_shapes
+            if shapes is None:
+                shapes = (None,) * len(signature.feeds)
+            same = plan is not None
+            for feed, value, shape in zip(signature.feeds, feed_dict.values(), shapes, strict=True):
+                if type(value) is not np.ndarray or value.dtype is not feed.np or not value.flags.c_contiguous:
+                    value = convert_feed(feed, value)
+                if value.shape != shape:
+                    same = False
+                    value = convert_feed(feed, value)
+                values.append(value)
+            if not same:
+                plan = self._plan(signature, tuple([v.shape for v in values]))
+        elif plan is None:
+            plan = self._plan(signature, ())
+        if run_metadata is not None:
+            run_metadata.plan = plan
+            run_metadata.cached = plan is signature.last
+        instance = plan.lease()
+        epochs = self._store.epoch
+        if instance.epochs != epochs or plan.shared:
+            plan.check_initialized()
+            instance.epochs = epochs
+        results = instance.run(values)
+        plan.give_back(instance)
+        return results[0] if signature.single else signature.fetch.pack(results)
+
+    def make_callable(self, fetches: Any, feed_list: list[Any] | None = None) -> Callable[..., Any]:
+        """A function of the feeds' values, in the order of ``feed_list``, that runs the step."""
+        keys = list(feed_list or ())
+        self._check_open()
+        FetchPlan(self.graph, fetches)
+        for key in keys:
+            Feed(self.graph, key)
+
+        def call(*values: Any) -> Any:
+            if len(values) != len(keys):
+                raise InvalidArgumentError(f"this callable takes {len(keys)} values", got=str(len(values)))
+            return self.run(fetches, dict(zip(keys, values, strict=True)))
+
+        return call
+
+    def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Plan:
+        """The plan a step would run, without running it. Placeholders that are not fed take their static shapes."""
+        self._check_open()
+        fetch = FetchPlan(self.graph, fetches)
+        feeds = {Feed(self.graph, k).tensor: np.asarray(v).shape for k, v in (feed_dict or {}).items()}
+        from graphdock.runtime.translate import needed_operations
+
+        roots = [t.op for t in fetch.tensors if t not in feeds] + fetch.operations
+        dims: dict[Any, Any] = dict(feeds)
+        for op in needed_operations(roots, feeds):
+            if op.type == "Placeholder" and op.outputs[0] not in dims:
+                dims[op.outputs[0]] = op.outputs[0]._dims
+        return self._planner.plan(fetch.tensors, fetch.operations, list(dims.items()))
+
+    def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """What a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
+        from graphdock.session.explain import Explanation
+
+        return Explanation(self.plan(fetches, feed_dict), self.config)
+
+    def list_devices(self) -> list[str]:
+        """Names of this session's devices, in order of preference."""
+        return [str(d) for d in self._planner.devices]
+
+    # -- slow path ----------------------------------------------------------------------------------------------------
+
+    def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> _Signature:
+        if feed_dict is not None and not isinstance(feed_dict, Mapping):
+            raise InvalidArgumentError("feed_dict must be a dict of tensors to values", got=repr(feed_dict))
+        with self._lock:
+            self._check_open()
+            fetch = FetchPlan(self.graph, fetches)
+            feeds = [Feed(self.graph, key) for key in feed_dict or ()]
+            seen = {f.tensor for f in feeds}
+            if len(seen) < len(feeds):
+                raise InvalidArgumentError("feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds))
+            single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
+            try:
+                key: Any = (fetches, *feed_dict) if feed_dict else fetches
+                hash(key)
+            except TypeError:
+                key = (_frozen(fetches), *(feed_dict or ()))
+            found = self._signatures.get(key)
+            if found is not None and found.mutation == self.graph._mutation:
+                return found
+            signature = self._signatures[key] = _Signature(fetch, feeds, self.graph._mutation, single)
+            while len(self._signatures) > max(self.config.plan_cache_size, 1):
+                self._signatures.popitem(last=False)
+            return signature
+
+    def _plan(self, signature: _Signature, shapes: tuple[Any, ...]) -> Plan:
+        with self._lock:
+            plan = signature.plans.get(shapes)
+            policy = self.config.shape_policy
+            generic = policy == "generic" or (policy == "auto" and len(signature.plans) >= SHAPES)
+            if plan is None and generic:
+                plan = signature.plans.get("generic")
+            if plan is None:
+                if generic:
+                    dims = [f.dims for f in signature.feeds]
+                else:
+                    dims = list(shapes)
+                tensors = [f.tensor for f in signature.feeds]
+                plan = self._planner.plan(
+                    signature.fetch.tensors, signature.fetch.operations, list(zip(tensors, dims, strict=True))
+                )
+                signature.plans["generic" if generic else shapes] = plan
+                if self.config.log_device_placement:
+                    from graphdock.session.explain import log_placement
+
+                    log_placement(plan)
+            signature.last, signature.last_shapes = plan, shapes
+            return plan
+
+
+def _frozen(fetches: Any) -> Any:
+    """A hashable form of a fetch structure."""
+    if isinstance(fetches, (list, tuple)):
+        return type(fetches), tuple([_frozen(f) for f in fetches])
+    if isinstance(fetches, Mapping):
+        return dict, tuple([(k, _frozen(v)) for k, v in fetches.items()])
+    return fetches
+
+
+class _AsDefault:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> Session:
+        default_session.push(self._session)
+        return self._session
+
+    def __exit__(self, *args: Any) -> None:
+        default_session.pop(self._session)
+
+
+class InteractiveSession(Session):
+    """A session that is the default one of its thread as soon as it is made, for a shell or notebook."""
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: SessionConfig | None = None, host: Host | None = None
+    ) -> None:
+        super().__init__(target, graph, config, host)
+        default_session.push(self)
+
+    def close(self) -> None:
+        if default_session.get_default_session() is self:
+            default_session.pop(self)
+        super().close()
