@@ -25,11 +25,18 @@ Producer: TypeAlias = Callable[[Any], "tuple[str, Mapping[str, Any], Sequence[An
 
 
 def evaluate(tensor: Any, producer: Producer, shape_of: Callable[[Any], Dims], depth: int = 0) -> Known:
-    """What is known of a rank-0 (int) or rank-1 (tuple, None per unknown element) integer tensor; None when nothing is."""
+    """What is known of a rank-0 (int) or rank-1 (tuple, None per unknown element) integer tensor; None when nothing is.
+
+    Of a rank-2 tensor that is asked for itself (paddings) a constant or a stack of vectors is known, as a tuple of rows.
+    """
     made = producer(tensor)
     if made is None or depth > _DEPTH:
         return None
     op, attrs, inputs, _ = made
+    if depth == 0:
+        rows = _rows(op, attrs, inputs, lambda x: evaluate(x, producer, shape_of, 1), shape_of)
+        if rows is not None:
+            return rows  # type: ignore[no-any-return]
     rule = _RULES.get(op)
     if rule is None:
         return None
@@ -38,6 +45,23 @@ def evaluate(tensor: Any, producer: Producer, shape_of: Callable[[Any], Dims], d
         return evaluate(inputs[i], producer, shape_of, depth + 1)
 
     return rule(attrs, inputs, value, shape_of)
+
+
+def _rows(op: str, attrs: Any, inputs: Any, value_of: Any, shape_of: Any) -> Any:
+    """The rows of a rank-2 tensor, or None."""
+    if op == "Const":
+        array = attrs["value"]
+        known = array.ndim == 2 and array.size <= LIMIT and array.dtype.kind in "iu"
+        return tuple(tuple(int(v) for v in row) for row in array) if known else None
+    if op != "Pack" or attrs.get("axis", 0) not in (0, 1):
+        return None
+    vectors = []
+    for x in inputs:
+        dims, found = shape_of(x), value_of(x)
+        if dims is None or len(dims) != 1 or dims[0] is None or dims[0] * len(inputs) > LIMIT:
+            return None
+        vectors.append(found if isinstance(found, tuple) else (None,) * dims[0])
+    return tuple(vectors) if attrs.get("axis", 0) == 0 else tuple(zip(*vectors, strict=True))
 
 
 def _const(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:

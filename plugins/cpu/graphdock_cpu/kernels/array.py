@@ -57,7 +57,7 @@ def concat(ctx: BuildContext) -> Bound:
     if axis is not None:
         fixed = int(axis)
         if ctx.fresh:
-            return Bound(guarded(lambda *v: join(v, fixed), "Concat"), args=values)
+            return Bound(guarded(lambda *v: np.ascontiguousarray(join(v, fixed)), "Concat"), args=values)
         checked = all(known(a.shape) for a in ctx.inputs[:count])
 
         def compute(*args: Any) -> None:
@@ -65,7 +65,7 @@ def concat(ctx: BuildContext) -> Bound:
 
         return Bound(compute if checked else guarded(compute, "Concat"), args=(*values, Out(0)))
     if ctx.fresh:
-        return Bound(guarded(lambda *v: join(v[:-1], int(v[-1])), "Concat"))
+        return Bound(guarded(lambda *v: np.ascontiguousarray(join(v[:-1], int(v[-1]))), "Concat"))
 
     def compute_along(*args: Any) -> None:
         join(args[:count], int(args[count]), args[count + 1])
