@@ -71,6 +71,8 @@ class _Gradient:
 
     def build(self) -> Function:
         op, function = self.op, self.function
+        if all(e.kind in ("none", "todo") for e in op.entries):
+            return self.build_todo()
         lets = self.render_lets()
         results = self.render_entries()
         needed = self.needed_lets(lets)
@@ -84,6 +86,19 @@ class _Gradient:
             function.params = "op"
         function.doc = "; ".join(f"{', '.join(e.inputs)}: {e.kind}" for e in op.entries)
         function.body = body
+        return function
+
+    def build_todo(self) -> Function:
+        """A function that raises: every gradient the op could have is still to be written.
+
+        Where some inputs have one, ``gradients()`` itself raises for the others, by ``OpDef.gradient_kinds``.
+        """
+        waiting = [e for e in self.op.entries if e.kind == "todo"]
+        function, names = self.function, ", ".join(n for e in waiting for n in e.inputs)
+        function.imports.add("todo")
+        function.params = "op, *grads"
+        function.doc = f"{names}: todo"
+        function.body = [f"raise _todo({string(self.op.type)}, {string(names)}, {string(waiting[0].value)})"]
         return function
 
     def render_lets(self) -> dict[str, tuple[str, set[str]]]:
@@ -121,9 +136,7 @@ class _Gradient:
             elif entry.kind == "fn":
                 self.by_function(entry, results)
             elif entry.kind == "todo":
-                self.function.imports.add("todo")
-                text = f"_todo({string(self.op.type)}, {string(', '.join(entry.inputs))}, {string(entry.value)})"
-                results |= dict.fromkeys(entry.inputs, text)
+                results |= dict.fromkeys(entry.inputs)
         return results
 
     def formula(self, entry: GradEntry, results: dict[str, str | None]) -> None:

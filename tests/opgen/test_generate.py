@@ -26,7 +26,11 @@ def run(*args: str, cwd: Path, seed: str = "0", path: list[Path] | None = None) 
 
 
 def tree(directory: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.suffix in (".py", ".pyi", ".md")}
+    return {
+        str(p.relative_to(directory)): p.read_bytes()
+        for p in sorted(directory.rglob("*"))
+        if p.suffix in (".py", ".pyi", ".md")
+    }
 
 
 def test_a_second_run_writes_nothing(make) -> None:

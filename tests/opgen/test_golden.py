@@ -66,7 +66,9 @@ ops:
 """
 
 
-@pytest.mark.parametrize("name", ["opdefs.py", "lab_ops.py", "lab_ops.pyi", "gradients.py", "cases.py", "endpoints.py", "pages/lab.md"])
+@pytest.mark.parametrize(
+    "name", ["opdefs.py", "lab_ops.py", "lab_ops.pyi", "gradients.py", "cases.py", "endpoints.py", "pages/lab.md"]
+)
 def test_golden(make, name: str) -> None:
     result = plan(make("graphdock_lab", lab=MATMUL))
     assert result.errors == ()

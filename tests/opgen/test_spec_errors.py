@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a table reads best with one case per line
 """Every fault of a spec is an OpSpecError that names file, line and column, and the nearest known name."""
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ def test_fault(make, case: str) -> None:
     error = shown[0]
     assert error.file.endswith("specs/toy.yaml")
     if at is not None:
-        index = text.rindex(at) if case in ("duplicate op",) else text.index(at, max(text.find(new), 0) if at in new else 0)
+        index = (
+            text.rindex(at) if case in ("duplicate op",) else text.index(at, max(text.find(new), 0) if at in new else 0)
+        )
         line = text.count("\n", 0, index) + 1
         column = index - (text.rfind("\n", 0, index) + 1) + 1
         assert (error.line, error.column) == (line, column), str(error)
@@ -175,5 +178,7 @@ def test_one_run_shows_the_first_fault_of_every_op(make) -> None:
 
 def test_a_fault_in_one_file_keeps_the_others(make) -> None:
     result = plan(make("pkg", bad="graphdock_opdef: 1\nnamespace: toy\nops: {}\n", toy=GOOD))
-    assert [str(e).splitlines()[0].rpartition("specs/")[2] for e in result.errors] == ["bad.yaml:3:6: ops: expected a list, got a mapping"]
+    assert [str(e).splitlines()[0].rpartition("specs/")[2] for e in result.errors] == [
+        "bad.yaml:3:6: ops: expected a list, got a mapping"
+    ]
     assert [op.type for op in result.library.ops] == ["toy.Mix", "toy.Other"]

@@ -7,7 +7,7 @@ from graphdock.errors import GradientError as _GradientError
 
 
 def _todo(op_type, inputs, reason):
-    raise _GradientError(
+    return _GradientError(
         f"the gradient of {op_type} with respect to {inputs} is still to be written: {reason}",
         hint="stop_gradient(x) keeps gradients from getting there",
     )
@@ -41,13 +41,13 @@ def check_numerics(op, grad_output):
 
 
 def cond(op, *grads):
-    """inputs: todo; pred: none."""
-    return [None, *_todo("Cond", "inputs", "gradients of cond come with the dataflow executor")]
+    """inputs: todo."""
+    raise _todo("Cond", "inputs", "gradients of cond come with the dataflow executor")
 
 
 def while_(op, *grads):
     """inputs: todo."""
-    return [*_todo("While", "inputs", "gradients of while_loop come with the dataflow executor")]
+    raise _todo("While", "inputs", "gradients of while_loop come with the dataflow executor")
 
 
 def read_variable_op(op, grad_value):

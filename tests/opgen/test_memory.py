@@ -1,0 +1,70 @@
+"""tf.load_op_library: ops of a YAML file without a package."""
+
+from __future__ import annotations
+
+import linecache
+from pathlib import Path
+
+import pytest
+from graphdock import ops
+from graphdock.errors import AlreadyExistsError, GradientError, OpSpecError
+from graphdock.graph.graph import Graph
+from graphdock.ops.library import load_op_library
+from graphdock.plugin.host import default_host
+
+SPEC = """\
+graphdock_opdef: 1
+namespace: NAMESPACE
+ops:
+- name: AddTwice
+  summary: x + 2 y.
+  types: {T: {allow: floats}}
+  inputs: [{name: x, dtype: T, shape: "[*S]"}, {name: y, dtype: T, shape: "[*S]"}]
+  outputs: [{name: z, dtype: T, shape: "[*S]"}]
+  gradient: {inputs: {x: "g.z", y: {fn: twice}}}
+"""
+
+
+def load(tmp_path: Path, namespace: str):
+    path = tmp_path / f"{namespace}.yaml"
+    path.write_text(SPEC.replace("NAMESPACE", namespace))
+    return load_op_library(path)
+
+
+def test_wrappers_infer_shapes_and_name_the_op(tmp_path: Path) -> None:
+    library = load(tmp_path, "mem1")
+    assert library.ops == ["mem1.AddTwice"]
+    with Graph().as_default():
+        x = ops.convert_to_tensor([[1.0, 2.0]])
+        z = library.add_twice(x, x, name="z")
+    assert (z.op.type, z.op.name, z.shape.as_list()) == ("mem1.AddTwice", "z", [1, 2])
+    with Graph().as_default(), pytest.raises(ValueError, match=r"\[2\] and \[3\]"):
+        library.add_twice(ops.convert_to_tensor([1.0, 2.0]), ops.convert_to_tensor([1.0, 2.0, 3.0]))
+
+
+def test_a_hand_written_gradient_is_assigned(tmp_path: Path) -> None:
+    library = load(tmp_path, "mem2")
+    opdef = default_host().ops.get("mem2.AddTwice")
+    module, _, name = opdef.gradient.partition(":")
+    function = getattr(__import__("sys").modules[module], name)
+    with pytest.raises(GradientError, match="'twice', which nobody has given yet"):
+        function(None, 1.0)
+    library.gradients.twice = lambda op, grad: grad * 2
+    assert function(None, 3.0) == [3.0, 6.0]
+
+
+def test_tracebacks_show_generated_lines(tmp_path: Path) -> None:
+    library = load(tmp_path, "mem3")
+    file = library.add_twice.__code__.co_filename
+    assert "def add_twice(x, y, name=None):\n" in linecache.getlines(file)
+
+
+def test_faults_and_clashes(tmp_path: Path) -> None:
+    load(tmp_path, "mem4")
+    with pytest.raises(AlreadyExistsError, match=r"mem4\.AddTwice"):
+        load(tmp_path, "mem4")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(SPEC.replace("NAMESPACE", "mem5").replace("g.z", "g.zz"))
+    with pytest.raises(OpSpecError, match=r"bad\.yaml:9:27: no output named 'zz'"):
+        load_op_library(bad)
+    assert "mem5.AddTwice" not in default_host().ops
