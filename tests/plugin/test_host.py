@@ -33,7 +33,8 @@ def register_ops(): return [OpLibrary("graphdock_{ns}.opdefs")]
 
 @hookimpl
 def register_kernels(host):
-    return [KernelDef("{ns}.Fuse", "cpu", lambda ctx: None), KernelDef("Identity", "cpu", lambda ctx: None, name="other")]
+    other = KernelDef("Identity", "cpu", lambda ctx: None, name="other")
+    return [KernelDef("{ns}.Fuse", "cpu", lambda ctx: None), other]
 """
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import click
 
 from graphdock.cli.output import json_option, print_json, table
+from graphdock.errors import ConfigError, PluginError, UnknownBackendError
 from graphdock.plugin import settings
-from graphdock.session.config import effective_config
+from graphdock.plugin.host import configured_host
+from graphdock.session.config import SessionConfig, effective_config
 
-__all__ = ["command"]
+__all__ = ["command", "problems"]
 
 
 def _show(value: Any) -> str:
@@ -30,17 +32,35 @@ def _plain(value: Any) -> Any:
     return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
-@click.command(help="Print every setting and where it comes from: command line, environment, file or default.")
+def problems(config: SessionConfig) -> list[str]:
+    """What a session with this configuration would stumble over: backends that can't be used, wrong options."""
+    host, found = configured_host(), []
+    for name in config.backends:
+        try:
+            host.plugin_options(name, config.options.get(name, {}), f"{config.source('options')}: options.{name}")
+        except UnknownBackendError as error:
+            found.append(f"{config.source('backends')}: {error}")
+        except (ConfigError, PluginError) as error:
+            found.append(str(error))
+    return found
+
+
+@click.command(
+    help="Print every setting and where it comes from: command line, environment, file or default. "
+    "Exits 1 when a backend it names can't be used."
+)
 @click.option("--backends", help="Comma-separated, the most wanted first.")
 @click.option("--fallback", help="forbid, warn or allow.")
 @click.option("--executor", help="auto, or the name of an executor.")
 @json_option
-def command(as_json: bool, **given: str | None) -> None:
+@click.pass_context
+def command(ctx: click.Context, /, as_json: bool, **given: str | None) -> None:
     typed = {name: value for name, value in given.items() if value is not None}
     variables = settings.environment()
     file = settings.find_file(variables)
     told = settings.plugin_settings(variables, file)
-    resolved = effective_config(None, typed).resolved()
+    config = effective_config(None, typed)
+    resolved, found = config.resolved(), problems(config)
     plugins: dict[str, tuple[Any, str]] = {
         "allow": (told.allow, told.origins.get("allow", "default")),
         "block": (told.block, next((told.origins[n] for n in told.block), "default")),
@@ -54,14 +74,18 @@ def command(as_json: bool, **given: str | None) -> None:
                 "session": {n: {"value": _plain(v), "source": s} for n, (v, s) in resolved.items()},
                 "plugins": {n: {"value": v, "source": s} for n, (v, s) in plugins.items()},
                 "cache_dir": str(settings.cache_dir(variables)),
+                "findings": found,
             }
         )
-        return
+        ctx.exit(1 if found else 0)
     click.echo(f"file     {'none' if file is None else file.label}")
     click.echo(f"profile  {variables.get('GRAPHDOCK_PROFILE', 'none')}\n")
     rows = [(name, _show(value), source) for name, (value, source) in resolved.items()]
     rows += [(f"plugins.{name}", "all" if v is None else _show(v), source) for name, (v, source) in plugins.items()]
     click.echo(table(("SETTING", "VALUE", "FROM"), rows))
+    for text in found:
+        click.echo(f"\n{text}", err=True)
+    ctx.exit(1 if found else 0)
 
 
 def _where(file: settings.ConfigFile | None) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from graphdock.cli import machine
+from graphdock.cli.config import problems
 from graphdock.cli.output import count, json_option, print_json, table
 from graphdock.errors import did_you_mean
 from graphdock.plugin import settings
@@ -133,7 +134,7 @@ def command(ctx: click.Context, strict: bool, required: tuple[str, ...], as_json
     config = effective_config()
     file = settings.find_file(settings.environment())
     entries = examine(host)
-    found = findings(entries, strict, required)
+    found = [*problems(config), *findings(entries, strict, required)]
     about = machine.facts()
     faults = [e.plugin for e in entries if e.is_fault]
     if as_json:

@@ -1,6 +1,7 @@
 """Kernels of the toy device, and one for cpu: an own op needs no entry in ``backends``.
 
-Every kernel is a NumPy function from arrays to an array; :func:`_toy` unwraps buffers, counts the launch and stores the result.
+Every kernel is a NumPy function from arrays to an array; :func:`_toy` unwraps buffers, counts the launch and stores the
+result.
 """
 
 import numpy as np

@@ -1,0 +1,112 @@
+"""``graphdock doctor``: a child process per plugin, so that a crash is a line; what makes it exit 1."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from graphdock.cli import cli, machine
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["doctor", *arguments])
+
+
+def rows(done):
+    return {row["plugin"]: row for row in json.loads(done.stdout)["plugins"]}
+
+
+@pytest.fixture
+def ward(site, builder):
+    """A site with a healthy plugin, one without a device, one that fails, and two that end their process."""
+    site.plugin("healthy", builder.device_source("healthy"), manifest=builder.device_manifest("healthy"))
+    absent = builder.device_source("absent", "raise DeviceUnavailable('no board', 'plug one in')")
+    site.plugin("absent", absent, manifest=builder.device_manifest("absent"))
+    site.plugin("sick", "npx")
+    site.plugin("quitter", "import os\nos._exit(5)")
+    site.plugin(
+        "crasher", "import os, signal\nprint('oh', file=__import__('sys').stderr)\nos.kill(os.getpid(), signal.SIGSEGV)"
+    )
+    return site
+
+
+def test_each_plugin_gets_a_line_and_crashes_stay_in_the_child(ward):
+    found = rows(run("--json"))
+    assert {name: row["stage"] for name, row in found.items()} == {
+        "absent": "no device",
+        "cpu": "registered",
+        "crasher": "import failed",
+        "healthy": "registered",
+        "quitter": "import failed",
+        "sick": "import failed",
+        "std": "registered",
+    }
+    assert found["quitter"]["cause"] == "the process ended with status 5 while it loaded"
+    assert found["crasher"]["cause"].startswith("the process died of SIGSEGV while it loaded")
+    assert found["healthy"]["added"] == {"devices": ["healthy"], "ops": 0, "kernels": 1}
+    assert found["healthy"]["import_ms"] > 0
+    assert (found["absent"]["cause"], found["absent"]["hint"], found["absent"]["fault"]) == (
+        "no board",
+        "plug one in",
+        False,
+    )
+
+
+def test_the_table_and_the_exit_status(ward):
+    done = run()
+    assert done.exit_code == 0
+    assert "sick" in done.stdout
+    assert "NameError: name 'npx' is not defined (graphdock_sick/plugin.py:1)" in done.stdout
+    assert '-> a fault of graphdock-sick 1.0; `block = ["sick"]` under [plugins] silences it' in done.stdout
+    assert "-> plug one in" in done.stdout
+    assert done.stdout.splitlines()[-1] == "3 faults (crasher, quitter, sick). With --strict this exits 1."
+    head = done.stdout.splitlines()
+    assert head[0].startswith("host      graphdock 0.1.0 · contracts 0.1 · CPython 3.")
+    assert head[1] == "config    no file · backends=cpu (default)"
+    strict = run("--strict")
+    assert strict.exit_code == 1
+    assert "sick: import failed" in strict.stderr
+
+
+def test_blocked_and_absent_are_no_faults(site, builder):
+    absent = builder.device_source("absent", "raise DeviceUnavailable('no board')")
+    site.plugin("absent", absent, manifest=builder.device_manifest("absent"))
+    site.plugin("quitter", "import os\nos._exit(5)")
+    (site.folder.parent / "work" / "graphdock.toml").write_text('[plugins]\nblock = ["quitter"]\n')
+    done = run("--strict")
+    assert done.exit_code == 0, done.output
+    assert "No faults." in done.stdout
+
+
+def test_require(site, builder):
+    absent = builder.device_source("absent", "raise DeviceUnavailable('no board')")
+    site.plugin("absent", absent, manifest=builder.device_manifest("absent"))
+    assert run("--require", "cpu").exit_code == 0
+    done = run("--require", "absent", "--require", "cpuu")
+    assert done.exit_code == 1
+    assert "absent is required and stands at no device" in done.stderr
+    assert "cpuu is required and not installed: pip install graphdock-cpuu; did you mean 'cpu'?" in done.stderr
+
+
+def test_a_plugin_that_prints_disturbs_nothing(site):
+    site.plugin("chatty", 'print(\'{"not": "json"}\')')
+    assert rows(run("--json"))["chatty"]["stage"] == "registered"
+
+
+def test_the_toy_package_has_no_drift(toy):
+    assert rows(run("--json"))["toy"]["stage"] == "registered"
+
+
+@pytest.mark.parametrize(
+    ("core", "avx512", "coretype", "warned"),
+    [
+        ("Haswell", True, None, True),
+        ("Haswell", True, "SkylakeX", False),
+        ("Haswell", False, None, False),
+        ("SkylakeX", True, None, False),
+        (None, True, None, False),
+    ],
+)
+def test_the_note_on_openblas(core, avx512, coretype, warned):
+    text = machine.note({"blas_core": core, "avx512": avx512, "coretype": coretype})
+    assert (text is not None) == warned
+    assert not warned or "OPENBLAS_CORETYPE=SkylakeX" in text

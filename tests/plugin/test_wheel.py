@@ -1,0 +1,175 @@
+"""A third-party wheel in a clean environment: found, chosen, blocked, upgraded, removed. Nothing comes from an index.
+
+``make wheelhouse`` fills the folder that everything is installed from.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WHEELHOUSE = ROOT / ".wheelhouse"
+TOY = ROOT / "tests" / "packages" / "graphdock-toy"
+
+pytestmark = pytest.mark.skipif(not list(WHEELHOUSE.glob("numpy-*.whl")), reason="run `make wheelhouse` first")
+
+CHOSEN = """\
+import json
+import numpy as np
+from graphdock import dtypes
+from graphdock.plugin.host import default_host
+from graphdock.session.config import effective_config
+
+host, config = default_host(), effective_config()
+backends = [host.backend(name) for name in config.backends]
+device = host.open_device("toy:0", config.options.get("toy"))
+buffer = device.empty(dtypes.float32, (3,))
+device.from_host(np.arange(3, dtype=np.float32), buffer)
+back = np.empty(3, np.float32)
+device.to_host(buffer, back)
+print(json.dumps({
+    "backends": [b.name for b in backends],
+    "version": backends[0].version,
+    "op": str(host.ops.get("toy.Scale")),
+    "package": host.ops.get("toy.Scale").package,
+    "back": back.tolist(),
+    "memory": device.memory,
+    "stages": {e.plugin: e.stage for e in host.ledger},
+}))
+"""
+
+
+def _environ(**extra):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GRAPHDOCK_", "PIP_", "PYTHON"))}
+    return {**kept, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **extra}
+
+
+def _pip(*arguments):
+    command = [sys.executable, "-m", "pip", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=_environ(), check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _wheel(project, out):
+    before = set(out.glob("*.whl"))
+    _pip("wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", out, project)
+    (made,) = set(out.glob("*.whl")) - before
+    return made
+
+
+class Environment:
+    """A virtual environment without pip of its own; commands run in a folder of their own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.python = folder / "venv" / "bin" / "python"
+        self.work = folder / "work"
+        self.work.mkdir()
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+
+    def install(self, *wheels):
+        _pip("--python", self.python, "install", "--quiet", "--no-index", "--find-links", WHEELHOUSE, *wheels)
+
+    def uninstall(self, name):
+        _pip("--python", self.python, "uninstall", "--quiet", "--yes", name)
+
+    def run(self, *arguments, **variables):
+        return subprocess.run(
+            [str(self.python), *arguments],
+            capture_output=True,
+            text=True,
+            cwd=self.work,
+            env=_environ(**variables),
+            check=False,
+        )
+
+    def plugins(self, **variables):
+        done = self.run("-m", "graphdock", "plugins", "--json", **variables)
+        assert done.returncode == 0, done.stderr
+        return {row["plugin"]: row for row in json.loads(done.stdout)}
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """graphdock's wheel and two versions of the toy's."""
+    out = tmp_path_factory.mktemp("wheels")
+    source = tmp_path_factory.mktemp("source") / "toy"
+    shutil.copytree(TOY, source, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (source / "pyproject.toml").read_text()
+    (source / "pyproject.toml").write_text(text.replace('version = "0.1.0"', 'version = "0.2.0"'))
+    return {"graphdock": _wheel(ROOT, out), "toy 0.1.0": _wheel(TOY, out), "toy 0.2.0": _wheel(source, out)}
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory, wheels):
+    """A clean environment with graphdock in it."""
+    place = Environment(tmp_path_factory.mktemp("environment"))
+    place.install(wheels["graphdock"])
+    return place
+
+
+def test_a_third_party_wheel_from_installation_to_removal(environment, wheels):
+    assert set(environment.plugins()) == {"cpu", "std"}
+
+    environment.install(wheels["toy 0.1.0"])
+    row = environment.plugins()["toy"]
+    assert (row["distribution"], row["version"], row["stage"]) == ("graphdock-toy", "0.1.0", "found")
+    assert row["devices"] == ["toy"]
+    assert row["kernels"] > 20
+    assert row["ops"] == 1
+
+    (environment.work / "graphdock.toml").write_text(
+        '[session]\nbackends = ["toy", "cpu"]\n[session.options.toy]\nmemory = 4096\n'
+    )
+    done = environment.run("-c", CHOSEN)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["backends"] == ["toy", "cpu"]
+    assert said["version"] == "0.1.0"
+    assert said["op"] == "toy.Scale(x: T) -> y: T"
+    assert said["package"] == "graphdock_toy"
+    assert said["back"] == [0.0, 1.0, 2.0]
+    assert said["memory"] == 4096
+    assert said["stages"]["toy"] == "registered"
+
+    row = environment.plugins(GRAPHDOCK_BLOCK="graphdock-toy")["toy"]
+    assert (row["stage"], row["cause"]) == ("blocked", "GRAPHDOCK_BLOCK")
+    done = environment.run("-c", CHOSEN, GRAPHDOCK_BLOCK="toy")
+    assert done.returncode == 1
+    assert "plugin 'toy' (graphdock-toy 0.1.0) can't be used: blocked: GRAPHDOCK_BLOCK" in done.stderr
+
+    environment.install(wheels["toy 0.2.0"])
+    assert environment.plugins()["toy"]["version"] == "0.2.0"
+    assert json.loads(environment.run("-c", CHOSEN).stdout)["version"] == "0.2.0"
+    assert environment.run("-m", "graphdock", "doctor", "--strict", "--require", "toy").returncode == 0
+
+    environment.uninstall("graphdock-toy")
+    assert set(environment.plugins()) == {"cpu", "std"}
+    done = environment.run("-c", CHOSEN)
+    assert done.returncode == 1
+    assert "no installed plugin provides the backend 'toy'" in done.stderr
+    assert "hint: install it: pip install graphdock-toy" in done.stderr
+    done = environment.run("-m", "graphdock", "config")
+    assert done.returncode == 1
+    assert "graphdock.toml:2: no installed plugin provides the backend 'toy'" in done.stderr
+    assert "pip install graphdock-toy" in done.stderr
+
+
+def test_the_wheels_hold_what_is_read_without_importing(environment, wheels):
+    import zipfile
+
+    names = zipfile.ZipFile(wheels["graphdock"]).namelist()
+    for name in (
+        "graphdock/py.typed",
+        "graphdock/ops/_gen/opdefs.py",
+        "graphdock_std/graphdock-plugin.toml",
+        "graphdock_cpu/graphdock-plugin.toml",
+    ):
+        assert name in names
+    assert not [n for n in names if "__pycache__" in n or n.startswith("tests/")]
+    assert "graphdock_toy/graphdock-plugin.toml" in zipfile.ZipFile(wheels["toy 0.1.0"]).namelist()
