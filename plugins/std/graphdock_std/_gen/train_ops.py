@@ -11,12 +11,13 @@ def resource_apply_gradient_descent(var, alpha, delta, name=None):
 
       var -= alpha * delta
 
-    Steepest descent. float16 and bfloat16 are computed in float32 and rounded once per step.
+    Steepest descent. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays,
+    which those types can't tell from 1, are float32 for them.
 
     Args:
       var: handle of a variable. Handle of the variable.
-      alpha: scalar, floating. Learning rate.
-      delta: tensor of any shape [*S], of alpha's dtype. Gradient; the shape of the variable.
+      alpha: scalar, float32 or float64. Learning rate.
+      delta: tensor of any shape [*S], floating. Gradient; the shape of the variable.
       name: name of the operation (default "ResourceApplyGradientDescent").
 
     Returns:
@@ -34,13 +35,14 @@ def resource_apply_momentum(var, accum, lr, grad, momentum, use_nesterov=False, 
       accum = momentum * accum + grad; var -= lr * accum
 
     Sutskever, Martens, Dahl and Hinton, "On the importance of initialization and momentum in deep learning",
-    2013. float16 and bfloat16 are computed in float32 and rounded once per step.
+    2013. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, which those
+    types can't tell from 1, are float32 for them.
 
     Args:
       var: handle of a variable. Handle of the variable.
       accum: handle of a variable. Handle of the accumulated gradients.
-      lr: scalar, floating. Learning rate.
-      grad: tensor of any shape [*S], of lr's dtype. Gradient; the shape of the variable.
+      lr: scalar, float32 or float64. Learning rate.
+      grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
       momentum: scalar, of lr's dtype. How much of the accumulated gradient stays.
       use_nesterov: bool. Look ahead: var -= lr * (grad + momentum * accum). Default False.
       name: name of the operation (default "ResourceApplyMomentum").
@@ -60,13 +62,14 @@ def resource_apply_adagrad(var, accum, lr, grad, name=None):
       accum += grad ** 2; var -= lr * grad / sqrt(accum)
 
     Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization",
-    2011. float16 and bfloat16 are computed in float32 and rounded once per step.
+    2011. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, which those
+    types can't tell from 1, are float32 for them.
 
     Args:
       var: handle of a variable. Handle of the variable.
       accum: handle of a variable. Handle of the sum of squared gradients.
-      lr: scalar, floating. Learning rate.
-      grad: tensor of any shape [*S], of lr's dtype. Gradient; the shape of the variable.
+      lr: scalar, float32 or float64. Learning rate.
+      grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
       name: name of the operation (default "ResourceApplyAdagrad").
 
     Returns:
@@ -84,19 +87,20 @@ def resource_apply_adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, e
       m = beta1 * m + (1 - beta1) * grad; v = beta2 * v + (1 - beta2) * grad ** 2; var -= lr * sqrt(1 - beta2_power) / (1 - beta1_power) * m / (sqrt(v) + epsilon)
 
     Kingma and Ba, "Adam: a method for stochastic optimization", 2014; epsilon as in the note before its section
-    2.1. float16 and bfloat16 are computed in float32 and rounded once per step.
+    2.1. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, which those
+    types can't tell from 1, are float32 for them.
 
     Args:
       var: handle of a variable. Handle of the variable.
       m: handle of a variable. Handle of the mean of gradients.
       v: handle of a variable. Handle of the mean of squared gradients.
-      beta1_power: scalar, floating. beta1 to the power of the step.
+      beta1_power: scalar, float32 or float64. beta1 to the power of the step.
       beta2_power: scalar, of beta1_power's dtype. beta2 to the power of the step.
       lr: scalar, of beta1_power's dtype. Learning rate.
       beta1: scalar, of beta1_power's dtype. Decay of m.
       beta2: scalar, of beta1_power's dtype. Decay of v.
       epsilon: scalar, of beta1_power's dtype. Keeps the quotient finite.
-      grad: tensor of any shape [*S], of beta1_power's dtype. Gradient; the shape of the variable.
+      grad: tensor of any shape [*S], floating. Gradient; the shape of the variable.
       name: name of the operation (default "ResourceApplyAdam").
 
     Returns:

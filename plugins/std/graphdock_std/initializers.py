@@ -1,0 +1,200 @@
+"""Initial values of variables: objects that are called with a shape and a dtype.
+
+w = tf.Variable(tf.glorot_uniform_initializer()([784, 10]))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import graphdock as _tf
+import numpy as np
+from graphdock import dtypes
+from graphdock import ops as _ops
+from graphdock.errors import InvalidArgumentError
+
+ENDPOINTS: dict[str, str] = {
+    "zeros_initializer": "graphdock_std.initializers:Zeros",
+    "ones_initializer": "graphdock_std.initializers:Ones",
+    "constant_initializer": "graphdock_std.initializers:Constant",
+    "random_uniform_initializer": "graphdock_std.initializers:RandomUniform",
+    "random_normal_initializer": "graphdock_std.initializers:RandomNormal",
+    "truncated_normal_initializer": "graphdock_std.initializers:TruncatedNormal",
+    "variance_scaling_initializer": "graphdock_std.initializers:VarianceScaling",
+    "glorot_uniform_initializer": "graphdock_std.initializers:GlorotUniform",
+    "glorot_normal_initializer": "graphdock_std.initializers:GlorotNormal",
+    "initializers.zeros": "graphdock_std.initializers:Zeros",
+    "initializers.ones": "graphdock_std.initializers:Ones",
+    "initializers.constant": "graphdock_std.initializers:Constant",
+    "initializers.random_uniform": "graphdock_std.initializers:RandomUniform",
+    "initializers.random_normal": "graphdock_std.initializers:RandomNormal",
+    "initializers.truncated_normal": "graphdock_std.initializers:TruncatedNormal",
+    "initializers.variance_scaling": "graphdock_std.initializers:VarianceScaling",
+    "initializers.glorot_uniform": "graphdock_std.initializers:GlorotUniform",
+    "initializers.glorot_normal": "graphdock_std.initializers:GlorotNormal",
+    "initializers.he_uniform": "graphdock_std.initializers:HeUniform",
+    "initializers.he_normal": "graphdock_std.initializers:HeNormal",
+}
+
+
+class Initializer:
+    """Base: ``__call__(shape, dtype)`` returns the initial value. ``dtype`` of the constructor is the default one."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        """The initial value. ``shape`` is a list of sizes; ``partition_info`` is taken for TensorFlow's sake."""
+        return self._value(shape, self.dtype if dtype is None else dtypes.as_dtype(dtype))
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        raise TypeError(f"{type(self).__name__} does not define _value")
+
+
+class Zeros(Initializer):
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        return _tf.zeros(shape, dtype)
+
+
+class Ones(Initializer):
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        return _tf.ones(shape, dtype)
+
+
+class Constant(Initializer):
+    """A number everywhere, or as many numbers as the shape has elements, row-major."""
+
+    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32) -> None:
+        super().__init__(dtype)
+        self.value = value
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        sizes = tuple(int(d) for d in shape)
+        values = np.asarray(self.value)
+        if values.size not in (1, math.prod(sizes)):
+            raise InvalidArgumentError(
+                "a constant initializer of another size",
+                expected=f"1 or {math.prod(sizes)} values for the shape {list(sizes)}",
+                got=str(values.size),
+            )
+        whole = np.full(sizes, values.reshape(())) if values.size == 1 else values.reshape(sizes)
+        return _ops.constant(whole, dtype)
+
+
+class RandomUniform(Initializer):
+    """Even over ``[minval, maxval)``."""
+
+    def __init__(
+        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        super().__init__(dtype)
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        return _tf.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
+
+
+class RandomNormal(Initializer):
+    """Normal with this mean and standard deviation."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        super().__init__(dtype)
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        return _tf.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal, within two standard deviations of the mean."""
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        return _tf.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+
+def fans(shape: Sequence[int]) -> tuple[float, float]:
+    """Inputs and outputs of a unit whose weights have this shape: the last two dims, times those before them."""
+    if len(shape) < 2:
+        size = float(shape[0]) if shape else 1.0
+        return size, size
+    field = math.prod(shape[:-2])
+    return float(field * shape[-2]), float(field * shape[-1])
+
+
+#: Standard deviation of the standard normal distribution between -2 and 2.
+_WITHIN_TWO = 0.87962566103423978
+
+
+class VarianceScaling(Initializer):
+    """Random with variance ``scale / n``.
+
+    Args:
+      scale: positive.
+      mode: what n counts: ``fan_in``, ``fan_out`` or ``fan_avg``.
+      distribution: ``truncated_normal`` (or ``normal``), ``untruncated_normal`` or ``uniform``.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(dtype)
+        if scale <= 0:
+            raise InvalidArgumentError("the scale must be positive", got=str(scale))
+        for value, known in (
+            (mode, ("fan_in", "fan_out", "fan_avg")),
+            (distribution, ("normal", "truncated_normal", "untruncated_normal", "uniform")),
+        ):
+            if value not in known:
+                raise InvalidArgumentError(
+                    f"variance_scaling does not know {value!r}", expected="one of " + ", ".join(known), got=repr(value)
+                )
+        self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        sizes = [int(d) for d in shape]
+        into, out = fans(sizes)
+        n = {"fan_in": into, "fan_out": out, "fan_avg": (into + out) / 2.0}[self.mode]
+        variance = self.scale / max(1.0, n)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return _tf.random_uniform(sizes, -limit, limit, dtype, self.seed)
+        if self.distribution == "untruncated_normal":
+            return _tf.random_normal(sizes, 0.0, math.sqrt(variance), dtype, self.seed)
+        return _tf.truncated_normal(sizes, 0.0, math.sqrt(variance) / _WITHIN_TWO, dtype, self.seed)
+
+
+class GlorotUniform(VarianceScaling):
+    """Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+
+class GlorotNormal(VarianceScaling):
+    """As :class:`GlorotUniform`, from the truncated normal distribution."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+
+class HeUniform(VarianceScaling):
+    """He, Zhang, Ren and Sun, "Delving deep into rectifiers", 2015."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(2.0, "fan_in", "uniform", seed, dtype)
+
+
+class HeNormal(VarianceScaling):
+    """As :class:`HeUniform`, from the truncated normal distribution."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(2.0, "fan_in", "truncated_normal", seed, dtype)

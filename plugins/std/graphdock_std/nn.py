@@ -1,0 +1,287 @@
+"""Public functions of neural networks that are more than one op, or whose signature is not the op's.
+
+Names, argument names and defaults are TensorFlow 1's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+from graphdock.errors import InvalidArgumentError
+
+from graphdock_std.grad_support import static_shape
+
+ENDPOINTS: dict[str, str] = {
+    "nn.bias_add": "graphdock_std.nn:bias_add",
+    "nn.dropout": "graphdock_std.nn:dropout",
+    "nn.log_softmax": "graphdock_std.nn:log_softmax",
+    "nn.moments": "graphdock_std.nn:moments",
+    "nn.relu_layer": "graphdock_std.nn:relu_layer",
+    "nn.sigmoid": "graphdock_std._gen.math_ops:sigmoid",
+    "nn.sigmoid_cross_entropy_with_logits": "graphdock_std.nn:sigmoid_cross_entropy_with_logits",
+    "nn.softmax": "graphdock_std.nn:softmax",
+    "nn.softmax_cross_entropy_with_logits": "graphdock_std.nn:softmax_cross_entropy_with_logits",
+    "nn.softmax_cross_entropy_with_logits_v2": "graphdock_std.nn:softmax_cross_entropy_with_logits",
+    "nn.sparse_softmax_cross_entropy_with_logits": "graphdock_std.nn:sparse_softmax_cross_entropy_with_logits",
+    "nn.tanh": "graphdock_std._gen.math_ops:tanh",
+    "nn.xw_plus_b": "graphdock_std.nn:xw_plus_b",
+    "math.log_softmax": "graphdock_std.nn:log_softmax",
+    "math.softmax": "graphdock_std.nn:softmax",
+}
+
+
+def _axis(tensor: Any, axis: Any, dim: Any, what: str) -> int:
+    """The axis counted from the end, -1 for the last."""
+    if dim is not None and axis is not None:
+        raise InvalidArgumentError(f"{what}: axis and dim are one argument under two names", got=f"{axis} and {dim}")
+    axis = dim if axis is None else axis
+    if axis is None or axis == -1:
+        return -1
+    dims = static_shape(tensor)
+    if dims is None:
+        raise InvalidArgumentError(f"{what}: axis {axis} needs logits of a known rank", hint="call set_shape on them")
+    if not -len(dims) <= axis < len(dims):
+        raise InvalidArgumentError(
+            f"{what}: there is no such axis", expected=f"-{len(dims)} to {len(dims) - 1}", got=str(axis)
+        )
+    return axis % len(dims) - len(dims)
+
+
+def _swap(tensor: Any, axis: int) -> Any:
+    """``tensor`` with the axis (counted from the end) and the last one exchanged."""
+    rank = len(static_shape(tensor) or ())
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return _tf.transpose(tensor, order)
+
+
+def _along(op: str, logits: Any, axis: Any, name: str | None, dim: Any, what: str) -> Any:
+    logits = _ops.convert_to_tensor(logits)
+    at = _axis(logits, axis, dim, what)
+    if at == -1:
+        return _ops.apply_op(op, logits=logits, name=name)
+    with _tf.name_scope(name or what):
+        return _swap(_ops.apply_op(op, logits=_swap(logits, at)), at)
+
+
+def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Any:
+    """Exponentials along an axis, divided by their sum.
+
+    Args:
+      logits: floating tensor of rank 1 or more.
+      axis: default: the last. ``dim`` is its older name.
+
+    Returns:
+      A tensor of the shape and dtype of ``logits``.
+    """
+    return _along("Softmax", logits, axis, name, dim, "softmax")
+
+
+def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Any:
+    """Logarithm of the softmax along an axis; arguments as of :func:`softmax`."""
+    return _along("LogSoftmax", logits, axis, name, dim, "log_softmax")
+
+
+def _named(what: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    """Labels and logits are given by name, because their order differs between libraries."""
+    if sentinel is not None or labels is None or logits is None:
+        raise InvalidArgumentError(
+            f"{what} needs labels and logits, by name", hint=f"tf.nn.{what}(labels=y, logits=layer)"
+        )
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int | None = None,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Any:
+    """Cross-entropy between the softmax of ``logits`` and ``labels``, one number per row.
+
+    Args:
+      labels: a distribution over the classes per row; the shape and dtype of ``logits``.
+      logits: floating tensor of rank 1 or more.
+      axis: the axis of the classes; default: the last. ``dim`` is its older name.
+
+    Returns:
+      A tensor of the dtype of ``logits`` and of their shape without ``axis``. Gradients flow to both.
+
+    Raises:
+      InvalidArgumentError: labels or logits are missing, or given by position.
+      ShapeError: their shapes differ.
+    """
+    what = "softmax_cross_entropy_with_logits"
+    _named(what, _sentinel, labels, logits)
+    logits = _ops.convert_to_tensor(logits)
+    at = _axis(logits, axis, dim, what)
+    if at == -1:
+        return _ops.apply_op("SoftmaxCrossEntropyWithLogits", features=logits, labels=labels, name=name).loss
+    with _tf.name_scope(name or what):
+        labels = _ops.convert_to_tensor(labels, logits.dtype)
+        rank = len(static_shape(logits) or ())
+        order = [i for i in range(rank) if i != rank + at] + [rank + at]
+        moved = _tf.transpose(logits, order), _tf.transpose(labels, order)
+        return _ops.apply_op("SoftmaxCrossEntropyWithLogits", features=moved[0], labels=moved[1]).loss
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """Cross-entropy between the softmax of ``logits`` and one class per row.
+
+    Args:
+      labels: int32 or int64 class indices, of the shape of ``logits`` without its last dim. One outside the classes is
+        an InvalidArgumentError of the step.
+      logits: floating tensor of rank 1 or more; classes are its last dim.
+
+    Returns:
+      A tensor of the dtype of ``logits`` and the shape of ``labels``.
+    """
+    _named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    op = "SparseSoftmaxCrossEntropyWithLogits"
+    return _ops.apply_op(op, features=logits, labels=labels, name=name).loss
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Any:
+    """Cross-entropy between the sigmoid of ``logits`` and ``labels``, element by element.
+
+    ``max(x, 0) - x * z + log(1 + exp(-abs(x)))``, written so that the gradient at 0 is right too.
+
+    Args:
+      labels, logits: floating tensors of one shape and dtype.
+    """
+    _named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with _tf.name_scope(name or "logistic_loss"):
+        x = _ops.convert_to_tensor(logits)
+        z = _ops.convert_to_tensor(labels, x.dtype)
+        if not x.shape.is_compatible_with(z.shape):
+            raise InvalidArgumentError("labels and logits must have one shape", expected=str(x.shape), got=str(z.shape))
+        positive, zeros = x >= 0, _ops.zeros_like(x)
+        part, low = _tf.where(positive, x, zeros), _tf.where(positive, -x, x)
+        return _tf.log1p(_tf.exp(low)) + (part - x * z)
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
+    """Add a vector to the channels of a tensor.
+
+    Args:
+      value: tensor of rank 2 or more.
+      bias: its channels, of the same dtype.
+      data_format: ``"NHWC"`` (default): channels are the last dim; ``"NCHW"``: dim 1.
+    """
+    return _ops.apply_op("BiasAdd", value=value, bias=bias, data_format=data_format or "NHWC", name=name)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """``matmul(x, weights) + biases``."""
+    with _tf.name_scope(name or "xw_plus_b"):
+        return bias_add(_tf.matmul(x, weights), biases)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """``relu(matmul(x, weights) + biases)``."""
+    with _tf.name_scope(name or "relu_layer"):
+        return _tf.nn.relu(bias_add(_tf.matmul(x, weights), biases))
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Any:
+    """Set elements to zero at random, and scale the rest so that the expected sum stays.
+
+    Args:
+      x: floating tensor.
+      keep_prob: probability of each element to stay: a number in (0, 1] or a scalar tensor.
+      noise_shape: shape of the draws, which broadcasts to that of ``x``; default: the shape of ``x``.
+      seed: see ``tf.set_random_seed``.
+      rate: ``1 - keep_prob``; give one of the two.
+
+    Returns:
+      A tensor like ``x``; ``x`` itself where nothing is dropped.
+
+    Raises:
+      InvalidArgumentError: both or neither of keep_prob and rate, or a number out of range.
+    """
+    if (keep_prob is None) == (rate is None):
+        raise InvalidArgumentError(
+            "dropout needs one of keep_prob and rate", got="both" if rate is not None else "none"
+        )
+    number = rate if keep_prob is None else keep_prob
+    with _tf.name_scope(name or "dropout"):
+        x = _ops.convert_to_tensor(x)
+        if not x.dtype.is_floating:
+            raise InvalidArgumentError("dropout scales what it keeps", expected="a floating tensor", got=x.dtype.name)
+        if isinstance(number, int | float):
+            dropped = float(number) if keep_prob is None else 1.0 - number
+            if not 0.0 <= dropped < 1.0:
+                valid = "0 <= rate < 1" if keep_prob is None else "0 < keep_prob <= 1"
+                raise InvalidArgumentError("dropout: probability out of range", expected=valid, got=str(number))
+            if dropped == 0.0:
+                return x
+            scale: Any = 1.0 / (1.0 - dropped)
+        else:
+            number = _ops.convert_to_tensor(number, x.dtype)
+            dropped = number if keep_prob is None else 1.0 - number
+            scale = 1.0 / (1.0 - dropped)
+        draws = _tf.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
+        return x * scale * _ops.cast(draws >= dropped, x.dtype)
+
+
+def _noise_shape(x: Any, noise_shape: Any) -> Any:
+    dims = static_shape(x)
+    if noise_shape is None:
+        return _ops.shape(x) if dims is None or None in dims else dims
+    if isinstance(noise_shape, Sequence) and dims is not None and len(noise_shape) == len(dims):
+        filled = [d if n is None else n for n, d in zip(noise_shape, dims, strict=True)]
+        if None not in filled:
+            return filled
+        sizes = _ops.shape(x)
+        return _tf.stack([sizes[i] if n is None else n for i, n in enumerate(filled)])
+    return noise_shape
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None, keepdims: bool = False
+) -> Any:
+    """Mean and variance over axes, as a pair.
+
+    Args:
+      x: floating tensor.
+      axes: axes to reduce.
+      shift: taken for TensorFlow's sake; the mean is subtracted first in any case.
+      keepdims: keep reduced dims as 1; ``keep_dims`` is its older name.
+
+    Returns:
+      ``(mean, variance)``; float16 and bfloat16 are computed in float32.
+    """
+    keep = keepdims if keep_dims is None else keep_dims
+    with _tf.name_scope(name or "moments"):
+        x = _ops.convert_to_tensor(x)
+        narrow = x.dtype.accumulator is not x.dtype
+        wide = _ops.cast(x, x.dtype.accumulator) if narrow else x
+        mean = _tf.reduce_mean(wide, axes, keepdims=True)
+        centred = wide - _ops.stop_gradient(mean)
+        variance = _tf.reduce_mean(centred * centred, axes, keepdims=True)
+        results = [mean, variance]
+        if not keep:
+            results = [_drop(r, axes) for r in results]
+        return tuple(_ops.cast(r, x.dtype) if narrow else r for r in results)
+
+
+def _drop(tensor: Any, axes: Any) -> Any:
+    squeeze: Callable[..., Any] = _tf.squeeze
+    if axes is None:
+        return _tf.reshape(tensor, [])
+    return squeeze(tensor, list(axes) if isinstance(axes, Sequence) else [axes])

@@ -1,0 +1,162 @@
+"""Public random functions: TensorFlow 1's names and seeds over the counter-based ops.
+
+Seeds: the graph's seed (:func:`set_random_seed`) and an op's make the key of its stream. Without either the key is new
+in each session. With a graph seed alone the ops of the graph count up, so that a program that builds the same graph
+draws the same numbers. With an op seed alone the graph's is :data:`DEFAULT_GRAPH_SEED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import graphdock as _tf
+import numpy as np
+from graphdock import dtypes
+from graphdock import ops as _ops
+from graphdock.errors import InvalidArgumentError
+
+ENDPOINTS: dict[str, str] = {
+    "random_uniform": "graphdock_std.random:random_uniform",
+    "random_normal": "graphdock_std.random:random_normal",
+    "random_shuffle": "graphdock_std.random:random_shuffle",
+    "truncated_normal": "graphdock_std.random:truncated_normal",
+    "set_random_seed": "graphdock_std.random:set_random_seed",
+    "get_seed": "graphdock_std.random:get_seed",
+    "random.uniform": "graphdock_std.random:random_uniform",
+    "random.normal": "graphdock_std.random:random_normal",
+    "random.shuffle": "graphdock_std.random:random_shuffle",
+    "random.truncated_normal": "graphdock_std.random:truncated_normal",
+    "random.set_random_seed": "graphdock_std.random:set_random_seed",
+    "random.get_seed": "graphdock_std.random:get_seed",
+}
+
+#: Graph seed of an op that has a seed of its own in a graph that has none; TensorFlow's.
+DEFAULT_GRAPH_SEED = 87654321
+_MASK = (1 << 63) - 1
+
+
+def _outermost() -> Any:
+    graph = _tf.get_default_graph()
+    while hasattr(graph, "outer"):
+        graph = graph.outer
+    return graph
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Give the default graph a seed. Ops made before keep the keys they have; None takes the seed away."""
+    _outermost().seed = None if seed is None else int(seed)
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of an op that is made now in the default graph, or (None, None) for a new key in each session."""
+    graph = _outermost()
+    if graph.seed is None:
+        return (None, None) if op_seed is None else (DEFAULT_GRAPH_SEED, int(op_seed) & _MASK)
+    if op_seed is None:
+        graph._last_seed += 1
+        op_seed = graph._last_seed
+    pair = graph.seed & _MASK, int(op_seed) & _MASK
+    return (0, (1 << 31) - 1) if pair == (0, 0) else pair
+
+
+def _seeds(seed: int | None) -> dict[str, int]:
+    graph_seed, op_seed = get_seed(seed)
+    return {"seed": graph_seed or 0, "seed2": op_seed or 0}
+
+
+def _shape(shape: Any) -> Any:
+    """A shape as the op takes it: tensors as they are, everything else as int32 or int64."""
+    if isinstance(shape, _tf.Tensor | _tf.Variable):
+        return shape
+    dims = getattr(shape, "dims", shape)
+    if isinstance(dims, list | tuple) and any(isinstance(d, _tf.Tensor) for d in dims):
+        return _tf.stack(list(dims))
+    if dims is None or (isinstance(dims, list | tuple) and None in dims):
+        raise InvalidArgumentError("the shape to draw has unknown dims", got=str(shape), hint="pass tf.shape(x)")
+    values = np.asarray(dims, None if isinstance(dims, np.ndarray) else np.int64)
+    if values.size == 0 or values.dtype.kind in "iu" and values.max() <= np.iinfo(np.int32).max:
+        values = values.astype(np.int32)
+    return values
+
+
+def _scaled(
+    op: str, scope: str, shape: Any, scale: Any, offset: Any, dtype: Any, seed: int | None, name: str | None
+) -> Any:
+    """``op * scale + offset``; neither is built where it is 1 or 0."""
+    kind = dtypes.as_dtype(dtype)
+    with _tf.name_scope(name or scope):
+        draws = _ops.apply_op(op, shape=_shape(shape), dtype=kind, **_seeds(seed))
+        if not _is(scale, 1):
+            draws = draws * _ops.convert_to_tensor(scale, kind)
+        if not _is(offset, 0):
+            draws = draws + _ops.convert_to_tensor(offset, kind)
+        return draws
+
+
+def _is(value: Any, number: int) -> bool:
+    return isinstance(value, int | float) and value == number
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers evenly distributed over ``[minval, maxval)``.
+
+    Args:
+      shape: list of sizes, or an integer tensor.
+      minval, maxval: numbers or scalar tensors; ``maxval`` is 1 by default for floating dtypes, needed for integers.
+      dtype: float16, bfloat16, float32, float64, int32 or int64.
+      seed: see :func:`set_random_seed`.
+    """
+    kind = dtypes.as_dtype(dtype)
+    if kind.is_integer:
+        if maxval is None:
+            raise InvalidArgumentError(f"random_uniform of {kind.name} needs maxval")
+        with _tf.name_scope(name or "random_uniform"):
+            limits = {"minval": _ops.convert_to_tensor(minval, kind), "maxval": _ops.convert_to_tensor(maxval, kind)}
+            return _ops.apply_op("RandomUniformInt", shape=_shape(shape), **limits, **_seeds(seed))
+    top = 1 if maxval is None else maxval
+    numbers = isinstance(top, int | float) and isinstance(minval, int | float)
+    with _tf.name_scope(name or "random_uniform") as scope:
+        if not numbers:
+            top, minval = _ops.convert_to_tensor(top, kind), _ops.convert_to_tensor(minval, kind)
+        return _scaled("RandomUniform", "", shape, top - minval, minval, kind, seed, scope)
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers of the normal distribution. ``mean`` and ``stddev`` are numbers, or tensors that broadcast to ``shape``.
+
+    Floating ``dtype`` only; ``seed`` as for :func:`random_uniform`.
+    """
+    return _scaled("RandomStandardNormal", "random_normal", shape, stddev, mean, dtype, seed, name)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Numbers of the normal distribution that lie within two standard deviations of the mean."""
+    return _scaled("TruncatedNormal", "truncated_normal", shape, stddev, mean, dtype, seed, name)
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
+    """The rows of ``value``, along its first dim, in random order."""
+    shuffle: Callable[..., Any] = _ops.apply_op
+    return shuffle("RandomShuffle", value=value, name=name, **_seeds(seed))

@@ -1,0 +1,90 @@
+"""Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+
+from graphdock_std._gen import train_ops
+from graphdock_std.train.optimizer import Optimizer
+
+__all__ = ["AdamOptimizer"]
+
+
+class AdamOptimizer(Optimizer):
+    """Adam, with epsilon added before the bias of the second moment is corrected ("epsilon hat" in the paper).
+
+    Kingma and Ba, "Adam: a method for stochastic optimization", 2014::
+
+        m = beta1 * m + (1 - beta1) * grad
+        v = beta2 * v + (1 - beta2) * grad ** 2
+        var -= learning_rate * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * m / (sqrt(v) + epsilon)
+
+    Slots ``m`` and ``v`` are the variables ``W/Adam`` and ``W/Adam_1``; ``beta1_power`` and ``beta2_power`` keep the
+    powers.
+
+    Args:
+      learning_rate, beta1, beta2, epsilon: numbers, scalar tensors, or functions that return one.
+      use_locking: taken for TensorFlow's sake.
+      name: prefix of what it adds to the graph.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(name, use_locking)
+        self._learning_rate = learning_rate
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "m", self._name)
+            self._zeros_slot(var, "v", self._name)
+        first = min(var_list, key=lambda var: var.name)
+        wide = _tf.float64 if any(var.dtype is _tf.float64 for var in var_list) else _tf.float32
+        for name, beta in (("beta1_power", self._beta1), ("beta2_power", self._beta2)):
+            start = beta() if callable(beta) and not isinstance(beta, _tf.Tensor | _tf.Variable) else beta
+            if isinstance(start, _tf.Variable):
+                start = start.initialized_value()
+            if isinstance(start, _tf.Tensor):
+                start = _ops.cast(start, wide)
+            self._create_non_slot_variable(start, name, first, wide)
+
+    def _powers(self, graph: Any) -> tuple[Any, Any]:
+        return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable("beta2_power", graph)
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        power1, power2 = self._powers(var.graph)
+        return train_ops.resource_apply_adam(
+            var.handle,
+            self.get_slot(var, "m").handle,
+            self.get_slot(var, "v").handle,
+            self._hyper("beta1_power", power1, var),
+            self._hyper("beta2_power", power2, var),
+            self._hyper("learning_rate", self._learning_rate, var),
+            self._hyper("beta1", self._beta1, var),
+            self._hyper("beta2", self._beta2, var),
+            self._hyper("epsilon", self._epsilon, var),
+            grad,
+        )
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        graph = _tf.get_default_graph()
+        power1, power2 = self._powers(graph)
+        with _tf.control_dependencies(update_ops), _tf.colocate_with(power1.op):
+            done = [
+                power.assign(power.read_value() * self._hyper(name, beta, power), read_value=False)
+                for power, name, beta in ((power1, "beta1", self._beta1), (power2, "beta2", self._beta2))
+            ]
+        return _tf.group(*update_ops, *done, name=name_scope)

@@ -1,0 +1,28 @@
+"""Gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphdock_std._gen import train_ops
+from graphdock_std.train.optimizer import Optimizer
+
+__all__ = ["GradientDescentOptimizer"]
+
+
+class GradientDescentOptimizer(Optimizer):
+    """``var -= learning_rate * grad``.
+
+    Args:
+      learning_rate: a number, a scalar tensor, or a function that returns one.
+      use_locking: taken for TensorFlow's sake.
+      name: prefix of what it adds to the graph.
+    """
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(name, use_locking)
+        self._learning_rate = learning_rate
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        rate = self._hyper("learning_rate", self._learning_rate, var)
+        return train_ops.resource_apply_gradient_descent(var.handle, rate, grad)
