@@ -152,7 +152,8 @@ class _Translation:
 
     def _shapes(self, op: Operation, inputs: list[Value], bodies: list[PlanGraph]) -> list[Dims]:
         static = [t._dims for t in op.outputs]
-        if all(s is not None and None not in s for s in static) or not op.outputs:
+        known = all(s is not None and None not in s for s in static)
+        if (known and all(t._dims is not None and None not in t._dims for t in op.inputs)) or not op.outputs:
             return static
         if op.type in ("ReadVariableOp", "PyFunc"):
             return static
