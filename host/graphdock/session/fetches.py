@@ -92,8 +92,8 @@ class Feed:
 def convert_feed(feed: Feed, value: Any) -> Any:
     """A contiguous array of the tensor's dtype, checked against its static shape.
 
-    Kinds must agree (float64 feeds float32, ints of any width feed ints, Python numbers feed any float); integers are
-    range-checked.
+    Values are cast as NumPy's ``same_kind`` allows: within a kind (float64 feeds float32) and upwards (ints feed floats), never
+    downwards (a float does not feed an int); integers are range-checked.
 
     Raises:
       DTypeError, OutOfRangeError, ShapeError: the value does not fit, with the tensor's name and the user's line.
@@ -135,12 +135,7 @@ def _cast(feed: Feed, array: Any, value: Any, where: dict[str, Any]) -> Any:
     if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
         raise wrong
     source = as_dtype(array.dtype)
-    python_number = not isinstance(value, (np.ndarray, np.generic))
-    same = _ORDER[source.kind] == _ORDER[dtype.kind]
-    widened = python_number and source.is_integer and (dtype.is_floating or dtype.is_complex)
-    widened = widened or (python_number and source.is_floating and dtype.is_complex)
-    empty = array.size == 0 and python_number
-    if not (same or widened or empty):
+    if _ORDER[source.kind] > _ORDER[dtype.kind] and not (array.size == 0 and not isinstance(value, np.ndarray)):
         raise wrong
     if dtype.is_integer and array.size:
         low, high = int(array.min()), int(array.max())
