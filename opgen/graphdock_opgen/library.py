@@ -162,7 +162,7 @@ def _index(
     functions: dict[str, str] = {}
     all_ops: dict[str, Op] = {}
     host = Path(graphdock.errors.__file__).parent
-    tables = [host / "__init__.py", host / "ops" / "__init__.py", *(place / "endpoints.py" for _, place, _ in others)]
+    tables = [host / "__init__.py", host / "ops" / "__init__.py"]
     for _, place, other_files in others:
         if place != host / "ops":
             functions |= {name: f"_tf.{name}" for name in _handwritten(place)}
@@ -170,6 +170,7 @@ def _index(
             for op in file.ops:
                 all_ops[op.type] = op
                 functions |= {e.name: f"_tf.{e.name}" for e in op.spec.api.endpoints}
+        functions |= {name: f"_tf.{name}" for name in _public(place)}
     for table in tables:
         functions |= {name: f"_tf.{name}" for name in _table_names(table)}
     bare = any(file.spec.namespace in BARE_NAMESPACES for file in files)
@@ -177,7 +178,7 @@ def _index(
     endpoints: dict[str, Op] = {}
     wrappers: dict[tuple[str, str], Op] = {}
     operators: dict[str, Op] = {}
-    public = _table_names(directory / "endpoints.py") if bare else []
+    public = _public(directory) if bare else []
     for op in (op for file in files for op in file.ops):
         if op.snake not in functions:
             functions[op.snake] = f"_{op.module}.{op.function}"
@@ -228,16 +229,32 @@ def _clash(op: Op, at: tuple[str | int, ...], message: str) -> OpSpecError:
     return op.document.error((*op.path, *at), message)
 
 
-def _table_names(path: Path) -> list[str]:
-    """String keys of the dicts that a module writes out at its top: the names of a lazy table."""
+def _table_names(path: Path, table: str | None = None) -> list[str]:
+    """Names in the lazy tables of a module: strings in the values it assigns at its top level, ``"module:name"`` apart.
+
+    Args:
+      table: only the table of this name; None for every dict.
+    """
     if not path.is_file():
         return []
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
-            keys = [k.value for k in node.value.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
-            names.update(k for k in keys if k.replace(".", "_").isidentifier() and not k.startswith("_"))
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        named = any(isinstance(t, ast.Name) and t.id == table for t in targets)
+        if named if table is not None else isinstance(node.value, ast.Dict):
+            strings = [
+                n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+            ]
+            words = [w for text in strings for w in text.split()]
+            names.update(w for w in words if w.replace(".", "_").isidentifier() and not w.startswith("_"))
     return sorted(names)
+
+
+def _public(directory: Path) -> list[str]:
+    """Public names that a package writes by hand: the tables ``ENDPOINTS`` of its modules."""
+    return sorted({name for path in sorted(directory.glob("*.py")) for name in _table_names(path, "ENDPOINTS")})
 
 
 def _handwritten(directory: Path) -> list[str]:
