@@ -198,9 +198,12 @@ def _count(text: str) -> Callable[[Any], Any]:
 
 
 def complete(
-    opdef: OpDef, tensors: Sequence[Tensor], given: dict[str, Any]
+    opdef: OpDef, tensors: Sequence[Tensor], given: dict[str, Any], lengths_given: tuple[int, ...] | None = None
 ) -> tuple[dict[str, Any], tuple[int, ...] | None]:
     """Attributes and argument lengths for flat inputs (``Graph.create_op``, GraphDef).
+
+    Args:
+      lengths_given: number of tensors of each input argument, where several take a varying number.
 
     Raises:
       InvalidArgumentError: the number of inputs does not fit the op.
@@ -208,8 +211,10 @@ def complete(
     fixed = sum(a.arity == "one" for a in opdef.inputs)
     open_args = [a for a in opdef.inputs if a.arity != "one"]
     rest = len(tensors) - fixed
-    lengths: list[int] = []
-    for arg in opdef.inputs:
+    lengths: list[int] = list(lengths_given or ())
+    if lengths_given is not None and not _possible(opdef, lengths, len(tensors)):
+        raise InvalidArgumentError(f"{opdef.name} does not take inputs of the lengths {lengths}", expected=str(opdef))
+    for arg in opdef.inputs if lengths_given is None else ():
         if arg.arity == "one":
             lengths.append(1)
         elif arg is open_args[-1]:
@@ -225,7 +230,7 @@ def complete(
             take = min(take, rest)
             lengths.append(take)
             rest -= take
-    if rest < 0 or sum(lengths) != len(tensors) or (not open_args and rest):
+    if rest < 0 or not _possible(opdef, lengths, len(tensors)):
         raise InvalidArgumentError(f"{opdef.name} does not take {len(tensors)} inputs", expected=str(opdef))
     parts, start = [], 0
     for length in lengths:
@@ -233,6 +238,13 @@ def complete(
         start += length
     attrs = _bind(opdef, parts, given)
     return attrs, tuple(lengths) if open_args else None
+
+
+def _possible(opdef: OpDef, lengths: Sequence[int], total: int) -> bool:
+    """Whether arguments of these lengths can be the op's inputs."""
+    upper = {"one": 1, "optional": 1, "many": total}
+    fits = len(lengths) == len(opdef.inputs) and sum(lengths) == total
+    return fits and all(int(a.arity == "one") <= n <= upper[a.arity] for a, n in zip(opdef.inputs, lengths, strict=True))
 
 
 _results: dict[str, Any] = {}

@@ -1,0 +1,458 @@
+"""Reading a GraphDef: the data is checked, ordered and added to the default graph, or nothing is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from graphdock.dtypes import as_dtype
+from graphdock.errors import (
+    AlreadyExistsError,
+    GraphdockError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnknownOpError,
+    did_you_mean,
+)
+from graphdock.graph.attr_values import attr_type, decode, expect
+from graphdock.graph.body import BodyGraph
+from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.shape import as_dims, merge
+
+__all__ = ["FORMAT", "import_graph_def", "parse", "register_upgrade"]
+
+#: Version of the form of the data.
+FORMAT = 1
+#: Deepest nesting of bodies that is read.
+_DEEPEST = 64
+_GRAPH_KEYS = ("graphdock_graph", "producer", "packages", "nodes")
+_NODE_KEYS = (
+    "name",
+    "op",
+    "version",
+    "inputs",
+    "input_lengths",
+    "device",
+    "colocate",
+    "gradient",
+    "attrs",
+    "output_shapes",
+)
+_BODY_KEYS = ("name", "parameters", "captures", "outputs", "nodes")
+
+#: (op type, version) -> function that turns a node of that version into one of the next.
+_upgrades: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+def register_upgrade(op: str, version: int, function: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Let nodes of ``op`` that were written at ``version`` be loaded: ``function`` turns the node into one of the
+    next version.
+
+    Raises:
+      AlreadyExistsError: there is one.
+    """
+    if (op, version) in _upgrades:
+        raise AlreadyExistsError(f"an upgrade of {op} from version {version} is registered already")
+    _upgrades[(op, version)] = function
+
+
+def parse(text: str | bytes) -> dict[str, Any]:
+    """The data of a JSON text. Raises InvalidArgumentError with line and column."""
+    try:
+        data = json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise InvalidArgumentError(
+            f"GraphDef: not JSON: {error.msg}, line {error.lineno}, column {error.colno}"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"GraphDef: not UTF-8 text: {error.reason}") from None
+    except RecursionError:
+        raise InvalidArgumentError("GraphDef: the JSON is nested too deep") from None
+    except ValueError as error:
+        raise InvalidArgumentError(f"GraphDef: {error}") from None
+    return expect(data, dict, "the file")  # type: ignore[no-any-return]
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidArgumentError(f"{name} is not JSON; the strings 'nan', 'inf' and '-inf' are")
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = "import",
+) -> list[Any] | None:
+    """Add the operations of a GraphDef to the default graph.
+
+    Args:
+      graph_def: what ``Graph.as_graph_def`` returned, or its JSON text. input_map: name of a tensor (``"x:0"``) or
+      operation (``"x"``, its first output) in the GraphDef -> tensor of the default
+        graph to use instead of it.
+      return_elements: names of operations (``"y"``) and tensors (``"y:0"``) in the GraphDef.
+      name: name scope of the new operations; "" or None for none. Names that are taken get a number.
+
+    Returns:
+      What ``return_elements`` asked for, in its order; None without it.
+
+    Raises:
+      InvalidArgumentError, DTypeError, ShapeError: the data is wrong, with the node's name. UnknownOpError: no loaded
+      package declares an op. NotFoundError: a name in ``input_map`` or ``return_elements`` is not there. The graph is
+      as it was.
+    """
+    data = parse(graph_def) if isinstance(graph_def, (str, bytes)) else expect(graph_def, dict, "the file")
+    _keys(data, _GRAPH_KEYS, "the file")
+    found = expect(data.get("graphdock_graph"), int, "graphdock_graph")
+    if found != FORMAT:
+        raise InvalidArgumentError("GraphDef: the form of the file is not known", expected=str(FORMAT), got=str(found))
+    graph = get_default_graph()
+    mapped = {(k if ":" in k else f"{k}:0"): k for k in input_map or {}}
+    with graph._lock, _all_or_nothing(graph):
+        replaced = {full: _replacement(graph, key, (input_map or {})[key]) for full, key in mapped.items()}
+        reader = _Reader(graph, replaced, expect(data.get("packages", []), list, "packages"))
+        with graph.name_scope(name or None):
+            reader.add(expect(data.get("nodes"), list, "nodes"), "nodes")
+        unused = [key for full, key in mapped.items() if full not in reader.used and full not in reader.tensors]
+        if unused:
+            raise NotFoundError(
+                f"import_graph_def: input_map names {unused[0]!r}, which the GraphDef does not have",
+                hint=did_you_mean(unused[0], reader.ops),
+            )
+        return None if return_elements is None else [reader.element(e) for e in return_elements]
+
+
+def _replacement(graph: Graph, key: str, value: Any) -> Tensor:
+    from graphdock.ops.convert import convert_to_tensor
+
+    tensor = convert_to_tensor(value, name="input_map")
+    if tensor.graph is not graph:
+        raise InvalidArgumentError(f"import_graph_def: input_map[{key!r}] ({tensor.name}) belongs to another graph")
+    return tensor
+
+
+@contextlib.contextmanager
+def _all_or_nothing(graph: Graph) -> Iterator[None]:
+    before = len(graph._ops)
+    try:
+        yield
+    except BaseException:
+        for op in graph._ops[before:]:
+            graph._by_name.pop(op.name, None)
+        del graph._ops[before:]
+        raise
+
+
+def _keys(value: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in value:
+        if key not in known:
+            raise InvalidArgumentError(f"GraphDef: {where} has an unknown key {key!r}", hint=did_you_mean(key, known))
+
+
+class _Reader:
+    """Adds the nodes of one graph or body.
+
+    Attributes:
+      ops: name in the file -> operation made. ``tensors``: name in the file -> tensor to use. ``used``: replaced
+      names that
+        an input named.
+    """
+
+    def __init__(self, graph: Graph, replaced: Mapping[str, Tensor], packages: Sequence[Any], depth: int = 0) -> None:
+        self.graph = graph
+        self.replaced = replaced
+        self.packages = packages
+        self.depth = depth
+        self.ops: dict[str, Operation] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self.used: set[str] = set()
+
+    def add(self, nodes: Sequence[Any], where: str) -> None:
+        """Add all nodes, whatever their order in the file."""
+        for node in _ordered(nodes, where, self.replaced):
+            label = node["name"]
+            try:
+                self._add(node, f"node {label!r}")
+            except GraphdockError as error:
+                if error.op is None:
+                    error.op = label
+                raise
+
+    def element(self, name: Any) -> Any:
+        """The operation or tensor of that name in the file."""
+        expect(name, str, "return_elements")
+        op_name, colon, port = name.partition(":")
+        op = self.ops.get(op_name)
+        if op is None:
+            raise NotFoundError(
+                f"import_graph_def: return_elements names {name!r}, which the GraphDef does not have",
+                hint=did_you_mean(op_name, self.ops),
+            )
+        return self.tensor(name) if colon else op
+
+    def tensor(self, name: str) -> Tensor:
+        """The tensor an input of that name means."""
+        full = name if ":" in name else f"{name}:0"
+        found = self.replaced.get(full)
+        if found is not None:
+            self.used.add(full)
+            return found
+        found = self.tensors.get(full)
+        if found is None:
+            raise NotFoundError(f"GraphDef: there is no tensor {name!r}", hint=did_you_mean(full, self.tensors))
+        return found
+
+    def _add(self, node: dict[str, Any], where: str) -> None:
+        from graphdock.ops.apply import complete
+
+        op_def = self._op_def(node["op"])
+        node = self._upgraded(node, op_def, where)
+        names = [n for n in node.get("inputs", []) if not n.startswith("^")]
+        inputs = [self.tensor(n) for n in names]
+        attrs, bodies = self._attrs(node, op_def, inputs, where)
+        if bodies:
+            inputs, attrs = _without_repeats(inputs, attrs, op_def.name, bodies)
+            _check_bodies(attrs, op_def.name, bodies, where)
+        lengths = node.get("input_lengths")
+        if lengths is not None:
+            lengths = tuple(expect(n, int, f"{where}: input_lengths") for n in expect(lengths, list, where))
+        full, lengths = complete(op_def, inputs, attrs, lengths)
+        if op_def.name == "Const" and as_dtype(full["value"].dtype) is not full["dtype"]:
+            raise InvalidArgumentError(f"GraphDef: {where}: attribute 'dtype' is not the dtype of its value")
+        control = [self._control(n[1:]) for n in node.get("inputs", []) if n.startswith("^")]
+        device = expect(node.get("device", ""), str, f"{where}: device")
+        place = self.graph.device(device) if device else contextlib.nullcontext()
+        with self.graph.control_dependencies(control), place:
+            op = self.graph.add_op(op_def, inputs, full, node["name"], lengths, bodies)
+        op._gradient_type = None if "gradient" not in node else expect(node["gradient"], str, f"{where}: gradient")
+        colocate = [expect(n, str, where) for n in expect(node.get("colocate", []), list, f"{where}: colocate")]
+        op._colocation = tuple(self.ops[n].name if n in self.ops else n for n in colocate)
+        shapes = node.get("output_shapes")
+        if shapes is not None:
+            if len(expect(shapes, list, f"{where}: output_shapes")) != len(op.outputs):
+                raise InvalidArgumentError(
+                    f"GraphDef: {where}: output_shapes is wrong",
+                    expected=f"{len(op.outputs)} shapes",
+                    got=str(len(shapes)),
+                )
+            for tensor, dims in zip(op.outputs, shapes, strict=True):
+                tensor._dims = merge(tensor._dims, as_dims(None if dims is None else expect(dims, list, where)))
+        self.ops[node["name"]] = op
+        for tensor in op.outputs:
+            self.tensors[f"{node['name']}:{tensor.value_index}"] = tensor
+
+    def _op_def(self, op_type: str) -> Any:
+        from graphdock.plugin.host import default_host
+
+        try:
+            return default_host().ops.get(op_type)
+        except UnknownOpError as error:
+            own = ("graphdock", "graphdock_std")
+            others = ", ".join(str(p) for p in self.packages if p not in own)
+            if others:
+                error.hint = f"the GraphDef uses ops of {others}; are they installed?" + (
+                    f" {error.hint}" if error.hint else ""
+                )
+            raise
+
+    def _upgraded(self, node: dict[str, Any], op_def: Any, where: str) -> dict[str, Any]:
+        version = expect(node.get("version", op_def.version), int, f"{where}: version")
+        if version > op_def.version:
+            raise InvalidArgumentError(
+                f"GraphDef: {where} was written with a newer {op_def.name}",
+                expected=f"version {op_def.version} at most",
+                got=str(version),
+                hint=f"install a newer version of {op_def.package}",
+            )
+        while version < op_def.version:
+            upgrade = _upgrades.get((op_def.name, version))
+            if upgrade is None:
+                raise InvalidArgumentError(
+                    f"GraphDef: {where} was written with {op_def.name} version {version}, "
+                    f"and nothing brings it to version {op_def.version}"
+                )
+            node = upgrade(dict(node))
+            version += 1
+        return node
+
+    def _control(self, name: str) -> Operation:
+        op = self.ops.get(name)
+        if op is None:
+            raise NotFoundError(f"GraphDef: there is no operation {name!r}", hint=did_you_mean(name, self.ops))
+        return op
+
+    def _attrs(
+        self, node: dict[str, Any], op_def: Any, inputs: Sequence[Tensor], where: str
+    ) -> tuple[dict[str, Any], tuple[BodyGraph, ...]]:
+        attrs: dict[str, Any] = {}
+        bodies: list[BodyGraph] = []
+        given = expect(node.get("attrs", {}), dict, f"{where}: attrs")
+        known = [a.name for a in op_def.attrs] + [t.name for t in op_def.types]
+        order = {n: i for i, n in enumerate(known)}
+        for name in sorted(given, key=lambda n: order.get(n, -1)):
+            kind = attr_type(op_def, name)
+            at = f"{where}: attribute {name!r}"
+            if kind is None:
+                raise InvalidArgumentError(
+                    f"GraphDef: {op_def.name} has no attribute {name!r}", hint=did_you_mean(name, known)
+                )
+            if kind == "func":
+                if op_def.name not in ("Cond", "While"):
+                    raise InvalidArgumentError(f"GraphDef: {at} is a Python function, which a GraphDef cannot hold")
+                attrs[name] = self._body(given[name], op_def.name, inputs, at)
+                bodies.append(attrs[name])
+            else:
+                attrs[name] = decode(kind, given[name], at)
+        return attrs, tuple(bodies)
+
+    def _body(self, value: Any, op_type: str, inputs: Sequence[Tensor], where: str) -> BodyGraph:
+        expect(value, dict, where)
+        data = expect(value.get("func"), dict, where)
+        _keys(data, _BODY_KEYS, where)
+        if self.depth >= _DEEPEST:
+            raise InvalidArgumentError(f"GraphDef: {where}: bodies are nested deeper than {_DEEPEST}")
+        body = BodyGraph(self.graph._scopes.prefix + expect(data.get("name"), str, where), self.graph)
+        parameters = [expect(n, str, where) for n in expect(data.get("parameters"), list, f"{where}: parameters")]
+        captures = [expect(n, str, where) for n in expect(data.get("captures"), list, f"{where}: captures")]
+        skip = 1 if op_type == "Cond" else len(parameters)
+        if skip + len(captures) != len(inputs) or (op_type == "Cond" and parameters):
+            raise InvalidArgumentError(
+                f"GraphDef: {where} does not fit the inputs of its node",
+                expected=f"{max(len(inputs) - skip, 0)} captures",
+                got=f"{len(captures)} captures and {len(parameters)} parameters",
+            )
+        inner = _Reader(body, {}, self.packages, self.depth + 1)
+        placeholders = {*parameters, *captures}
+        nodes = expect(data.get("nodes"), list, f"{where}: nodes")
+        with body.as_default(), body.name_scope(self.graph._scopes.prefix or None):
+            inner.add(nodes, where)
+        for names in (parameters, captures):
+            for n in names:
+                op = inner.ops.get(n)
+                if op is None or op.type != "Placeholder":
+                    raise InvalidArgumentError(f"GraphDef: {where}: there is no Placeholder {n!r} in the body")
+        for op_name, op in inner.ops.items():
+            if op.type == "Placeholder" and op_name not in placeholders:
+                raise InvalidArgumentError(
+                    f"GraphDef: {where}: Placeholder {op_name!r} is neither parameter nor capture"
+                )
+        body.parameters = [inner.ops[n].outputs[0] for n in parameters]
+        body.captures = {}
+        for outer, n in zip(inputs[skip:], captures, strict=True):
+            placeholder = inner.ops[n].outputs[0]
+            if placeholder.dtype is not outer.dtype:
+                raise InvalidArgumentError(
+                    f"GraphDef: {where}: capture {n!r} has another dtype than {outer.name}",
+                    expected=outer.dtype.name,
+                    got=placeholder.dtype.name,
+                )
+            if outer in body.captures:
+                _use_instead(body, placeholder, body.captures[outer])
+                continue
+            body.captures[outer] = placeholder
+            if outer.op.type == "VarHandleOp" or outer.op._original is not None:
+                placeholder.op._original = outer.op._original or outer.op
+        outputs = [expect(n, str, where) for n in expect(data.get("outputs"), list, f"{where}: outputs")]
+        body.outputs = [inner.tensor(n) for n in outputs]
+        return body
+
+
+def _check_bodies(attrs: Mapping[str, Any], op_type: str, bodies: Sequence[BodyGraph], where: str) -> None:
+    """Raise InvalidArgumentError unless the bodies return what the node promises."""
+    promised = attrs.get("Tout", ())
+    returning = bodies if op_type == "Cond" else bodies[1:]
+    if len(bodies) != 2:
+        raise InvalidArgumentError(f"GraphDef: {where} needs two bodies", got=str(len(bodies)))
+    if op_type == "While":
+        test = bodies[0].outputs
+        if len(test) != 1 or not test[0].dtype.is_bool:
+            raise InvalidArgumentError(f"GraphDef: {where}: the condition must return one bool")
+        for body in bodies:
+            if tuple(t.dtype for t in body.parameters) != promised:
+                raise InvalidArgumentError(
+                    f"GraphDef: {where}: the parameters of {body.name!r} do not have the dtypes Tout"
+                )
+        if len(attrs.get("output_shapes", ())) != len(promised):
+            raise InvalidArgumentError(f"GraphDef: {where}: output_shapes does not have a shape per loop variable")
+    for body in returning:
+        if tuple(t.dtype for t in body.outputs) != promised:
+            raise InvalidArgumentError(f"GraphDef: {where}: the outputs of {body.name!r} do not have the dtypes Tout")
+
+
+def _use_instead(body: BodyGraph, before: Tensor, after: Tensor) -> None:
+    """Let the ops of a body read ``after`` where they read ``before``: two captures were mapped to one tensor."""
+    for op in body.get_operations():
+        if before in op.inputs:
+            op.inputs = tuple(after if t is before else t for t in op.inputs)
+        for inner in op.bodies:
+            if before in inner.captures:
+                inner.captures = {(after if k is before else k): v for k, v in inner.captures.items()}
+
+
+def _without_repeats(
+    inputs: list[Tensor], attrs: dict[str, Any], op_type: str, bodies: Sequence[BodyGraph]
+) -> tuple[list[Tensor], dict[str, Any]]:
+    """Inputs with each captured tensor once."""
+    skip = 1 if op_type == "Cond" else len(bodies[0].parameters)
+    captured = list(dict.fromkeys(inputs[skip:]))
+    if skip + len(captured) == len(inputs):
+        return inputs, attrs
+    kept = [*inputs[:skip], *captured]
+    listed = captured if op_type == "Cond" else kept
+    return kept, {**attrs, "Tin": tuple(t.dtype for t in listed)}
+
+
+def _ordered(nodes: Sequence[Any], where: str, replaced: Mapping[str, Tensor]) -> list[dict[str, Any]]:
+    """The nodes, each after those it needs; in the order of the file where that is one. Checks their form."""
+    by_name: dict[str, dict[str, Any]] = {}
+    for i, node in enumerate(nodes):
+        at = f"{where}[{i}]"
+        expect(node, dict, at)
+        _keys(node, _NODE_KEYS, at)
+        name = expect(node.get("name"), str, f"{at}: name")
+        expect(node.get("op"), str, f"{at}: op")
+        for item in expect(node.get("inputs", []), list, f"{at}: inputs"):
+            expect(item, str, f"{at}: inputs")
+        if name in by_name:
+            raise InvalidArgumentError(f"GraphDef: two nodes are named {name!r}")
+        by_name[name] = node
+    needs = {name: _needs(node, by_name, replaced) for name, node in by_name.items()}
+    result: list[dict[str, Any]] = []
+    state: dict[str, int] = {}
+    for first in by_name:
+        stack = [first]
+        while stack:
+            name = stack[-1]
+            if state.get(name) == 2:
+                stack.pop()
+                continue
+            waiting = [n for n in needs[name] if state.get(n) != 2]
+            if not waiting:
+                state[name] = 2
+                result.append(by_name[name])
+                stack.pop()
+                continue
+            state[name] = 1
+            cycle = next((n for n in waiting if state.get(n) == 1), None)
+            if cycle is not None:
+                raise InvalidArgumentError(f"GraphDef: the nodes make a cycle through {cycle!r}", op=cycle)
+            stack.append(waiting[0])
+    return result
+
+
+def _needs(node: dict[str, Any], known: Mapping[str, Any], replaced: Mapping[str, Tensor]) -> list[str]:
+    found = []
+    for item in node.get("inputs", []):
+        full = item if ":" in item or item.startswith("^") else f"{item}:0"
+        if full in replaced:
+            continue
+        name = item.removeprefix("^").partition(":")[0]
+        if name not in known:
+            raise NotFoundError(
+                f"GraphDef: input {item!r} of node {node['name']!r} does not exist", hint=did_you_mean(name, known)
+            )
+        found.append(name)
+    return found
