@@ -7,6 +7,7 @@ their dtype.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -72,10 +73,35 @@ def _reduction(
             )
         if constant_axis is None:
             return lambda value, axis, target: run(value, _axes(axis), target)
+        if ufunc is np.add and (by_dot := _dot_args(ctx, _axes(constant_axis), keep)) is not None:
+            return Bound(np.dot, args=by_dot)
         fixed_args = (Lit(_axes(constant_axis)), Lit(dtype), Out(0), Lit(keep), *(Lit(v) for v in tail))
         return Bound(reduce, args=(In(0), *fixed_args))
 
     return build
+
+
+#: A sum of so many terms may be one of BLAS, which adds up a few partial sums, not pairwise as NumPy does.
+_DOT_TERMS = 1024
+_DOT_ELEMENTS = 65536
+
+
+def _dot_args(ctx: BuildContext, axes: tuple[int, ...], keep: bool) -> tuple[In | Out | Lit, ...] | None:
+    """Arguments of ``numpy.dot`` that make it a sum: a product with ones costs less than half of a small reduction.
+
+    None where it does not apply: another dtype, more than a vector or one axis of a matrix, or many terms.
+    """
+    x = ctx.inputs[0]
+    if x.dtype.name not in ("float32", "float64") or not x.contiguous or not known(x.shape) or len(axes) != 1:
+        return None
+    shape: tuple[int, ...] = x.shape  # type: ignore[assignment]
+    axis = axes[0] % len(shape)
+    if not 1 <= shape[axis] <= _DOT_TERMS or len(shape) > 2 or not 0 < math.prod(shape) <= _DOT_ELEMENTS:
+        return None
+    ones = np.ones(shape[axis], x.dtype.np)
+    if len(shape) == 2 and axis == 0:
+        return (Lit(ones[None, :] if keep else ones), In(0), Out(0))
+    return (In(0), Lit(ones[:, None] if keep else ones), Out(0))
 
 
 def _constant_axis(run: Callable[..., Any], axes: tuple[int, ...]) -> Callable[..., None]:
@@ -98,8 +124,8 @@ def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
     add = np.add.reduce
     count = None
     if known(x.shape) and known(out.shape):
-        elements = int(np.prod(x.shape, dtype=np.int64))  # type: ignore[arg-type]
-        count = constant(elements // max(int(np.prod(out.shape, dtype=np.int64)), 1), dtype)  # type: ignore[arg-type]
+        elements = math.prod(x.shape)  # type: ignore[arg-type]
+        count = constant(elements // max(math.prod(out.shape), 1), dtype)  # type: ignore[arg-type]
 
     def into(value: np.ndarray, axes: tuple[int, ...], total: np.ndarray) -> None:
         add(value, axes, dtype, total, keep)
@@ -122,6 +148,16 @@ def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
         return Bound(widened, scratch=(Scratch(dtypes.float32, tuple(out.shape)),))  # type: ignore[arg-type]
     if fixed is None or count is None:
         return lambda value, axis, target: into(value, _axes(axis) if fixed is None else fixed, target)
+
+    by_dot = _dot_args(ctx, fixed, keep)
+    if by_dot is not None:
+        dot, true_divide = np.dot, np.true_divide
+
+        def multiplied(left: np.ndarray, right: np.ndarray, target: np.ndarray) -> None:
+            dot(left, right, target)
+            true_divide(target, count, target)
+
+        return Bound(multiplied, args=by_dot)
 
     def compute(value: np.ndarray, target: np.ndarray) -> None:
         add(value, fixed, dtype, target, keep)
@@ -210,27 +246,29 @@ def _sum_to(ctx: BuildContext) -> Bound | Callable[..., Any]:
         total = np.add.reduce(value, _summed(value.shape, target), dtype, None, True)
         return total.reshape(target).astype(result, copy=False)
 
-    def planned(value: np.ndarray, target: np.ndarray) -> None:
+    def planned(value: np.ndarray, target: np.ndarray, *total: np.ndarray) -> None:
         if value.shape == target.shape:
             np.copyto(target, value)
             return
         axes = _summed(value.shape, target.shape)
         kept = tuple(1 if axis in axes else size for axis, size in enumerate(value.shape))
-        if wide:
-            np.copyto(target.reshape(kept), np.add.reduce(value, axes, dtype, None, True), "unsafe")
-        else:
-            np.add.reduce(value, axes, dtype, target.reshape(kept), True)
+        sums = total[0] if total else target
+        np.add.reduce(value, axes, dtype, sums.reshape(kept), True)
+        if total:
+            np.copyto(target, sums, "unsafe")
 
     if ctx.fresh:
         return fresh
+    scratch = (Scratch(dtypes.float32, tuple(out.shape)),) if wide else ()  # type: ignore[arg-type]
+    general = Bound(planned, args=(In(0), Out(0), *([Out(len(ctx.outputs))] if wide else ())), scratch=scratch)
     if not known(x.shape):
-        return Bound(planned, args=(In(0), Out(0)))
+        return general
     if x.shape == out.shape:
         return Bound(np.copyto, args=(Out(0), In(0)))
     if not wide and 1 not in out.shape:  # type: ignore[operator]
         axes = _summed(x.shape, out.shape)  # type: ignore[arg-type]
         return Bound(np.add.reduce, args=(In(0), Lit(axes), Lit(dtype), Out(0), Lit(False)))
-    return Bound(planned, args=(In(0), Out(0)))
+    return general
 
 
 def _summed(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
