@@ -45,7 +45,8 @@ class DeviceSpec:
             return text
         if not text:
             return cls()
-        source, found = text, {"job": None, "task": None, "type": None, "index": None}
+        source = text
+        found: dict[str, str | None] = {"job": None, "task": None, "type": None, "index": None}
         if not text.startswith("/"):
             text = "/" + text
         position = 0
@@ -71,7 +72,9 @@ class DeviceSpec:
             say("type", (part["type"] or part["short"] or "*").lower())
             say("index", part["index"] or part["sindex"])
         task, index = found["task"], found["index"]
-        return cls(found["job"], None if task is None else int(task), found["type"], None if index is None else int(index))
+        return cls(
+            found["job"], None if task is None else int(task), found["type"], None if index is None else int(index)
+        )
 
     def merge(self, inner: DeviceSpec) -> DeviceSpec:
         """This spec overridden by what ``inner`` says, as nested device scopes do.

@@ -33,8 +33,10 @@ def as_dims(value: Any) -> Dims:
             try:
                 value = tuple(value)
             except TypeError:
-                raise ShapeError(f"{value!r} is not a shape", expected="None, an integer or a sequence of them") from None
-    dims = []
+                raise ShapeError(
+                    f"{value!r} is not a shape", expected="None, an integer or a sequence of them"
+                ) from None
+    dims: list[int | None] = []
     for d in value:
         if d is None or d == -1:
             dims.append(None)

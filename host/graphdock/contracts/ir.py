@@ -174,10 +174,10 @@ class Region:
 class Builder:
     """Builds a PlanGraph node by node.
 
-        b = Builder("main")
-        x = b.input("x", float32, (None, 4))
-        (y,) = b.node(opdef, "y", [x], {"T": float32}, [(float32, (None, 4))])
-        graph = b.finish([y])
+    b = Builder("main")
+    x = b.input("x", float32, (None, 4))
+    (y,) = b.node(opdef, "y", [x], {"T": float32}, [(float32, (None, 4))])
+    graph = b.finish([y])
     """
 
     def __init__(self, name: str = "main") -> None:

@@ -243,7 +243,9 @@ class KernelDef:
         if self.name:
             return self.name
         bare = self.op.rpartition(".")[2]
-        return "".join(("_" if c.isupper() and i and not bare[i - 1].isupper() else "") + c.lower() for i, c in enumerate(bare))
+        return "".join(
+            ("_" if c.isupper() and i and not bare[i - 1].isupper() else "") + c.lower() for i, c in enumerate(bare)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,5 +91,9 @@ class BodyGraph(Graph):
         return mine
 
     def _known(self, tensor: Tensor) -> Any:
-        outer = next((o for o, i in self.captures.items() if i is tensor), None) if tensor.op.type == "Placeholder" else None
+        outer = (
+            next((o for o, i in self.captures.items() if i is tensor), None)
+            if tensor.op.type == "Placeholder"
+            else None
+        )
         return self.outer._known(outer) if outer is not None else super()._known(tensor)

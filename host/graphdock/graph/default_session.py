@@ -37,5 +37,7 @@ def needed(session: Any) -> Any:
     """``session``, or the default one. Raises FailedPreconditionError when there is neither."""
     found = session if session is not None else get_default_session()
     if found is None:
-        raise FailedPreconditionError("no default session on this thread", hint="use `with tf.Session():` or pass session=")
+        raise FailedPreconditionError(
+            "no default session on this thread", hint="use `with tf.Session():` or pass session="
+        )
     return found

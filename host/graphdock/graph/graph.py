@@ -179,7 +179,9 @@ class Graph:
     def _adopt_controls(self, control: Sequence[Operation], inputs: Sequence[Tensor]) -> Sequence[Operation]:
         for op in control:
             if op.graph is not self:
-                raise InvalidArgumentError(f"control input {op.name} belongs to another graph", op=op.name, site=op.site)
+                raise InvalidArgumentError(
+                    f"control input {op.name} belongs to another graph", op=op.name, site=op.site
+                )
         return control
 
     def _note_mutation(self) -> None:
@@ -249,8 +251,8 @@ class Graph:
         if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
             if obj.graph is not self:
                 owner = obj.op if isinstance(obj, Tensor) else obj
-                inside = getattr(obj.graph, "outer", None)
-                where = f"stands inside the body {obj.graph.name!r}" if inside is not None else "belongs to another graph"  # type: ignore[attr-defined]
+                body = getattr(obj.graph, "name", None)
+                where = f"stands inside the body {body!r}" if body is not None else "belongs to another graph"
                 raise InvalidArgumentError(f"{obj.name} {where}", op=owner.name, site=owner.site)
             return obj
         kinds = [k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on]
@@ -440,7 +442,8 @@ def _dtype(spec: str, attrs: Mapping[str, Any], index: int) -> DType:
     bound = attrs.get(spec)
     if bound is None:
         return as_dtype(spec)
-    return bound[index] if isinstance(bound, tuple) else bound
+    found: DType = bound[index] if isinstance(bound, tuple) else bound
+    return found
 
 
 def _producer(tensor: Tensor) -> Any:

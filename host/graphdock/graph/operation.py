@@ -119,7 +119,9 @@ class Operation:
         """The output of that name: a Tensor, or a list of them for a list argument."""
         return self._part(name, self.op_def.outputs, self._output_lengths, self.outputs)
 
-    def _part(self, name: str, args: tuple[ArgDef, ...], lengths: tuple[int, ...] | None, tensors: Sequence[Tensor]) -> Any:
+    def _part(
+        self, name: str, args: tuple[ArgDef, ...], lengths: tuple[int, ...] | None, tensors: Sequence[Tensor]
+    ) -> Any:
         start = 0
         for i, arg in enumerate(args):
             length = 1 if lengths is None else lengths[i]

@@ -91,7 +91,9 @@ def normal_attr(opdef: OpDef, attr: AttrDef, value: Any) -> Any:
     measured = len(result) if isinstance(result, tuple) and kind.startswith("list(") else result
     if attr.minimum is not None and measured < attr.minimum:
         raise InvalidArgumentError(
-            f"attribute {attr.name!r} of {opdef.name} is too small", expected=f"at least {attr.minimum}", got=repr(value)
+            f"attribute {attr.name!r} of {opdef.name} is too small",
+            expected=f"at least {attr.minimum}",
+            got=repr(value),
         )
     if attr.maximum is not None and measured > attr.maximum:
         raise InvalidArgumentError(
@@ -151,7 +153,9 @@ def check_type(opdef: OpDef, var: TypeVarDef, dtype: DType, because: str) -> Non
     """Raise DTypeError unless the type variable may stand for ``dtype``."""
     if var.allow and dtype.name not in var.allow:
         raise DTypeError(
-            f"{opdef.name} does not take {dtype.name} ({because})", expected="one of " + ", ".join(var.allow), got=dtype.name
+            f"{opdef.name} does not take {dtype.name} ({because})",
+            expected="one of " + ", ".join(var.allow),
+            got=dtype.name,
         )
 
 

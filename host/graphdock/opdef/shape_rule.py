@@ -170,9 +170,12 @@ class ShapeContext:
     def fail(self, message: str) -> ShapeError:
         """The error to raise: the message with the op's type and its input shapes."""
         args = ", ".join(
-            f"{arg.name} {' '.join(map(show, shapes))}" for arg, shapes in zip(self.opdef.inputs, self._shapes, strict=True)
+            f"{arg.name} {' '.join(map(show, shapes))}"
+            for arg, shapes in zip(self.opdef.inputs, self._shapes, strict=True)
         )
-        return ShapeError(f"{self.opdef.name}: {message} (input shapes: {args})" if args else f"{self.opdef.name}: {message}")
+        return ShapeError(
+            f"{self.opdef.name}: {message} (input shapes: {args})" if args else f"{self.opdef.name}: {message}"
+        )
 
 
 class _Pattern:
@@ -223,7 +226,9 @@ class _Pattern:
                     try:
                         run = merge(env[payload], run)  # type: ignore[assignment]
                     except ShapeError:
-                        raise ctx.fail(f"shapes {show(env[payload])} and {show(dims)} (of {arg}) do not agree") from None
+                        raise ctx.fail(
+                            f"shapes {show(env[payload])} and {show(dims)} (of {arg}) do not agree"
+                        ) from None
                 env[payload] = run
                 continue
             d = dims[at]
@@ -278,7 +283,9 @@ class ShapeRule:
         self._outputs = [_pattern(a) for a in opdef.outputs]
         self._let = [(name, compile_expression(text)) for name, text in opdef.let.items()]
         self._where = [(compile_expression(check)[0], message) for check, message in opdef.where]
-        self._counts = [compile_expression(a.count)[0] if a.arity == "many" and a.count else None for a in opdef.outputs]
+        self._counts = [
+            compile_expression(a.count)[0] if a.arity == "many" and a.count else None for a in opdef.outputs
+        ]
         read = set().union(*[p.names for p in self._inputs + self._outputs if p], *[n for _, (_, n) in self._let])
         for check, _ in opdef.where:
             read |= compile_expression(check)[1]
@@ -323,7 +330,9 @@ class ShapeRule:
             self._cache[key] = result
         return result
 
-    def _from_patterns(self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]) -> list[Dims]:
+    def _from_patterns(
+        self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]
+    ) -> list[Dims]:
         env: Env = dict(attrs)
         for arg, pattern, found in zip(self.opdef.inputs, self._inputs, shapes, strict=True):
             if pattern is None:

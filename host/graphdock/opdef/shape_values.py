@@ -44,7 +44,8 @@ def evaluate(tensor: Any, producer: Producer, shape_of: Callable[[Any], Dims], d
     def value(i: int) -> Known:
         return evaluate(inputs[i], producer, shape_of, depth + 1)
 
-    return rule(attrs, inputs, value, shape_of)
+    known: Known = rule(attrs, inputs, value, shape_of)
+    return known
 
 
 def _rows(op: str, attrs: Any, inputs: Any, value_of: Any, shape_of: Any) -> Any:
@@ -183,7 +184,7 @@ def _reshape(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
     if to == ():
         return x[0] if isinstance(x, tuple) and len(x) == 1 else x
     if isinstance(to, tuple) and len(to) == 1:
-        return x if isinstance(x, tuple) else (x,)
+        return x if isinstance(x, tuple) else (x,) if shape_of(inputs[0]) == () else None
     return None
 
 

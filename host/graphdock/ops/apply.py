@@ -183,7 +183,9 @@ def _bind(opdef: OpDef, parts: Sequence[Sequence[Tensor]], given: dict[str, Any]
     for arg, length in deferred:
         want = int(_count(arg.count or "1")(attrs))
         if want != length:
-            raise InvalidArgumentError(f"{opdef.name}: {arg.name!r} needs {want} tensors ({arg.count})", got=str(length))
+            raise InvalidArgumentError(
+                f"{opdef.name}: {arg.name!r} needs {want} tensors ({arg.count})", got=str(length)
+            )
     return attrs
 
 
@@ -244,7 +246,9 @@ def _possible(opdef: OpDef, lengths: Sequence[int], total: int) -> bool:
     """Whether arguments of these lengths can be the op's inputs."""
     upper = {"one": 1, "optional": 1, "many": total}
     fits = len(lengths) == len(opdef.inputs) and sum(lengths) == total
-    return fits and all(int(a.arity == "one") <= n <= upper[a.arity] for a, n in zip(opdef.inputs, lengths, strict=True))
+    return fits and all(
+        int(a.arity == "one") <= n <= upper[a.arity] for a, n in zip(opdef.inputs, lengths, strict=True)
+    )
 
 
 _results: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -112,7 +113,9 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         if not empty and source.is_bool is not dtype.is_bool:
             raise DTypeError(f"{_short(value)} cannot be a {dtype.name}", expected=dtype.name, got=source.name)
         if dtype.is_integer and array.size and (int(array.min()) < dtype.min or int(array.max()) > dtype.max):
-            raise OutOfRangeError(f"{_short(value)} does not fit into {dtype.name}", expected=f"{dtype.min} to {dtype.max}")
+            raise OutOfRangeError(
+                f"{_short(value)} does not fit into {dtype.name}", expected=f"{dtype.min} to {dtype.max}"
+            )
         array = array.astype(dtype.np)
     return np.ascontiguousarray(array).reshape(array.shape), dtype
 
@@ -147,18 +150,20 @@ def constant(
             raise ShapeError(f"the shape of a constant must be known, but it is {shape!r}")
         if verify_shape and array.shape != dims:
             raise ShapeError("constant of the wrong shape", expected=str(list(dims)), got=str(list(array.shape)))
-        count = int(np.prod(dims, dtype=np.int64))
+        count = math.prod(d for d in dims if d is not None)
         if array.shape != dims:
             if array.size == 0 or array.size > count:
                 raise ShapeError(f"{array.size} elements do not fill shape {list(dims)}")
             flat = np.empty(count, array.dtype)
             flat[: array.size] = array.ravel()
             flat[array.size :] = array.flat[-1]
-            array = flat.reshape(dims)  # type: ignore[arg-type]
+            array = flat.reshape(dims)
     return constant_of(array, found, name)
 
 
-def constant_of(array: np.ndarray[Any, Any], dtype: DType, name: str | None = "Const", graph: Graph | None = None) -> Tensor:
+def constant_of(
+    array: np.ndarray[Any, Any], dtype: DType, name: str | None = "Const", graph: Graph | None = None
+) -> Tensor:
     """A constant over an array that is already right; takes a read-only copy."""
     from graphdock.plugin.host import default_host
 

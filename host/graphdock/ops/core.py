@@ -14,7 +14,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant_of, convert_to_tensor
-from graphdock.shape import as_dims
+from graphdock.shape import as_dims, size
 
 __all__ = [
     "Assert",
@@ -72,9 +72,9 @@ def _like(tensor: Any, dtype: Any, name: str | None, fill: int, op: str) -> Tens
     x = convert_to_tensor(tensor)
     wanted: DType = x.dtype if dtype is None else as_dtype(dtype)
     dims = x._dims
-    count = None if dims is None or None in dims else int(np.prod(dims, dtype=np.int64))
+    count = size(dims)
     if count is not None and count <= _SMALL and wanted.kind in "biufc":
-        return constant_of(np.full(dims, fill, wanted.np), wanted, name or op.lower())  # type: ignore[arg-type]
+        return constant_of(np.full(dims, fill, wanted.np), wanted, name or op.lower())
     made: Tensor = apply_op(op, name=name, x=x)
     return cast(made, wanted)
 

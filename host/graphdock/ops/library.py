@@ -25,7 +25,9 @@ def load_op_library(path: str | os.PathLike[str]) -> Any:
     text = os.fspath(path)
     if text.endswith((".so", ".dll", ".dylib")):
         raise InvalidArgumentError(
-            f"{text!r} is a shared library", expected="an op spec (.yaml)", hint="declare the op in YAML, its kernel separately"
+            f"{text!r} is a shared library",
+            expected="an op spec (.yaml)",
+            hint="declare the op in YAML, its kernel separately",
         )
     if not os.path.exists(text):
         raise NotFoundError(f"no op library at {text!r}")

@@ -29,7 +29,13 @@ def _sink(node: PlanNode) -> None:
         for body in node.bodies:
             parameter = body.inputs[position - outside + inside]
             copy = PlanNode(
-                "Const", f"{parameter.name}/const", source.opdef, source.attrs, [], site_of=source.site_of, origin=source.origin
+                "Const",
+                f"{parameter.name}/const",
+                source.opdef,
+                source.attrs,
+                [],
+                site_of=source.site_of,
+                origin=source.origin,
             )
             copy.outputs.append(Value(copy.name, parameter.dtype, node.inputs[position].shape, copy, 0))
             replace_value(body, {parameter: copy.outputs[0]})

@@ -14,7 +14,7 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.dtypes import DType
 from graphdock.opdef.shape_values import evaluate
 from graphdock.passes.rewrite import constant_node, forward
-from graphdock.shape import Dims
+from graphdock.shape import Dims, size
 
 __all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers"]
 
@@ -22,7 +22,9 @@ __all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers
 FOLD_LIMIT = 64 * 1024
 
 #: Ops whose output is input 0 whenever shape and dtype are the same.
-_SAME = frozenset({"Identity", "StopGradient", "PlaceholderWithDefault", "Reshape", "SumTo", "BroadcastTo", "Cast", "AddN"})
+_SAME = frozenset(
+    {"Identity", "StopGradient", "PlaceholderWithDefault", "Reshape", "SumTo", "BroadcastTo", "Cast", "AddN"}
+)
 #: op -> {input that may be neutral: neutral element}, exact for every dtype.
 _NEUTRAL: dict[str, dict[int, int]] = {"Mul": {0: 1, 1: 1}, "RealDiv": {1: 1}, "Pow": {1: 1}}
 
@@ -164,9 +166,8 @@ def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] 
 
 
 def _small(value: Value) -> bool:
-    if value.shape is None or None in value.shape or value.dtype.size == 0:
-        return False
-    return int(np.prod(value.shape, dtype=np.int64)) * value.dtype.size <= FOLD_LIMIT
+    count = size(value.shape)
+    return count is not None and value.dtype.size > 0 and count * value.dtype.size <= FOLD_LIMIT
 
 
 def _producer(value: Value) -> tuple[str, Mapping[str, Any], list[Value], int] | None:

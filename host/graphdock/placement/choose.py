@@ -84,7 +84,9 @@ class Chooser:
         if not constrained and key in self._fits:
             return self._fits[key]
         found = [
-            (r, self._reason(r, node)) for r in registered if r.kernel.device == device_type or r.kernel.device == "host"
+            (r, self._reason(r, node))
+            for r in registered
+            if r.kernel.device == device_type or r.kernel.device == "host"
         ]
         if not constrained:
             self._fits[key] = found

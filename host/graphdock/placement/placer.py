@@ -76,7 +76,9 @@ class _Groups:
             self._parent[rb] = ra
 
 
-def place(graph: PlanGraph, devices: Sequence[DeviceSpec], chooser: Chooser, fallback: Callable[[str], str]) -> Placement:
+def place(
+    graph: PlanGraph, devices: Sequence[DeviceSpec], chooser: Chooser, fallback: Callable[[str], str]
+) -> Placement:
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
     Args:
@@ -243,8 +245,10 @@ def _fail(
     lines = [f"\n    {name}: {c.reason or 'fits, but fallback is forbidden'}" for name, c in candidates.items()]
     types: Mapping[str, str] = {k: v.name for k, v in node.attrs.items() if hasattr(v, "as_numpy_dtype")}
     shown = ", ".join(f"{k}={v}" for k, v in types.items())
-    where = f"device {request.short()}" if request is not None else "any device of " + ", ".join(
-        dict.fromkeys(d.type or "?" for d in devices)
+    where = (
+        f"device {request.short()}"
+        if request is not None
+        else "any device of " + ", ".join(dict.fromkeys(d.type or "?" for d in devices))
     )
     hint = "add a backend that has one to `backends`"
     if request is not None and fallback != "allow":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from graphdock.contracts import DeviceFactory, KernelDef, OpLibrary
+    from graphdock.contracts import DeviceFactory, Executor, KernelDef, OpLibrary, SessionFactory
     from graphdock.plugin.host import Host
 
 hookspec = pluggy.HookspecMarker("graphdock")
@@ -33,3 +33,13 @@ def register_ops(host: Host) -> Iterable[OpLibrary]:  # type: ignore[empty-body]
 @hookspec
 def register_kernels(host: Host) -> Iterable[KernelDef]:  # type: ignore[empty-body]
     """Return kernels, for any op and any device type."""
+
+
+@hookspec
+def register_executors(host: Host) -> Iterable[Executor]:  # type: ignore[empty-body]
+    """Return engines that run placed plans; ``SessionConfig(executor=...)`` chooses one by its ``name``."""
+
+
+@hookspec
+def register_session_factories(host: Host) -> Iterable[SessionFactory]:  # type: ignore[empty-body]
+    """Return what opens sessions elsewhere; ``Session("ray://...")`` chooses one by its ``scheme``."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec
+from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec, Executor, SessionFactory
 from graphdock.errors import (
     ConfigError,
     DeviceUnavailable,
@@ -25,10 +25,12 @@ from graphdock.plugin.devices import DeviceTable
 from graphdock.plugin.discovery import discover, duplicates, normalized
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.loader import PluginState
-from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, OpRegistry
+from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, NamedRegistry, OpRegistry
 from graphdock.plugin.settings import plugin_settings
 
 __all__ = ["Backend", "Host", "configured_host", "default_host"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class Host:
         self.ops = OpRegistry(self._search, self._notes, self._lock)
         self.kernels = KernelRegistry(lambda op: op in self.ops)
         self.devices = DeviceRegistry()
+        self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
+        self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
         self._table = DeviceTable(self._owner, self.plugin_options, self._report, self._lock)
         self.containers: dict[str, Any] = {}
         self.containers_lock = threading.RLock()
@@ -213,11 +217,7 @@ class Host:
         if self._all_searched:
             return found()
         with self._lock:
-            states = [
-                s
-                for s in self._plugins()
-                if s.usable and not s.busy and (self._autoload or s.found.is_own or self._allowed(s))
-            ]
+            states = self._candidates()
             if op is not None:
                 for state in states:
                     if "register_ops" not in state.done and self._lists(state, op):
@@ -247,6 +247,52 @@ class Host:
         """Plugins that failed and might have declared an op that nobody else does."""
         lines = [f"plugin {s.name!r} did not load: {s.stage}: {s.cause}" for s in self._plugins() if s.entry().is_fault]
         return "; ".join(lines) or None
+
+    # -- executors and session factories
+
+    def executor(self, name: str) -> Executor:
+        """The executor of that name, from a plugin.
+
+        Raises:
+          NotFoundError: no allowed plugin brings it. PluginError: the plugin of that name failed to load.
+        """
+        return self._named(self.executors, name, f"no executor named {name!r}", ("auto", "dataflow", "straight_line"))
+
+    def session_factory(self, target: str) -> SessionFactory:
+        """The factory for a target such as ``ray://head:6379``, chosen by its scheme.
+
+        Raises:
+          NotFoundError: no allowed plugin brings the scheme. PluginError: the plugin of that name failed to load.
+        """
+        scheme = target.partition("://")[0]
+        return self._named(self.session_factories, scheme, f"no session factory for the target {target!r}", ())
+
+    def _named(self, registry: NamedRegistry[T], name: str, missing: str, builtin: tuple[str, ...]) -> T:
+        """Look up; then load the plugin of that name; then every allowed plugin."""
+        with self._lock:
+            found = registry.get(name)
+            if found is None and any(s.name == name for s in self._plugins()):
+                self.backend(name)
+                found = registry.get(name)
+            if found is None:
+                for state in self._candidates():
+                    loader.load_rest(self, state)
+                found = registry.get(name)
+            if found is None:
+                known = sorted({*builtin, *registry.names()})
+                hints = [h for h in (did_you_mean(name, known), self._notes()) if h]
+                raise NotFoundError(
+                    missing, expected="one of " + (", ".join(known) or "none"), hint="; ".join(hints) or None
+                )
+            return found
+
+    def _candidates(self) -> list[PluginState]:
+        """Plugins that may load although nobody named them."""
+        return [
+            s
+            for s in self._plugins()
+            if s.usable and not s.busy and (self._autoload or s.found.is_own or self._allowed(s))
+        ]
 
     # -- devices
 
@@ -301,13 +347,15 @@ class Host:
 
     def snapshot(self) -> tuple[Any, ...]:
         """The registries as they are; for :meth:`restore`."""
-        return self.ops.snapshot(), self.kernels.snapshot(), self.devices.snapshot()
+        return tuple(r.snapshot() for r in self._registries())
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Put the registries back to a snapshot, whole."""
-        self.ops.restore(state[0])
-        self.kernels.restore(state[1])
-        self.devices.restore(state[2])
+        for registry, saved in zip(self._registries(), state, strict=True):
+            registry.restore(saved)
+
+    def _registries(self) -> tuple[Any, ...]:
+        return self.ops, self.kernels, self.devices, self.executors, self.session_factories
 
 
 def configured_host() -> Host:

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from graphdock.contracts import API_VERSION, DeviceFactory, KernelDef, OpLibrary, api_accepts
+from graphdock.contracts import (
+    API_VERSION,
+    DeviceFactory,
+    Executor,
+    KernelDef,
+    OpLibrary,
+    SessionFactory,
+    api_accepts,
+)
 from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you_mean
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.discovery import Found, manifest_path
@@ -32,7 +40,13 @@ if TYPE_CHECKING:
 __all__ = ["HOOKS", "PluginState", "check_drift", "load_ops", "load_rest", "new_manager", "triage"]
 
 #: Hook -> what its iterable holds.
-HOOKS: dict[str, type] = {"register_devices": DeviceFactory, "register_ops": OpLibrary, "register_kernels": KernelDef}
+HOOKS: dict[str, type] = {
+    "register_devices": DeviceFactory,
+    "register_ops": OpLibrary,
+    "register_kernels": KernelDef,
+    "register_executors": Executor,
+    "register_session_factories": SessionFactory,
+}
 
 
 @dataclass
@@ -282,6 +296,10 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
             host.devices.add(item, state.name)
         elif isinstance(item, KernelDef):
             host.kernels.add(item, state.name, state.found.package)
+        elif isinstance(item, Executor):
+            host.executors.add(item.name, item, state.name)
+        elif isinstance(item, SessionFactory):
+            host.session_factories.add(item.scheme, item, state.name)
         else:
             library = load_library(item.module)
             assert library is not None

@@ -10,12 +10,14 @@ import importlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from graphdock.contracts import DeviceFactory, KernelDef, OpDef
 from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
 
-__all__ = ["DeviceRegistry", "KernelRegistry", "OpRegistry", "RegisteredKernel"]
+__all__ = ["DeviceRegistry", "KernelRegistry", "NamedRegistry", "OpRegistry", "RegisteredKernel"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +260,41 @@ class DeviceRegistry:
 
     def restore(self, state: Any) -> None:
         self._factories = state
+
+
+class NamedRegistry(Generic[T]):
+    """Name -> an object and the plugin that brought it: executors by name, session factories by scheme.
+
+    Args:
+      noun: what is registered, for messages.
+    """
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._items: dict[str, tuple[T, str]] = {}
+
+    def add(self, name: str, item: T, plugin: str) -> None:
+        """Register an object.
+
+        Raises:
+          AlreadyExistsError: another plugin brought one of that name; names both.
+        """
+        owner = self._items.get(name)
+        if owner is not None:
+            raise AlreadyExistsError(
+                f"plugin {plugin!r} brings the {self._noun} {name!r}, which plugin {owner[1]!r} has"
+            )
+        self._items[name] = (item, plugin)
+
+    def get(self, name: str) -> T | None:
+        found = self._items.get(name)
+        return None if found is None else found[0]
+
+    def names(self) -> list[str]:
+        return sorted(self._items)
+
+    def snapshot(self) -> Any:
+        return dict(self._items)
+
+    def restore(self, state: Any) -> None:
+        self._items = state

@@ -83,7 +83,11 @@ def _summary(array: Any, count: int) -> str:
     return f"[{shown}{'...' if flat.size > count else ''}]"
 
 
-_BUILDERS: dict[str, Callable[[PlanNode], Callable[..., Any]]] = {"PyFunc": _py_func, "Assert": _assert, "Print": _print}
+_BUILDERS: dict[str, Callable[[PlanNode], Callable[..., Any]]] = {
+    "PyFunc": _py_func,
+    "Assert": _assert,
+    "Print": _print,
+}
 
 
 def pull(device: Device, buffer: Any, dtype: DType) -> Any:

@@ -49,7 +49,9 @@ class Liveness:
         return self.same.get(value, value)
 
 
-def _walk(graph: PlanGraph, loops: tuple[PlanNode, ...]) -> Iterator[tuple[str, PlanGraph, PlanNode | None, tuple[PlanNode, ...]]]:
+def _walk(
+    graph: PlanGraph, loops: tuple[PlanNode, ...]
+) -> Iterator[tuple[str, PlanGraph, PlanNode | None, tuple[PlanNode, ...]]]:
     """(event, level, node, loops around) in order; events: node, open (before bodies), close (after), outputs."""
     for node in graph.nodes:
         yield "node", graph, node, loops

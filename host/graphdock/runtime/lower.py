@@ -276,7 +276,9 @@ class Lowering:
             infos.append(ArgInfo(arg.name, value.dtype, value.shape, needs[i] or HOST_MEMORY, known, slot.contiguous))
         modes = self.modes(node, kernel, slots, args, at)
         out_args = node.opdef.outputs
-        out_names = [out_args[i].name if len(out_args) == len(node.outputs) else out_args[0].name for i in range(len(modes))]
+        out_names = [
+            out_args[i].name if len(out_args) == len(node.outputs) else out_args[0].name for i in range(len(modes))
+        ]
         ctx = BuildContext(
             node,
             tuple(infos),
@@ -299,7 +301,10 @@ class Lowering:
             stream = self.name("r")
             self.out.streams[stream] = node
             call_inputs.append(stream)
-        out_slots = [self.output(v, mode, slots, kernel, name, at, block) for v, mode, name in zip(node.outputs, modes, out_names, strict=True)]
+        out_slots = [
+            self.output(v, mode, slots, kernel, name, at, block)
+            for v, mode, name in zip(node.outputs, modes, out_names, strict=True)
+        ]
         written = [s.expr for s, m in zip(out_slots, modes, strict=True) if m.kind in ("planned", "inplace")]
         scratch = []
         for item in bound.scratch:
@@ -320,10 +325,12 @@ class Lowering:
                     call.append(self.literal(item_, index, literals))
         self.out.builds.append(Build(kname, node, kernel, ctx, tuple(literals)))
         returned = [s.expr for s, m in zip(out_slots, modes, strict=True) if m.kind in ("fresh", "view")]
-        if modes and modes[0].kind == "view" and all(s.static for s in out_slots):
-            used = [a for a in call]
-            self.out.setups.append(Setup(tuple(returned), kname, tuple(used)))
-            return
+        if modes and all(m.kind == "view" for m in modes) and all(s.static for s in out_slots):
+            viewed = {m.input for m in modes}
+            reads = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
+            if all(i in viewed or infos[i].value is not None for i in reads):  # else the view depends on this step's values
+                self.out.setups.append(Setup(tuple(returned), kname, tuple(call)))
+                return
         self.activate(device, block, node)
         target = f"{', '.join(returned)} = " if returned else ""
         if states and not self.locked:
@@ -352,7 +359,9 @@ class Lowering:
         names = [a.name for a in args]
         out_args = node.opdef.outputs
         outputs = node.outputs
-        out_names = [out_args[i].name if len(out_args) == len(outputs) else out_args[0].name for i in range(len(outputs))]
+        out_names = [
+            out_args[i].name if len(out_args) == len(outputs) else out_args[0].name for i in range(len(outputs))
+        ]
         if kernel.views and outputs and all(n in kernel.views for n in out_names):
             rules = [kernel.views[n] for n in out_names]
             indexes = [names.index(r.input) for r in rules]
@@ -453,7 +462,11 @@ class Lowering:
         for value in node.outputs:
             expr = self.name("v")
             names.append(expr)
-            self.keep(value, Slot(expr, (Root("fresh", HOST_MEMORY, value.dtype, (), at, at, expr),), True, False, "fresh"), at)
+            self.keep(
+                value,
+                Slot(expr, (Root("fresh", HOST_MEMORY, value.dtype, (), at, at, expr),), True, False, "fresh"),
+                at,
+            )
         target = f"{', '.join(names)} = " if names else ""
         block.add(f"{target}{kname}({', '.join(args)})", node)
 
@@ -526,7 +539,9 @@ class Lowering:
         if not state.static:
             expr = self.name("v")
             call = f"{self.state_name(state)}.snapshot"
-            block.add(f"{expr} = {call}()" if self.locked else f"{expr} = under(({self.state_name(state)},), {call})", node)
+            block.add(
+                f"{expr} = {call}()" if self.locked else f"{expr} = under(({self.state_name(state)},), {call})", node
+            )
             root = Root("fresh", self.home[value], value.dtype, (), at, at, expr)
             self.keep(value, Slot(expr, (root,), True, False, "fresh"), at)
             return
@@ -613,7 +628,9 @@ class Lowering:
         for header, body in zip((f"if {predicate}:", "else:"), node.bodies, strict=True):
             block.add(header, node)
             inner = block.nested()
-            self.producers(body, [(v, t.roots[0], t.expr) for v, t in zip(body.outputs, targets, strict=True) if t.static])
+            self.producers(
+                body, [(v, t.roots[0], t.expr) for v, t in zip(body.outputs, targets, strict=True) if t.static]
+            )
             self.level(body, inner)
             for value, outer, target in zip(body.outputs, node.outputs, targets, strict=True):
                 self.hand_over(value, outer, target, inner, node)
@@ -700,7 +717,9 @@ class Lowering:
         if limit >= 0:
             inner.add(f"if {counter} >= {limit}: break", node)
             inner.add(f"{counter} = {counter} + 1", node)
-        self.producers(body, [(v, n.roots[0], n.expr) for v, n in zip(body.outputs, nexts, strict=False) if n is not None])
+        self.producers(
+            body, [(v, n.roots[0], n.expr) for v, n in zip(body.outputs, nexts, strict=False) if n is not None]
+        )
         self.level(body, inner)
         self.advance(node, body, params, nexts, inner)
         self.assigned = before
@@ -772,4 +791,3 @@ class Lowering:
             block = blocks[key]
             for index, name in sorted(items, reverse=True):
                 block.items.insert(index, Line(f"poison({name})"))
-

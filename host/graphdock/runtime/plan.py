@@ -118,7 +118,8 @@ class Plan:
                 bounds = [None if b.kernel is None else _bound(b.kernel.build(b.ctx)) for b in lowered.builds]  # type: ignore[arg-type]
             if self._constants is None:
                 self._constants = {
-                    name: self._constant(array, space, dtype) for name, (array, space, dtype) in lowered.constants.items()
+                    name: self._constant(array, space, dtype)
+                    for name, (array, space, dtype) in lowered.constants.items()
                 }
         ns: dict[str, Any] = dict(self._constants)
         ns.update(_HELPERS)
@@ -206,13 +207,13 @@ def _value(expr: str, ns: Mapping[str, Any]) -> Any:
 class Instance:
     """One runnable copy of a plan: its buffers, bound kernels and function. One step at a time, on any thread."""
 
-    __slots__ = ("_context", "_streams", "epochs", "plan", "step")
+    __slots__ = ("_context", "_streams", "epoch", "plan", "step")
 
     def __init__(self, plan: Plan, step: Callable[..., Any], streams: list[tuple[RandomStream, str]]) -> None:
         self.plan = plan
         self.step = step
         self._streams = streams
-        self.epochs: tuple[int, ...] | None = None
+        self.epoch = -1
         # Floating-point warnings are off inside a step; a prepared context costs 12 ns where np.errstate costs 1 us.
         self._context = contextvars.copy_context()
         self._context.run(_quiet)

@@ -29,7 +29,7 @@ from graphdock.runtime.scalars import scalar_values
 from graphdock.runtime.spaces import arg_of, assign_spaces
 from graphdock.runtime.translate import translate
 from graphdock.runtime.variable_store import VariableState, VariableStore
-from graphdock.shape import Dims
+from graphdock.shape import Dims, concrete
 
 __all__ = ["Planner"]
 
@@ -144,7 +144,7 @@ class Planner:
         arrays = [v.node.attrs["value"] for v in node.inputs]  # type: ignore[union-attr]
         device = self._open[self._host_device]
         out_args = node.opdef.outputs
-        outs = [np.empty(v.shape, v.dtype.np) for v in node.outputs]  # type: ignore[arg-type]
+        outs = [np.empty(concrete(v.shape) or (), v.dtype.np) for v in node.outputs]
         ctx = BuildContext(
             node,
             tuple(

@@ -42,7 +42,9 @@ def arg_of(node: PlanNode) -> list[ArgDef]:
         else:
             bound = node.attrs.get(arg.dtype)
             size = node.attrs.get(arg.count or "")
-            take = len(bound) if isinstance(bound, tuple) else size if isinstance(size, int) else rest // (open_count + 1)
+            take = (
+                len(bound) if isinstance(bound, tuple) else size if isinstance(size, int) else rest // (open_count + 1)
+            )
             take = min(take, rest)
         rest -= take
         result.extend([arg] * take)

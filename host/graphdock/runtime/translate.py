@@ -172,7 +172,9 @@ class _Translation:
             shapes.append([v.shape for v in inputs[start : start + length]])
             start += length
         try:
-            inferred = rule_for(op.op_def).infer(op.node_attrs, shapes, lambda i: evaluate(inputs[i], producer, dims_of))
+            inferred = rule_for(op.op_def).infer(
+                op.node_attrs, shapes, lambda i: evaluate(inputs[i], producer, dims_of)
+            )
             return [merge(s, d) for s, d in zip(static, inferred, strict=True)]
         except ShapeError as error:
             if error.op is None:
@@ -252,4 +254,3 @@ def producer(value: Value) -> Any:
 
 def dims_of(value: Value) -> Dims:
     return value.shape
-

@@ -80,9 +80,13 @@ class VariableState:
         shape = self.device.shape_of(value)
         if self.static:
             if shape != self.dims:
-                raise ShapeError(f"variable {self.name!r} is assigned a value of shape {show(shape)}", expected=show(self.dims))
+                raise ShapeError(
+                    f"variable {self.name!r} is assigned a value of shape {show(shape)}", expected=show(self.dims)
+                )
         elif not compatible(self.dims, shape):
-            raise ShapeError(f"variable {self.name!r} is assigned a value of shape {show(shape)}", expected=show(self.dims))
+            raise ShapeError(
+                f"variable {self.name!r} is assigned a value of shape {show(shape)}", expected=show(self.dims)
+            )
         elif self.buffer is None or self.device.shape_of(self.buffer) != shape:
             self.buffer = self.device.empty(self.dtype, shape)
         self.device.copy(value, self.buffer)

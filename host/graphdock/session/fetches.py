@@ -59,7 +59,9 @@ class FetchPlan:
             return _none
         if element.dtype.name == "resource":
             raise InvalidArgumentError(
-                f"cannot fetch {element.name}: it is a resource handle", op=element.op.name, hint="fetch the variable itself"
+                f"cannot fetch {element.name}: it is a resource handle",
+                op=element.op.name,
+                hint="fetch the variable itself",
             )
         index = self._index.setdefault(element, len(self.tensors))
         if index == len(self.tensors):
@@ -117,7 +119,10 @@ def convert_feed(feed: Feed, value: Any) -> Any:
             array = _cast(feed, array, value, where)
     if not compatible(feed.dims, array.shape):
         raise ShapeError(
-            f"the value fed to {tensor.name} has the wrong shape", expected=show(feed.dims), got=show(array.shape), **where
+            f"the value fed to {tensor.name} has the wrong shape",
+            expected=show(feed.dims),
+            got=show(array.shape),
+            **where,
         )
     if not array.flags.c_contiguous or not array.flags.aligned:
         array = np.array(array, order="C", copy=True)

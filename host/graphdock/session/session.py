@@ -64,11 +64,17 @@ class Session:
     """
 
     def __init__(
-        self, target: str = "", graph: Graph | None = None, config: SessionConfig | None = None, host: Host | None = None
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: SessionConfig | None = None,
+        host: Host | None = None,
     ) -> None:
         if target:
             raise InvalidArgumentError(
-                f"no session factory for the target {target!r}", expected="the empty target", hint="use Session(graph=...)"
+                f"no session factory for the target {target!r}",
+                expected="the empty target",
+                hint="use Session(graph=...)",
             )
         self.graph = get_default_graph() if graph is None else graph
         self._host = default_host() if host is None else host
@@ -78,7 +84,6 @@ class Session:
         self._store = VariableStore()
         self._ordinals = RandomOrdinals()
         self._signatures: OrderedDict[Any, _Signature] = OrderedDict()
-        self._epoch = 0
         c = self.config
         self._planner = Planner(
             self._host,
@@ -194,14 +199,14 @@ class Session:
                 plan = self._plan(signature, tuple([v.shape for v in values]))
         elif plan is None:
             plan = self._plan(signature, ())
+        assert plan is not None
         if run_metadata is not None:
             run_metadata.plan = plan
             run_metadata.cached = plan is signature.last
         instance = plan.lease()
-        epochs = self._store.epoch
-        if instance.epochs != epochs or plan.shared:
+        if instance.epoch != self._store.epoch or plan.shared:
             plan.check_initialized()
-            instance.epochs = epochs
+            instance.epoch = self._store.epoch
         results = instance.run(values)
         plan.give_back(instance)
         return results[0] if signature.single else signature.fetch.pack(results)
@@ -256,7 +261,9 @@ class Session:
             feeds = [Feed(self.graph, key) for key in feed_dict or ()]
             seen = {f.tensor for f in feeds}
             if len(seen) < len(feeds):
-                raise InvalidArgumentError("feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds))
+                raise InvalidArgumentError(
+                    "feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds)
+                )
             single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
             try:
                 key: Any = (fetches, *feed_dict) if feed_dict else fetches
@@ -321,7 +328,11 @@ class InteractiveSession(Session):
     """A session that is the default one of its thread as soon as it is made, for a shell or notebook."""
 
     def __init__(
-        self, target: str = "", graph: Graph | None = None, config: SessionConfig | None = None, host: Host | None = None
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: SessionConfig | None = None,
+        host: Host | None = None,
     ) -> None:
         super().__init__(target, graph, config, host)
         default_session.push(self)

@@ -1,0 +1,55 @@
+# One command per habit. Everything happens in .venv, which is made when it is missing or older than pyproject.toml.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+GENERATED := host/graphdock/ops plugins/std/graphdock_std
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test test-debug check format bench wheelhouse generate clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+env: $(VENV)/.stamp-dev
+
+$(VENV)/.stamp-run: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples]'
+	touch $@
+
+$(VENV)/.stamp-dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples,dev]'
+	touch $@ $(VENV)/.stamp-run
+
+demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digits
+	$(BIN)/graphdock demo $(ARGS)
+
+test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
+	$(BIN)/python -m pytest -q -n $(JOBS)
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"
+
+check: env ## Format, lint, types, import layers, generated-code drift
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m graphdock_opgen check $(GENERATED)
+
+format: env ## Rewrite the sources in the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+generate: env ## Run the op generator over the specs in this repository
+	$(BIN)/python -m graphdock_opgen generate $(GENERATED)
+
+wheelhouse: env ## Wheels for the tests that install packages without an index
+	$(BIN)/python scripts/wheelhouse.py
+
+bench: env ## Run every benchmark beside its peers (installs them on first use)
+	$(BIN)/python -m benchmarks.setup
+	$(BIN)/python -m benchmarks.all
+
+clean: ## Remove what the commands above made
+	rm -rf $(VENV) .wheelhouse .bench .pytest_cache .mypy_cache .ruff_cache
