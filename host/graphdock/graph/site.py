@@ -26,9 +26,8 @@ def add_internal_folder(folder: str) -> None:
 def _is_internal(code: CodeType) -> bool:
     name = code.co_filename
     found = (
-        name.startswith(tuple(_folders))
+        name.startswith((*_folders, "<graphdock", "<frozen"))
         or f"{os.sep}_gen{os.sep}" in name
-        or name.startswith(("<graphdock", "<frozen"))
         or name.endswith(f"{os.sep}contextlib.py")
     )
     _internal[code] = found

@@ -26,7 +26,7 @@ def _float(value: Any) -> float:
 
 
 def _bool(value: Any) -> bool:
-    if isinstance(value, bool) or getattr(value, "dtype", None) == bool:
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool":
         return bool(value)
     raise TypeError("not a bool")
 

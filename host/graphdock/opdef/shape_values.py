@@ -6,6 +6,7 @@ the user's graph (at construction) and the plan (again with concrete feeds) shar
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -163,19 +164,16 @@ def _prod(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
     x = value(0)
     if not isinstance(x, tuple) or None in x or attrs.get("keep_dims"):
         return None
-    n = 1
-    for v in x:
-        n *= v  # type: ignore[operator]
-    return n
+    return math.prod(v for v in x if v is not None)
 
 
 def _expand(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x = value(0)
+    x: Known = value(0)
     return (x,) if shape_of(inputs[0]) == () and not isinstance(x, tuple) else None
 
 
 def _squeeze(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x = value(0)
+    x: Known = value(0)
     return x[0] if isinstance(x, tuple) and len(x) == 1 else None
 
 
@@ -189,10 +187,14 @@ def _reshape(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
 
 
 def _binary(function: Callable[[int, int], int]) -> Any:
-    def apply(a: Element, b: Element) -> Element:
-        return None if a is None or b is None else function(a, b)
-
     def rule(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
+        limit = 1 << (8 * attrs["T"].size - 1)
+
+        def apply(a: Element, b: Element) -> Element:
+            found = None if a is None or b is None else function(a, b)
+            # beyond the dtype the step wraps around; what it makes of it is not known here
+            return found if found is not None and -limit <= found < limit else None
+
         a, b = value(0), value(1)
         if isinstance(a, tuple) and isinstance(b, tuple):
             if len(a) == 1 and len(b) != 1:
@@ -201,7 +203,7 @@ def _binary(function: Callable[[int, int], int]) -> Any:
                 b = b * len(a)
             return tuple(apply(x, y) for x, y in zip(a, b, strict=True)) if len(a) == len(b) else None
         if isinstance(a, tuple):
-            return tuple(apply(x, b) for x in a)  # type: ignore[arg-type]
+            return tuple(apply(x, b) for x in a)
         if isinstance(b, tuple):
             return tuple(apply(a, y) for y in b)
         return apply(a, b)

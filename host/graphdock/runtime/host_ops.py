@@ -36,13 +36,12 @@ def _py_func(node: PlanNode) -> Callable[..., Any]:
         arrays = []
         for value, given in zip(outputs, results, strict=True):
             array = np.asarray(given)
-            if value.dtype.kind != "S" and array.dtype != value.dtype.np:
-                if not np.can_cast(array.dtype, value.dtype.np, "same_kind"):
-                    raise InvalidArgumentError(
-                        f"the Python function {name!r} returned the wrong dtype",
-                        expected=value.dtype.name,
-                        got=str(array.dtype),
-                    )
+            if value.dtype.kind != "S" and not np.can_cast(array.dtype, value.dtype.np, "same_kind"):
+                raise InvalidArgumentError(
+                    f"the Python function {name!r} returned the wrong dtype",
+                    expected=value.dtype.name,
+                    got=str(array.dtype),
+                )
             array = np.array(array, value.dtype.np, order="C")
             if not compatible(value.shape, array.shape):
                 raise ShapeError(

@@ -30,7 +30,6 @@ from graphdock.contracts.kernel import (
 )
 from graphdock.plugin.registry import RegisteredKernel
 from graphdock.runtime.liveness import Liveness
-from graphdock.runtime.random_stream import RandomStream
 from graphdock.runtime.source import Block, Line
 from graphdock.runtime.spaces import SCALAR, arg_of
 from graphdock.runtime.storage import Root
@@ -328,7 +327,9 @@ class Lowering:
         if modes and all(m.kind == "view" for m in modes) and all(s.static for s in out_slots):
             viewed = {m.input for m in modes}
             reads = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
-            if all(i in viewed or infos[i].value is not None for i in reads):  # else the view depends on this step's values
+            if all(
+                i in viewed or infos[i].value is not None for i in reads
+            ):  # else the view depends on this step's values
                 self.out.setups.append(Setup(tuple(returned), kname, tuple(call)))
                 return
         self.activate(device, block, node)

@@ -201,7 +201,7 @@ def _bound(made: Any) -> Bound:
 def _value(expr: str, ns: Mapping[str, Any]) -> Any:
     if expr in ns:
         return ns[expr]
-    return {"None": None, "True": True, "False": False}.get(expr, None) if not expr.lstrip("-").isdigit() else int(expr)
+    return {"None": None, "True": True, "False": False}.get(expr) if not expr.lstrip("-").isdigit() else int(expr)
 
 
 class Instance:
@@ -232,7 +232,7 @@ class Instance:
             if plan.locked:
                 return self._context.run(self.step, *feeds)
             return self.step(*feeds)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
             raise self._explained(error) from error.__cause__
         finally:
             for release in plan.releases:

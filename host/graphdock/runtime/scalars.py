@@ -44,8 +44,7 @@ def scalar_values(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel]
             elif node.op == "VarIsInitializedOp":
                 candidates.add(node.outputs[0])
             elif node in kernels and kernels[node].kernel.scalar is not None and len(node.outputs) == 1:
-                if _small(node.outputs[0]) and all(_small(v) for v in node.inputs):
-                    candidates.add(node.outputs[0])
+                candidates.update(v for v in node.outputs if all(_small(x) for x in (v, *node.inputs)))
 
     def is_candidate(value: Value) -> bool:
         while value in captured:

@@ -158,9 +158,12 @@ class Spaces:
         if found is not None:
             return found
         source = value
-        if self.home[value] not in (HOST_MEMORY, SCALAR) and space != HOST_MEMORY:
-            source = self.moved(value, HOST_MEMORY, graph, cache)
-        elif self.home[value] == SCALAR and space != HOST_MEMORY:
+        if (
+            self.home[value] not in (HOST_MEMORY, SCALAR)
+            and space != HOST_MEMORY
+            or self.home[value] == SCALAR
+            and space != HOST_MEMORY
+        ):
             source = self.moved(value, HOST_MEMORY, graph, cache)
         self.count += 1
         origin = value.node

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Any
 
 from graphdock.contracts.device import Buffer, Device
 from graphdock.dtypes import DType
