@@ -33,7 +33,8 @@ def deep(x: Any, w: Any, b: Any, nodes: int) -> Any:
 def wide(x: Any, w: Any, b: Any, nodes: int) -> Any:
     """A hundred chains side by side from one input, added up at the end."""
     width = 100
-    ends = [deep(x, w, b, nodes // width - 1) for _ in range(width)]
+    # Every chain starts from another multiple of x, so that none can be merged with another.
+    ends = [deep(x * (1.0 + turn / width), w, b, nodes // width - 2) for turn in range(width)]
     total = ends[0]
     for end in ends[1:]:
         total = total + end
