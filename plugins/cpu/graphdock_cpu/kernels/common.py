@@ -25,6 +25,8 @@ __all__ = [
     "identity_kernel",
     "is_half",
     "known",
+    "maximum",
+    "minimum",
     "ufunc_kernel",
 ]
 
@@ -56,11 +58,26 @@ def fresh_array(function: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
+def maximum(x: Any, y: Any, out: np.ndarray) -> None:
+    """``numpy.maximum`` into ``out``; NumPy deprecates its output as a positional argument, for this ufunc and the next
+    alone.
+    """
+    np.maximum(x, y, out=out)
+
+
+def minimum(x: Any, y: Any, out: np.ndarray) -> None:
+    """``numpy.minimum`` into ``out``."""
+    np.minimum(x, y, out=out)
+
+
+_BY_KEYWORD = {np.maximum: maximum, np.minimum: minimum}
+
+
 def bind_ufunc(ctx: BuildContext, ufunc: np.ufunc) -> Callable[..., Any]:
     """The ufunc itself; wrapped only where the result is returned and may have rank 0."""
     if ctx.fresh and not ctx.outputs[0].shape:
         return fresh_array(ufunc)
-    return ufunc
+    return ufunc if ctx.fresh else _BY_KEYWORD.get(ufunc, ufunc)
 
 
 def ufunc_kernel(

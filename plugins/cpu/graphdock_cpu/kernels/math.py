@@ -17,6 +17,8 @@ from graphdock_cpu.kernels.common import (
     body_kernel,
     constant,
     known,
+    maximum,
+    minimum,
     mode_input,
     ufunc_kernel,
 )
@@ -137,8 +139,8 @@ def _squared_difference(dtype: np.dtype[Any]) -> Body:
 
 def _clip(dtype: np.dtype[Any]) -> Body:
     def body(x: np.ndarray, low: np.ndarray, high: np.ndarray, y: np.ndarray) -> None:
-        np.maximum(x, low, y)
-        np.minimum(y, high, y)
+        maximum(x, low, y)
+        minimum(y, high, y)
 
     return body
 

@@ -144,7 +144,7 @@ def _erf_block(rows: np.ndarray, mask: np.ndarray) -> None:
     """rows[0] is x; the result goes to rows[1]."""
     x, out, y, a, b, _ = rows
     np.absolute(x, y)
-    np.minimum(y, 6.0, y)
+    np.minimum(y, 6.0, out=y)
     _middle(y, out, a)
     np.subtract(1.0, out, out)
     np.copysign(out, x, out)
@@ -157,7 +157,7 @@ def _erf_block(rows: np.ndarray, mask: np.ndarray) -> None:
 def _erfc_block(rows: np.ndarray, mask: np.ndarray) -> None:
     x, out, y, a, b, c = rows
     np.absolute(x, y)
-    np.minimum(y, 4.0, b)
+    np.minimum(y, 4.0, out=b)
     _middle(b, out, a)
     if not np.maximum.reduce(y) <= 4.0:  # a NaN must not skip it
         np.greater(y, 4.0, mask)
