@@ -60,26 +60,24 @@ def bind_view(ctx: BuildContext, source: int, view: Callable[..., Any], hosts: S
 def bind_parts(ctx: BuildContext, source: int, parts: Callable[..., Sequence[Any]], hosts: Sequence[int] = ()) -> Bound:
     """The Bound of a view op with a list output: ``parts`` returns one view per output.
 
-    compute returns the parts whose mode is not planned, in order, as a tuple.
+    compute returns the parts whose mode is not planned, in order: several as a tuple, one alone.
     """
     reads = (In(source), *(In(i) for i in hosts))
-    kinds = [o.mode.kind for o in ctx.outputs]
-    if all(k == "view" for k in kinds):
-        return Bound(lambda *args: tuple(parts(*args)), args=reads)
-    if all(k == "fresh" for k in kinds):
-        return Bound(lambda *args: tuple([np.array(p, order="C") for p in parts(*args)]), args=reads)
-    planned = [i for i, k in enumerate(kinds) if k not in ("view", "fresh")]
-    written = [(len(reads) + slot, i) for slot, i in enumerate(planned) if ctx.outputs[i].used]
+    count, kinds = len(reads), [o.mode.kind for o in ctx.outputs]
+    if len(kinds) > 1 and all(k == "view" for k in kinds):
+        return Bound(parts, args=reads)
+    written = [i for i, k in enumerate(kinds) if k not in ("view", "fresh")]
     returned = [(i, k == "view") for i, k in enumerate(kinds) if k in ("view", "fresh")]
-    count = len(reads)
 
     def compute(*args: Any) -> Any:
         found = parts(*args[:count])
-        for slot, i in written:
-            np.copyto(args[slot], found[i])
-        return tuple([found[i] if as_view else np.array(found[i], order="C") for i, as_view in returned]) or None
+        for slot, i in enumerate(written):
+            if ctx.outputs[i].used:
+                np.copyto(args[count + slot], found[i])
+        made = tuple([found[i] if as_view else np.array(found[i], order="C") for i, as_view in returned])
+        return made if len(made) > 1 else made[0] if made else None
 
-    return Bound(compute, args=(*reads, *(Out(i) for i in planned)))
+    return Bound(compute, args=(*reads, *(Out(slot) for slot in range(len(written)))))
 
 
 def reshape(ctx: BuildContext) -> Bound:

@@ -5,7 +5,6 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock_std._gen import array_ops as _array_ops
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
 from graphdock_std.grad_support import sum_to as _sum_to
@@ -117,8 +116,7 @@ def tile(op, grad_y):
 def pad(op, grad_y):
     """x: fn; constant_values: fn; paddings: none."""
     _fn = _import_module("graphdock_std.array_gradients")
-    _fn1 = _import_module("graphdock_std.array_grad")
-    return [_fn.pad_x(op, grad_y), None, _fn1.pad_constant(op, grad_y)]
+    return [_fn.pad_x(op, grad_y), None, _fn.pad_constant(op, grad_y)]
 
 
 def mirror_pad_grad(op, grad_y):
@@ -153,8 +151,8 @@ def one_hot(op, grad_y):
     return [
         None,
         None,
-        _tf.reduce_sum(grad_y * _array_ops.one_hot(indices, depth, _ops.ones_like(on_value), _ops.zeros_like(on_value), axis=axis)),
-        _tf.reduce_sum(grad_y * _array_ops.one_hot(indices, depth, _ops.zeros_like(on_value), _ops.ones_like(on_value), axis=axis)),
+        _tf.reduce_sum(grad_y * _tf.one_hot(indices, depth, _ops.ones_like(on_value), _ops.zeros_like(on_value), axis=axis)),
+        _tf.reduce_sum(grad_y * _tf.one_hot(indices, depth, _ops.zeros_like(on_value), _ops.ones_like(on_value), axis=axis)),
     ]
 
 
