@@ -44,3 +44,15 @@ def toy(site, monkeypatch):
     monkeypatch.syspath_prepend(str(PACKAGES / "graphdock-toy" / "src"))
     site.project(PACKAGES / "graphdock-toy")
     return site
+
+
+@pytest.fixture
+def process_host(monkeypatch):
+    """Sets the host that the process uses by default, until the end of the test."""
+    import graphdock.plugin.host as host_module
+
+    def use(host):
+        monkeypatch.setattr(host_module, "_default", host)
+        return host
+
+    return use

@@ -321,9 +321,9 @@ def test_loading_is_traced_when_asked(site, monkeypatch, capsys):
     site.plugin("quiet")
     monkeypatch.setenv("GRAPHDOCK_TRACE_PLUGINS", "1")
     Host().backend("quiet")
-    assert capsys.readouterr().err.startswith(
-        "graphdock: quiet: register_devices, register_ops, register_kernels: nothing"
-    )
+    line = capsys.readouterr().err
+    assert line.startswith("graphdock: quiet: register_devices, register_ops, register_kernels, ")
+    assert ": nothing in " in line
 
 
 # -- the default host

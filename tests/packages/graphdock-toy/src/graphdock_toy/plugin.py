@@ -20,3 +20,17 @@ def register_kernels():
     from graphdock_toy.kernels import KERNELS
 
     return KERNELS
+
+
+@hookimpl
+def register_executors():
+    from graphdock_toy.executor import ToyExecutor
+
+    return [ToyExecutor()]
+
+
+@hookimpl
+def register_session_factories():
+    from graphdock_toy.executor import ToySessions
+
+    return [ToySessions()]
