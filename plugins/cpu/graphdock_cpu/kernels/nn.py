@@ -1,4 +1,8 @@
-"""Kernels of neural networks: activations, biases, the L2 loss; those of softmax stand in their own module."""
+"""Kernels of neural networks: activations, biases, the L2 loss; those of softmax stand in their own module.
+
+``np.maximum`` and ``np.minimum`` get their output by keyword: given by position it is deprecated, and the warning costs
+more than the call.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, dtypes
+from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels import softmax
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
@@ -15,12 +19,13 @@ from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, wi
 __all__ = ["KERNELS"]
 
 
-def _relu(ctx: BuildContext) -> Bound:
-    zero, dtype = np.zeros((), ctx.outputs[0].dtype.np), ctx.outputs[0].dtype.np
-    maximum = np.maximum
-    if ctx.fresh:
-        return Bound(lambda x: maximum(x, zero, np.empty(x.shape, dtype)))
-    return Bound(maximum, args=(In(0), Lit(zero), Out(0)))
+def _relu(dtype: np.dtype[Any]) -> Callable[..., None]:
+    zero, maximum = np.zeros((), dtype), np.maximum
+
+    def relu(x: Any, y: Any) -> None:
+        maximum(x, zero, out=y)
+
+    return relu
 
 
 def _relu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
@@ -50,8 +55,8 @@ def _relu6(dtype: np.dtype[Any]) -> Callable[..., None]:
     maximum, minimum = np.maximum, np.minimum
 
     def relu6(x: Any, y: Any) -> None:
-        maximum(x, zero, y)
-        minimum(y, six, y)
+        maximum(x, zero, out=y)
+        minimum(y, six, out=y)
 
     return relu6
 
@@ -61,9 +66,9 @@ def _elu(dtype: np.dtype[Any]) -> Callable[..., None]:
     maximum, minimum, expm1, add = np.maximum, np.minimum, np.expm1, np.add
 
     def elu(x: Any, y: Any, t: Any) -> None:
-        minimum(x, zero, t)
+        minimum(x, zero, out=t)
         expm1(t, t)
-        maximum(x, zero, y)
+        maximum(x, zero, out=y)
         add(y, t, y)
 
     return elu
@@ -78,10 +83,10 @@ def _selu(dtype: np.dtype[Any]) -> Callable[..., None]:
     maximum, minimum, expm1, multiply, add = np.maximum, np.minimum, np.expm1, np.multiply, np.add
 
     def selu(x: Any, y: Any, t: Any) -> None:
-        minimum(x, zero, t)
+        minimum(x, zero, out=t)
         expm1(t, t)
         multiply(t, alpha, t)
-        maximum(x, zero, y)
+        maximum(x, zero, out=y)
         add(y, t, y)
         multiply(y, scale, y)
 
@@ -93,9 +98,9 @@ def _leaky_relu(dtype: np.dtype[Any], alpha: float) -> Callable[..., None]:
     maximum, minimum, multiply, add = np.maximum, np.minimum, np.multiply, np.add
 
     def leaky_relu(x: Any, y: Any, t: Any) -> None:
-        minimum(x, zero, t)
+        minimum(x, zero, out=t)
         multiply(t, slope, t)
-        maximum(x, zero, y)
+        maximum(x, zero, out=y)
         add(y, t, y)
 
     return leaky_relu
@@ -110,7 +115,7 @@ def _softplus(dtype: np.dtype[Any]) -> Callable[..., None]:
         negative(t, t)
         exp(t, t)
         log1p(t, t)
-        maximum(x, zero, y)
+        maximum(x, zero, out=y)
         add(y, t, y)
 
     return softplus
@@ -197,7 +202,9 @@ _MODES = ("planned", "fresh", "inplace")
 
 KERNELS = [
     *softmax.KERNELS,
-    KernelDef("Relu", "cpu", _relu, layout="strided", inplace=_X, modes=_MODES),
+    KernelDef(
+        "Relu", "cpu", bind(_activation(_relu, scratch=0), like_first), layout="strided", inplace=_X, modes=_MODES
+    ),
     KernelDef(
         "ReluGrad",
         "cpu",
