@@ -1,0 +1,215 @@
+"""Which kernel a node gets: pin, order of backends, priority, tie; and what happens when the wanted device has none.
+
+Each plugin's kernel for Square fills its output with a number of its own, so that the result names the kernel that ran.
+"""
+
+import logging
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.errors import ConfigError, KernelNotFoundError, KernelTieError
+from graphdock.plugin.host import Host
+
+SOURCE = """\
+import numpy as np
+from graphdock.contracts import KernelDef, hookimpl
+
+def fill(number):
+    def build(ctx):
+        if ctx.fresh:
+            return lambda x: np.full_like(x, number)
+        return lambda x, y: y.fill(number)
+    return build
+
+def small(node):
+    shape = node.inputs[0].shape
+    return None if shape == (2,) else f"shape {shape} is not (2,)"
+
+@hookimpl
+def register_kernels():
+    return [KernelDef("Square", "cpu", fill(number), name, **more) for number, name, more in TABLE]
+"""
+
+
+@pytest.fixture
+def square(site, process_host, monkeypatch):
+    """Installs plugins ``name=[(number, kernel, more), ...]`` and returns a function that runs Square."""
+    site.plugin("unused")
+
+    def install(**plugins):
+        for name, rows in plugins.items():
+            text = ", ".join(
+                f"({n}, {k!r}, dict({', '.join(f'{a}={v}' for a, v in more.items())}))" for n, k, more in rows
+            )
+            site.plugin(name, SOURCE + f"TABLE = [{text}]\n")
+        process_host(Host())
+
+        def run(backends, x=(1.0, 3.0), dtype=tf.float32, device=None, **fields):
+            with tf.Graph().as_default() as graph, tf.device(device):
+                y = tf.square(tf.placeholder(dtype, [len(x)], name="x"), name="sq")
+                with tf.Session(graph=graph, config=tf.SessionConfig(backends=backends, **fields)) as session:
+                    return session.run(y, {"x:0": np.array(x, dtype.np)}).tolist()
+
+        return run
+
+    return install
+
+
+A = {"a": [(100, "fast", {})]}
+AB = {"a": [(100, "fast", {})], "b": [(200, "slow", {})]}
+
+RULES = [
+    ("the only backend", A, dict(backends=["cpu"]), [1, 9]),
+    ("the first of two backends", A, dict(backends=["a", "cpu"]), [100, 100]),
+    ("the order decides, not the name", AB, dict(backends=["b", "a", "cpu"]), [200, 200]),
+    (
+        "the order decides before the priority",
+        {**A, "b": [(200, "slow", {"priority": 9})]},
+        dict(backends=["a", "b", "cpu"]),
+        [100, 100],
+    ),
+    (
+        "priority within one backend",
+        {"a": [(100, "fast", {}), (101, "faster", {"priority": 1})]},
+        dict(backends=["a", "cpu"]),
+        [101, 101],
+    ),
+    ("a pin beats the order", AB, dict(backends=["a", "b", "cpu"], kernels={"Square@cpu": "b.slow"}), [200, 200]),
+    (
+        "a pin beats the priority",
+        {"a": [(100, "fast", {}), (101, "faster", {"priority": 1})]},
+        dict(backends=["a", "cpu"], kernels={"Square@cpu": "a.fast"}),
+        [100, 100],
+    ),
+    ("a label waits for its pin", {"a": [(100, "fast", {"label": "'rare'"})]}, dict(backends=["a", "cpu"]), [1, 9]),
+    (
+        "a pin chooses a label",
+        {"a": [(100, "fast", {"label": "'rare'"})]},
+        dict(backends=["a", "cpu"], kernels={"Square@cpu": "a.fast"}),
+        [100, 100],
+    ),
+    (
+        "a pin on another device does not count",
+        AB,
+        dict(backends=["a", "b", "cpu"], kernels={"Square@cuda": "b.slow"}),
+        [100, 100],
+    ),
+    (
+        "types that do not fit",
+        {"a": [(100, "fast", {"types": {"T": ["float64"]}})]},
+        dict(backends=["a", "cpu"]),
+        [1, 9],
+    ),
+    (
+        "types that fit",
+        {"a": [(100, "fast", {"types": {"T": ["float64"]}})]},
+        dict(backends=["a", "cpu"], dtype=tf.float64),
+        [100, 100],
+    ),
+    (
+        "a check that refuses",
+        {"a": [(100, "fast", {"check": "small"})]},
+        dict(backends=["a", "cpu"], x=(1, 2, 3)),
+        [1, 4, 9],
+    ),
+    ("a check that agrees", {"a": [(100, "fast", {"check": "small"})]}, dict(backends=["a", "cpu"]), [100, 100]),
+    ("a plugin that is not named brings nothing", {**AB}, dict(backends=["b", "cpu"]), [200, 200]),
+]
+
+
+@pytest.mark.parametrize(("plugins", "call", "result"), [r[1:] for r in RULES], ids=[r[0] for r in RULES])
+def test_the_rules(square, plugins, call, result):
+    assert square(**plugins)(**call) == result
+
+
+def test_a_tie_names_both_packages_and_the_line_that_settles_it(square):
+    run = square(a=[(100, "one", {}), (101, "two", {})])
+    with pytest.raises(KernelTieError) as caught:
+        run(["a", "cpu"])
+    assert caught.value.message == ("a.one (of graphdock_a) and a.two (of graphdock_a) tie for Square on cpu")
+    assert caught.value.hint == 'settle it under [session.kernels]: "Square@cpu" = "a.one"'
+    assert run(["a", "cpu"], kernels={"Square@cpu": "a.two"}) == [101, 101]
+
+
+def test_a_pin_that_names_no_kernel(square):
+    with pytest.raises(ConfigError) as caught:
+        square(**A)(["a", "cpu"], kernels={"Square@cpu": "a.fats"})
+    assert "names 'a.fats', which is no kernel for it" in caught.value.message
+    assert caught.value.hint == "did you mean 'a.fast'?"
+    assert "cpu.square" in caught.value.expected
+
+
+def test_a_pin_that_does_not_fit_is_an_error_and_not_a_fallback(square):
+    with pytest.raises(ConfigError, match="does not fit sq: T is float32; it takes float64"):
+        square(a=[(100, "fast", {"types": {"T": ["float64"]}})])(["a", "cpu"], kernels={"Square@cpu": "a.fast"})
+
+
+# -- fallback
+
+
+@pytest.fixture
+def chip(toy, process_host):
+    """Square without a kernel: the toy device has one for float32 and none for Log."""
+    process_host(Host())
+
+    def run(fallback, device=None, backends=("toy", "cpu")):
+        with tf.Graph().as_default() as graph, tf.device(device):
+            y = tf.log(tf.placeholder(tf.float32, [2], name="x"), name="logs")
+            config = tf.SessionConfig(backends=backends, fallback=fallback)
+            with tf.Session(graph=graph, config=config) as session:
+                return session.run(y, {"x:0": [1.0, 1.0]}).tolist()
+
+    return run
+
+
+def warnings(caplog):
+    return [r.getMessage() for r in caplog.records if r.name == "graphdock" and r.levelno == logging.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("fallback", "device", "runs", "warned"),
+    [
+        ("forbid", None, False, False),
+        ("warn", None, True, True),
+        ("allow", None, True, False),
+        ("forbid", "toy", False, False),
+        ("warn", "toy", False, False),
+        ("allow", "toy", True, False),
+        ("forbid", "cpu", True, False),
+        ({"default": "forbid", "Log": "allow"}, None, True, False),
+        ({"default": "allow", "Log": "forbid"}, None, False, False),
+    ],
+)
+def test_fallback_is_a_policy(chip, caplog, fallback, device, runs, warned):
+    with caplog.at_level(logging.WARNING, "graphdock"):
+        if runs:
+            assert chip(fallback, device) == [0, 0]
+        else:
+            with pytest.raises(KernelNotFoundError):
+                chip(fallback, device)
+    assert bool(warnings(caplog)) == warned
+
+
+def test_the_warning_names_nodes_and_reasons_once_per_plan(chip, caplog):
+    with caplog.at_level(logging.WARNING, "graphdock"):
+        chip("warn")
+    (text,) = warnings(caplog)
+    assert "logs (Log) on cpu:0: toy has no kernel for Log" in text
+
+
+def test_only_listed_backends_are_fallen_back_to(chip):
+    with pytest.raises(KernelNotFoundError) as caught:
+        chip("allow", backends=("toy",))
+    assert caught.value.message.startswith("no kernel for Log(T=float32) on any device of toy; candidates:")
+    assert caught.value.op == "logs"
+    assert "test_kernel_choice.py" in caught.value.site
+
+
+def test_a_missing_kernel_says_what_to_change(chip):
+    with pytest.raises(KernelNotFoundError) as caught:
+        chip("forbid")
+    assert caught.value.hint == 'set fallback = "warn" under [session]'
+    with pytest.raises(KernelNotFoundError) as caught:
+        chip("warn", "toy")
+    assert caught.value.hint == 'loosen the device scope, or set fallback = "allow"'
