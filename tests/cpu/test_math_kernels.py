@@ -7,6 +7,7 @@ axes that are not constant) is reached on purpose.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from typing import Any
 
@@ -28,12 +29,15 @@ from graphdock.contracts import (
     dtypes,
     inplace,
 )
+from graphdock.errors import InvalidArgumentError
 from graphdock.opdef.resolve import resolve
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import math as math_kernels
 from graphdock_cpu.kernels import matmul as matmul_kernels
 from graphdock_cpu.kernels import reduce as reduce_kernels
+from graphdock_cpu.plugin import register_kernels
 from graphdock_std._gen.cases import CASES
+from graphdock_std._gen.opdefs import OPS
 
 KERNELS: dict[str, KernelDef] = {
     k.op: k for k in (*math_kernels.KERNELS, *reduce_kernels.KERNELS, *matmul_kernels.KERNELS)
@@ -203,3 +207,45 @@ def test_every_sample_in_every_mode(op: str, dtype: str) -> None:
                 check(op, run(op, arrays, attrs, how), want, dtype)
             except Exception as error:
                 raise AssertionError(f"{op} of {dtype}, sample {index} {sample}, {how}: {error}") from error
+
+
+@pytest.mark.parametrize("op", [op for op in KERNELS if CASES[op]["errors"]])
+def test_error_samples_are_refused_when_the_graph_is_built(op: str) -> None:
+    for index, sample in enumerate(CASES[op]["errors"]):
+        dtype = "bool" if "T" not in CASES[op]["types"] else "float32"
+        arrays = sample_arrays(op, sample, {"T": dtype}, f"{op}{index}")
+        with pytest.raises(InvalidArgumentError, match=sample["match"]):
+            graph_op(op, arrays, dict(sample["attrs"]), static=True, constant_axis=True)
+
+
+def test_kernels_and_specs_cover_each_other() -> None:
+    """Every op of specs/math.yaml and specs/reduce.yaml has a cpu kernel, and no kernel is without an op."""
+    declared = {
+        op for op, build in OPS.items() if build().source.partition(":")[0].endswith(("math.yaml", "reduce.yaml"))
+    }
+    assert declared == set(KERNELS)
+
+
+def test_no_two_kernels_of_the_plugin_have_one_name() -> None:
+    kernels = list(register_kernels())
+    assert len({k.short_name for k in kernels}) == len(kernels)
+    assert all(k.device == "cpu" for k in kernels)
+
+
+@pytest.mark.parametrize("op", [op for op, k in KERNELS.items() if k.scalar is not None])
+def test_scalar_expressions_agree_with_the_kernels(op: str) -> None:
+    """Over Python scalars, wrapped around as the host does, an expression gives what the kernel gives at rank 0."""
+    case, expression = CASES[op], KERNELS[op].scalar
+    assert expression is not None
+    names = list(case["args"])
+    dtype = "int32" if "T" in case["types"] else "bool"
+    values = [0, 1, -1, 7, -3, 2**31 - 1, -(2**31)] if dtype == "int32" else [False, True]
+    for picked in itertools.product(values, repeat=len(names)):
+        row = [bool(v) if case["args"][n] == "bool" else v for n, v in zip(names, picked, strict=True)]
+        arrays = {n: np.array(v, bool if case["args"][n] == "bool" else dtype) for n, v in zip(names, row, strict=True)}
+        want = run(op, arrays, {}, "planned")
+        got = eval(expression.format(*(f"({v!r})" for v in row)))
+        if want.dtype.kind == "i":
+            got = (got + 2**31) % 2**32 - 2**31
+        assert bool(got == want), (op, row)
+        assert isinstance(got, bool) == (want.dtype.kind == "b")

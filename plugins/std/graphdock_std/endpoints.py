@@ -20,34 +20,29 @@ def table_of(source: str, module: str) -> dict[str, str]:
     """The value that ``source`` assigns to ``ENDPOINTS``, found without running anything else of it.
 
     Raises:
-      graphdock.errors.InternalError: there is no such statement, or it needs names from elsewhere, or its value is
-      not a dict of
-        strings.
+      graphdock.errors.InternalError: there is no such statement, it needs names from elsewhere, or its value is not a
+        dict of strings.
     """
     import ast
 
-    lines = source.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith(("ENDPOINTS =", "ENDPOINTS:"))), None)
-    if start is not None:
-        end = next(
-            (i for i in range(start, len(lines)) if lines[i].startswith("}") or lines[i].endswith("}") and i == start),
-            start,
-        )
-        try:
-            statement = ast.parse("\n".join(lines[start : end + 1])).body[0]
-            value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-            code = compile(ast.Expression(value if value is not None else ast.Constant(None)), module, "eval")
-            table = eval(code, {"__builtins__": {}})
-        except (SyntaxError, NameError) as error:
-            table = error
-        if isinstance(table, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in table.items()):
-            return table
     from graphdock.errors import InternalError
 
+    lines = source.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith(("ENDPOINTS =", "ENDPOINTS:"))), len(lines))
+    end = next((i for i in range(start, len(lines)) if lines[i].endswith("}") and lines[i][0] in "E}"), start)
+    cause: Exception | None = None
+    try:
+        for statement in ast.parse("\n".join(lines[start : end + 1])).body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+                table = eval(compile(ast.Expression(statement.value), module, "eval"), {"__builtins__": {}})
+                if isinstance(table, dict) and all(isinstance(v, str) for item in table.items() for v in item):
+                    return table
+    except (SyntaxError, NameError) as error:
+        cause = error
     raise InternalError(
         f"{module} has no table of endpoints that stands by itself",
         hint='write ENDPOINTS = {"name": "module:attribute", ...} at its top level, closed by a brace at the margin',
-    )
+    ) from cause
 
 
 def _build() -> dict[str, str]:

@@ -26,9 +26,10 @@ def sum_to(value: Any, like: Any, *others: Any, exact: int = 0) -> Any:
     it is one Sum over constant axes; else SumTo, which decides in the step.
 
     Args:
-      value: gradient of a result that ``like`` was broadcast to. like: the operand. others: the other operands of
-      that broadcast, if the caller knows them: an unknown dim of ``like`` was not stretched where each
-        of them has 1 or no such dim.
+      value: gradient of a result that ``like`` was broadcast to.
+      like: the operand.
+      others: the other operands of that broadcast, if the caller knows them: an unknown dim of ``like`` was not
+        stretched where each of them has 1 or no such dim.
       exact: the last so many dims do not take part in broadcasting.
     """
     have, want = static_shape(value), static_shape(like)

@@ -36,6 +36,11 @@ ENDPOINTS: dict[str, str] = {
     "div": "graphdock_std.math:div",
     "div_no_nan": "graphdock_std.math:div_no_nan",
     "scalar_mul": "graphdock_std.math:scalar_mul",
+    "to_float": "graphdock_std.math:to_float",
+    "to_double": "graphdock_std.math:to_double",
+    "to_int32": "graphdock_std.math:to_int32",
+    "to_int64": "graphdock_std.math:to_int64",
+    "to_bfloat16": "graphdock_std.math:to_bfloat16",
     "norm": "graphdock_std.math:norm",
     "tensordot": "graphdock_std.math:tensordot",
     "math.reduce_sum": "graphdock_std.math:reduce_sum",
@@ -331,6 +336,31 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     if static_shape(scalar) not in ((), None):
         raise InvalidArgumentError("scalar_mul takes a scalar", got=f"shape {scalar.shape}")
     return _ops.apply_op("Mul", x=scalar, y=x, name=name)
+
+
+def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """``x`` as float32."""
+    return _ops.cast(x, "float32", name)
+
+
+def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """``x`` as float64."""
+    return _ops.cast(x, "float64", name)
+
+
+def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """``x`` as int32; fractions are cut off."""
+    return _ops.cast(x, "int32", name)
+
+
+def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """``x`` as int64; fractions are cut off."""
+    return _ops.cast(x, "int64", name)
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """``x`` as bfloat16."""
+    return _ops.cast(x, "bfloat16", name)
 
 
 def norm(
