@@ -30,7 +30,11 @@ class Rendezvous(ABC):
 
     @abstractmethod
     def send(self, key: RendezvousKey, value: Any) -> None:
-        """Publish a value, once per key. Raises AlreadyExistsError for a key sent before, or the error the step was aborted with."""
+        """Publish a value, once per key.
+
+        Raises:
+          AlreadyExistsError: the key was sent before. Or the error the step was aborted with.
+        """
 
     @abstractmethod
     def receive(

@@ -1,7 +1,7 @@
 """Known values of small integer tensors: what shape inference may know before anything runs.
 
-A closed list of integer ops up to :data:`LIMIT` elements, evaluated over any graph: ``producer`` tells how a tensor was made, so that
-the user's graph (at construction) and the plan (again with concrete feeds) share this module.
+A closed list of integer ops up to :data:`LIMIT` elements, evaluated over any graph: ``producer`` tells how a tensor was made, so
+that the user's graph (at construction) and the plan (again with concrete feeds) share this module.
 """
 
 from __future__ import annotations
@@ -164,23 +164,27 @@ def _prod(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
     x = value(0)
     if not isinstance(x, tuple) or None in x or attrs.get("keep_dims"):
         return None
-    return math.prod(v for v in x if v is not None)
+    total: int = math.prod(v for v in x if v is not None)
+    return total
 
 
 def _expand(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x: Known = value(0)
-    return (x,) if shape_of(inputs[0]) == () and not isinstance(x, tuple) else None
+    x = value(0)
+    found: Known = (x,) if shape_of(inputs[0]) == () and not isinstance(x, tuple) else None
+    return found
 
 
 def _squeeze(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x: Known = value(0)
-    return x[0] if isinstance(x, tuple) and len(x) == 1 else None
+    x = value(0)
+    found: Known = x[0] if isinstance(x, tuple) and len(x) == 1 else None
+    return found
 
 
 def _reshape(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
     x, to = value(0), value(1)
     if to == ():
-        return x[0] if isinstance(x, tuple) and len(x) == 1 else x
+        whole: Known = x[0] if isinstance(x, tuple) and len(x) == 1 else x
+        return whole
     if isinstance(to, tuple) and len(to) == 1:
         return x if isinstance(x, tuple) else (x,) if shape_of(inputs[0]) == () else None
     return None

@@ -1,0 +1,233 @@
+"""What a step promises about storage: snapshots, aliases, escapes, loop variables, control order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphdock as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    graph = tf.Graph()
+    with graph.as_default():
+        yield graph
+
+
+def test_a_fetched_view_of_a_feed_is_a_copy():
+    x = tf.placeholder(tf.float32, [2, 3])
+    views = [tf.identity(x), tf.reshape(x, [3, 2]), tf.transpose(x), x[:, 1:], tf.expand_dims(x, 0)]
+    fed = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with tf.Session() as sess:
+        for tensor in views:
+            got = sess.run(tensor, {x: fed})
+            assert not np.shares_memory(got, fed)
+        got = sess.run(x, {x: fed})
+        assert not np.shares_memory(got, fed)
+
+
+def test_two_fetches_of_one_storage_do_not_share_memory():
+    x = tf.placeholder(tf.float32, [4])
+    y = x * 2.0
+    z = tf.reshape(y, [2, 2])
+    with tf.Session() as sess:
+        a, b = sess.run([y, z], {x: np.ones(4, np.float32)})
+        assert not np.shares_memory(a, b)
+        a[:] = 7
+        assert (b == 2).all()
+
+
+def test_a_fetched_array_is_not_written_by_the_next_step():
+    x = tf.placeholder(tf.float32, [3])
+    y = x + 1.0
+    with tf.Session() as sess:
+        first = sess.run(y, {x: np.zeros(3, np.float32)})
+        sess.run(y, {x: np.full(3, 5, np.float32)})
+        np.testing.assert_array_equal(first, [1, 1, 1])
+
+
+def test_a_read_before_a_write_keeps_the_old_value():
+    w = tf.Variable(tf.ones([3]))
+    old = w.read_value()
+    with tf.control_dependencies([old]):
+        update = tf.assign_add(w, tf.ones([3]))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        before, _ = sess.run([old, update])
+        np.testing.assert_array_equal(before, [1, 1, 1])
+        np.testing.assert_array_equal(sess.run(w), [2, 2, 2])
+
+
+def test_a_view_of_a_read_keeps_the_old_value():
+    w = tf.Variable(np.arange(4, dtype=np.float32))
+    view = tf.reshape(w.read_value(), [2, 2])
+    with tf.control_dependencies([view]):
+        update = tf.assign(w, tf.zeros([4]))
+    with tf.control_dependencies([update]):
+        late = view + 0.0
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(sess.run(late), [[0, 1], [2, 3]])
+
+
+def test_a_read_after_a_write_sees_it():
+    w = tf.Variable(1.0)
+    update = tf.assign_add(w, 2.0)
+    with tf.control_dependencies([update]):
+        after = w.read_value()
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(after) == 3.0
+        assert sess.run(update) == 5.0
+
+
+def test_assigning_a_view_of_a_feed_does_not_alias_it():
+    x = tf.placeholder(tf.float32, [4])
+    w = tf.Variable(tf.zeros([2, 2]))
+    update = tf.assign(w, tf.reshape(x, [2, 2]))
+    fed = np.arange(4, dtype=np.float32)
+    with tf.Session() as sess:
+        sess.run(update, {x: fed})
+        fed[:] = -1
+        np.testing.assert_array_equal(sess.run(w), [[0, 1], [2, 3]])
+
+
+def test_loop_variables_may_be_swapped():
+    a, b, _ = tf.while_loop(
+        lambda a, b, n: n < 5, lambda a, b, n: (b, a, n + 1), [tf.constant([1.0]), tf.constant([2.0]), 0]
+    )
+    with tf.Session() as sess:
+        got = sess.run([a, b])
+    np.testing.assert_array_equal(got, [[2.0], [1.0]])
+
+
+def test_fibonacci_in_three_loop_variables():
+    n, a, b = tf.while_loop(
+        lambda n, a, b: n < 20,
+        lambda n, a, b: (n + 1, b, a + b),
+        [tf.constant(0), tf.constant([0.0], tf.float64), tf.constant([1.0], tf.float64)],
+    )
+    with tf.Session() as sess:
+        assert sess.run(a)[0] == 6765
+
+
+def test_a_capture_is_not_changed_by_the_loop():
+    x = tf.placeholder(tf.float32, [3])
+    y = x * 1.0
+    _, total = tf.while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + y), [0, tf.zeros([3])])
+    with tf.Session() as sess:
+        got_y, got = sess.run([y, total], {x: np.array([1, 2, 3], np.float32)})
+    np.testing.assert_array_equal(got, 4 * got_y)
+
+
+def test_a_loop_updates_a_variable_in_order():
+    w = tf.Variable(1.0)
+
+    def body(i):
+        with tf.control_dependencies([tf.assign(w, w.read_value() * 2.0)]):
+            return i + 1
+
+    loop = tf.while_loop(lambda i: i < 10, body, [0])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(loop)
+        assert sess.run(w) == 1024.0
+
+
+def test_int32_counters_wrap_around_as_arrays_do():
+    start = 2**31 - 3
+    loop = tf.while_loop(lambda i: i > 0, lambda i: i + 1, [tf.constant(start, tf.int32)])
+    with tf.Session() as sess:
+        assert sess.run(loop) == np.int32(-(2**31))
+
+
+def test_nested_cond_in_a_loop_counts_even_numbers():
+    def body(i, even, odd):
+        even, odd = tf.cond(
+            tf.equal(i % 2, 0), lambda: (even + i, tf.identity(odd)), lambda: (tf.identity(even), odd + i)
+        )
+        return i + 1, even, odd
+
+    _, even, odd = tf.while_loop(lambda i, e, o: i < 10, body, [0, 0, 0])
+    with tf.Session() as sess:
+        assert sess.run([even, odd]) == [20, 25]
+
+
+def test_only_the_branch_taken_runs():
+    w = tf.Variable(0.0)
+    pred = tf.placeholder(tf.bool, [])
+    out = tf.cond(pred, lambda: tf.assign_add(w, 1.0), lambda: tf.constant(-1.0))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(out, {pred: False}) == -1.0
+        assert sess.run(w) == 0.0
+        assert sess.run(out, {pred: True}) == 1.0
+        assert sess.run(w) == 1.0
+
+
+def test_feeding_an_intermediate_cuts_the_graph():
+    x = tf.placeholder(tf.float32, [2])
+    hidden = tf.sqrt(x)
+    y = hidden * 3.0
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {hidden: [1.0, 2.0]}), [3, 6])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Placeholder.*not fed"):
+            sess.run(y)
+
+
+def test_shapes_that_vary_are_planned_for_once_there_are_many():
+    x = tf.placeholder(tf.float32, [None, 3])
+    y = tf.reduce_sum(tf.transpose(x) * 2.0, axis=1)
+    with tf.Session() as sess:
+        for n in range(20):
+            fed = np.random.default_rng(n).normal(size=(n, 3)).astype(np.float32)
+            np.testing.assert_allclose(sess.run(y, {x: fed}), 2 * fed.sum(0), rtol=1e-5, atol=1e-6)
+        (signature,) = sess._signatures.values()
+        assert len(signature.plans) == 9
+
+
+def test_the_graph_may_grow_between_steps():
+    x = tf.placeholder(tf.float32, [])
+    y = x + 1.0
+    with tf.Session() as sess:
+        assert sess.run(y, {x: 1.0}) == 2.0
+        z = y * 10.0
+        assert sess.run(z, {x: 1.0}) == 20.0
+        assert sess.run(y, {x: 1.0}) == 2.0
+
+
+def test_py_func_sees_arrays_and_may_run_another_step():
+    x = tf.placeholder(tf.float32, [2])
+    with tf.Session() as sess:
+
+        def double(a):
+            return a * sess.run(tf.constant(2.0))
+
+        y = tf.py_func(double, [x + 1.0], tf.float32)
+        np.testing.assert_array_equal(sess.run(y, {x: [1.0, 2.0]}), [4, 6])
+
+
+def test_an_assertion_names_the_line_and_stops_the_step():
+    x = tf.placeholder(tf.float32, [])
+    check = tf.Assert(x > 0.0, [x])
+    with tf.control_dependencies([check]):
+        y = tf.identity(x)
+    with tf.Session() as sess:
+        assert sess.run(y, {x: 1.0}) == 1.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed") as caught:
+            sess.run(y, {x: -1.0})
+        assert "test_step_semantics.py" in str(caught.value)
+
+
+def test_a_fetch_that_waits_for_an_update():
+    w = tf.Variable(0.0)
+    step = tf.assign_add(w, 1.0)
+    x = tf.placeholder(tf.float32, [])
+    with tf.control_dependencies([step]):
+        y = tf.identity(x)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for n in range(3):
+            assert sess.run(y, {x: n}) == n
+        assert sess.run(w) == 3.0
