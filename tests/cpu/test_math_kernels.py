@@ -7,6 +7,7 @@ axes that are not constant) is reached on purpose.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import zlib
 from typing import Any
@@ -249,3 +250,17 @@ def test_scalar_expressions_agree_with_the_kernels(op: str) -> None:
             got = (got + 2**31) % 2**32 - 2**31
         assert bool(got == want), (op, row)
         assert isinstance(got, bool) == (want.dtype.kind == "b")
+
+
+def test_a_constant_of_one_number_is_handed_over_as_a_scalar() -> None:
+    a, b = np.arange(6.0).reshape(2, 3), np.full((2, 1), 0.5)
+    node = graph_op("Mul", {"x": a, "y": b}, {}, True, True)
+    ctx = context(node, {"x": a, "y": b}, PLANNED, (2, 3), True)
+    constant = dataclasses.replace(ctx.inputs[1], value=b)
+    bound = KERNELS["Mul"].build(dataclasses.replace(ctx, inputs=(ctx.inputs[0], constant)))
+    assert isinstance(bound, Bound)
+    out = np.zeros((2, 3))
+    call(bound, [a, b], [out])
+    assert (out == a * b).all()
+    mixed = dataclasses.replace(constant, value=np.array([[0.5], [0.25]]))
+    assert KERNELS["Mul"].build(dataclasses.replace(ctx, inputs=(ctx.inputs[0], mixed))) is np.multiply

@@ -34,6 +34,10 @@ __all__ = [
 Body: TypeAlias = Callable[..., None]
 
 
+#: Largest constant that is searched for being one number throughout.
+_UNIFORM_LIMIT = 65536
+
+
 def known(shape: Sequence[int | None] | None) -> bool:
     """Whether a static shape has no unknown dim."""
     return shape is not None and None not in shape
@@ -73,11 +77,30 @@ def minimum(x: Any, y: Any, out: np.ndarray) -> None:
 _BY_KEYWORD = {np.maximum: maximum, np.minimum: minimum}
 
 
-def bind_ufunc(ctx: BuildContext, ufunc: np.ufunc) -> Callable[..., Any]:
-    """The ufunc itself; wrapped only where the result is returned and may have rank 0."""
-    if ctx.fresh and not ctx.outputs[0].shape:
-        return fresh_array(ufunc)
-    return ufunc if ctx.fresh else _BY_KEYWORD.get(ufunc, ufunc)
+def bind_ufunc(ctx: BuildContext, ufunc: np.ufunc) -> Bound | Callable[..., Any]:
+    """The ufunc itself; wrapped only where the result is returned and may have rank 0.
+
+    A constant operand whose elements are all equal (the gradient of a mean, spread over the batch) is handed over as a
+    scalar: broadcasting a dim of 1 costs NumPy four times as much.
+    """
+    if ctx.fresh:
+        return ufunc if ctx.outputs[0].shape else fresh_array(ufunc)
+    ufunc_call = _BY_KEYWORD.get(ufunc, ufunc)
+    for index, info in enumerate(ctx.inputs):
+        if info.value is not None and len(ctx.inputs) == 2:
+            scalar, other = _uniform(info.value), ctx.inputs[1 - index]
+            if scalar is not None and known(other.shape) and other.shape == ctx.outputs[0].shape:
+                operands = (In(0), Lit(scalar)) if index == 1 else (Lit(scalar), In(1))
+                return Bound(ufunc_call, args=(*operands, Out(0)))
+    return ufunc_call
+
+
+def _uniform(value: np.ndarray) -> np.ndarray | None:
+    """The element that a small array of rank 1 or more consists of, as a rank-0 array."""
+    if value.ndim == 0 or not 0 < value.size <= _UNIFORM_LIMIT or value.dtype.kind == "O":
+        return None
+    first = value.reshape(-1)[0]
+    return np.array(first) if (value == first).all() else None
 
 
 def ufunc_kernel(
