@@ -15,13 +15,14 @@ from graphdock.control_flow.trace import (
     user_site,
 )
 from graphdock.dtypes import bool_, int32
-from graphdock.errors import DTypeError, InvalidArgumentError
+from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.graph import nest
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
+from graphdock.shape import show
 
 __all__ = ["case", "cond"]
 
@@ -70,6 +71,8 @@ def cond(
         test = convert_to_tensor(pred, name="pred")
         if test.dtype is not bool_:
             raise DTypeError("cond: pred must be a bool", expected="bool", got=f"{test.dtype.name} ({site_of(test)})")
+        if test._dims not in ((), None):
+            raise ShapeError("cond: pred must be a scalar", expected="[]", got=f"{show(test._dims)} ({site_of(test)})")
         then, then_result = _branch(BodyGraph(scope + "then", graph), true_fn, "true_fn", strict)
         other, other_result = _branch(BodyGraph(scope + "else", graph), false_fn, "false_fn", strict)
         kinds = _agree(then, then_result, other, other_result, scope.rstrip("/"))

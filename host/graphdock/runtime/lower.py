@@ -144,6 +144,8 @@ class Lowering:
         self.after: dict[int, tuple[Block, int]] = {}
         self.active: str | None = None
         self.assigned: set[VariableState] = set()
+        #: how many branches of conds the node being lowered stands in
+        self.branches = 0
 
     # -- names and storage --------------------------------------------------------------------------------------------
 
@@ -261,7 +263,7 @@ class Lowering:
         states: list[VariableState] = []
         for i, (value, arg) in enumerate(zip(node.inputs, args, strict=True)):
             if value.dtype.name == "resource":
-                state = self.touch(value, node, at, arg.mutates)
+                state = self.touch(value, node, block, arg.mutates)
                 slots.append(self.variable_slot(state))
                 infos.append(ArgInfo(arg.name, state.dtype, state.dims, device.memory_space, None, True, True))
                 states.append(state)
@@ -506,13 +508,20 @@ class Lowering:
 
     # -- variables ------------------------------------------------------------------------------------------------------
 
-    def touch(self, handle: Value, node: PlanNode, at: int, writes: bool) -> VariableState:
-        """The variable behind a handle; notes that it is read (and must hold a value) or written."""
+    def touch(self, handle: Value, node: PlanNode, block: Block, writes: bool) -> VariableState:
+        """The variable behind a handle; notes that it is read (and must hold a value) or written.
+
+        Whether it holds one is checked when the step begins, but in a branch of a cond, which may not run, when the branch does.
+        """
         owner = self.handles[handle]
         state = self.variable(owner, node)
         (self.out.written if writes else self.out.read).add(state)
-        if node.op != "AssignVariableOp" and state not in self.assigned:
-            self.out.checked.setdefault(state, node)
+        if node.op != "AssignVariableOp" and state not in self.assigned and state not in self.out.checked:
+            if self.branches:
+                name = self.state_name(state)
+                block.add(f"if not {name}.initialized: unset({name})", node)
+            else:
+                self.out.checked[state] = node
         return state
 
     def variable_slot(self, state: VariableState) -> Slot:
@@ -534,7 +543,7 @@ class Lowering:
         return name
 
     def _ReadVariableOp(self, node: PlanNode, block: Block, at: int) -> None:
-        state = self.touch(node.inputs[0], node, at, False)
+        state = self.touch(node.inputs[0], node, block, False)
         value = node.outputs[0]
         slot = self.variable_slot(state)
         if not state.static:
@@ -559,7 +568,7 @@ class Lowering:
             block.add(f"under(({self.state_name(state)},), {copy}, {slot.expr}, {made.expr})", node)
 
     def _AssignVariableOp(self, node: PlanNode, block: Block, at: int) -> None:
-        state = self.touch(node.inputs[0], node, at, True)
+        state = self.touch(node.inputs[0], node, block, True)
         name = self.state_name(state)
         space = state.device.memory_space
         slot = self.slot(node.inputs[1], space)
@@ -632,7 +641,9 @@ class Lowering:
             self.producers(
                 body, [(v, t.roots[0], t.expr) for v, t in zip(body.outputs, targets, strict=True) if t.static]
             )
+            self.branches += 1
             self.level(body, inner)
+            self.branches -= 1
             for value, outer, target in zip(body.outputs, node.outputs, targets, strict=True):
                 self.hand_over(value, outer, target, inner, node)
             if not inner.items:

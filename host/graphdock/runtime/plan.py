@@ -186,12 +186,7 @@ class Plan:
         """Raise UninitializedError for the first variable that this plan reads and that holds no value."""
         for state, node in self.checked:
             if not state.initialized:
-                raise UninitializedError(
-                    f"variable {state.name!r} is read before it was assigned",
-                    op=node.origin,
-                    site=node.site,
-                    hint="run tf.global_variables_initializer() first",
-                )
+                raise _unset(state, node.origin, node.site)
 
 
 def _bound(made: Any) -> Bound:
@@ -258,6 +253,20 @@ def _quiet() -> None:
     np.seterr(all="ignore")
 
 
+def _unset(state: VariableState, op: str | None = None, site: str | None = None) -> UninitializedError:
+    """The error of a read before the first assignment."""
+    return UninitializedError(
+        f"variable {state.name!r} is read before it was assigned",
+        op=op,
+        site=site,
+        hint="run tf.global_variables_initializer() first",
+    )
+
+
+def _raise_unset(state: VariableState) -> None:
+    raise _unset(state)
+
+
 def _under(states: Sequence[VariableState], function: Callable[..., Any], *args: Any) -> Any:
     """Call with the variables' locks held, for plans that may block."""
     ordered = sorted(states, key=lambda s: s.number)
@@ -288,5 +297,6 @@ _HELPERS: dict[str, Any] = {
     "pull": pull,
     "push": push,
     "under": _under,
+    "unset": _raise_unset,
     "wrap": wrap,
 }
