@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import (
@@ -228,6 +229,24 @@ def test_strided_inputs(op: str) -> None:
         for mode in ways:
             for found, want in zip(case.run(mode, True, True, inputs), case.expected(), strict=True):
                 same(found, want, tolerance(case))
+
+
+def test_ranks_up_to_numpys_limit_of_old() -> None:
+    shape = (2, 1) * 16
+    x = np.arange(2**16, dtype=np.int32).reshape(shape)
+    with tf.Graph().as_default(), tf.Session() as session:
+        t = tf.placeholder(tf.int32, shape)
+        outs = [
+            tf.transpose(t),
+            t[0, ..., ::-1],
+            tf.concat([t, t], -1),
+            tf.tile(t, [1] * 31 + [2]),
+            tf.reshape(t, [-1]),
+        ]
+        found = session.run(outs, {t: x})
+    wanted = [x.T, x[0, ..., ::-1], np.concatenate([x, x], -1), np.tile(x, [1] * 31 + [2]), x.ravel()]
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_gather_checks_every_index_before_it_writes() -> None:

@@ -7,6 +7,7 @@ it is the same each time; float16 and bfloat16 are summed in float32.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,29 +63,54 @@ def gather(ctx: BuildContext) -> Bound:
 
 
 class _RowSum:
-    """Adds rows of data to the rows of an array that ids name."""
+    """Adds rows of data to the rows of an array that ids name: ``out[ids[i]] += rows[i]``.
+
+    ``scratch`` is what :meth:`add` wants for rows and a result of static shape; without it those arrays are allocated.
+    """
 
     def __init__(self, dtype: dtypes.DType) -> None:
         self.half = is_half(dtype)
 
-    def add(self, rows: Any, ids: Any, out: Any) -> None:
-        """``out[ids[i]] += rows[i]``; ids are within bounds or negative, which drops the row."""
-        total = np.zeros(out.shape, np.float32) if self.half else out
+    def scratch(self, rows: tuple[int, int], out: tuple[int, ...]) -> tuple[Scratch, ...]:
+        flat = Scratch(dtypes.int64, rows if rows[1] < _LONG_ROW else (0, 0))
+        if not self.half:
+            return (flat,)
+        return flat, Scratch(dtypes.float32, rows), Scratch(dtypes.float32, out)
+
+    def add(self, rows: Any, ids: Any, out: Any, flat: Any = None, wide_rows: Any = None, total: Any = None) -> None:
+        """Sum into ``out``, which holds zeros; ids are within bounds or negative, which drops the row."""
+        if self.half:
+            if total is None:
+                total, wide_rows = np.empty(out.shape, np.float32), np.empty(rows.shape, np.float32)
+            np.copyto(wide_rows, rows)
+            rows, narrow, out = wide_rows, out, total.reshape(out.shape)
+            out.fill(0)
         width = out.shape[1]
         if ids.size and ids.min() < 0:
             keep = ids >= 0
-            rows, ids = rows[keep], ids[keep]
+            rows, ids, flat = rows[keep], ids[keep], None
         if width >= _LONG_ROW:
             for i, row in zip(ids.tolist(), rows, strict=True):
-                target = total[i]
+                target = out[i]
                 np.add(target, row, target)
         elif ids.size:
-            where = ids.astype(np.intp)
+            if flat is None:
+                flat = np.empty(rows.shape, np.int64)
+            np.copyto(flat, ids[:, None])
             if width != 1:
-                where = (where[:, None] * width + np.arange(width)).ravel()
-            np.add.at(total.reshape(-1), where, rows.reshape(-1).astype(total.dtype, copy=False))
+                np.multiply(flat, width, flat)
+                np.add(flat, _numbers(width), flat)
+            np.add.at(out.reshape(-1), flat.reshape(-1), rows.reshape(-1))
         if self.half:
-            np.copyto(out, total, "unsafe")
+            np.copyto(narrow, out, "unsafe")
+
+
+@lru_cache(maxsize=256)
+def _numbers(count: int) -> Any:
+    """``0 .. count - 1``, read-only."""
+    made = np.arange(count, dtype=np.int64)
+    made.flags.writeable = False
+    return made
 
 
 def _rows(shape: Any, lead: int) -> tuple[int, int]:
@@ -101,7 +127,7 @@ def _rows(shape: Any, lead: int) -> tuple[int, int]:
 def unsorted_segment_sum(ctx: BuildContext) -> Bound:
     adder = _RowSum(ctx.outputs[0].dtype)
 
-    def write(data: Any, ids: Any, out: Any) -> None:
+    def write(data: Any, ids: Any, out: Any, *scratch: Any) -> None:
         if data.shape[: ids.ndim] != ids.shape:
             raise errors.InvalidArgumentError(
                 f"the shape {list(data.shape)} of data does not begin with the shape {list(ids.shape)} of segment_ids"
@@ -115,8 +141,13 @@ def unsorted_segment_sum(ctx: BuildContext) -> Bound:
             )
         out.fill(0)
         count, width = _rows(data.shape, ids.ndim)
-        adder.add(data.reshape(count, width), ids.reshape(-1), out.reshape(out.shape[0], width))
+        adder.add(data.reshape(count, width), ids.reshape(-1), out.reshape(out.shape[0], width), *scratch)
 
+    data, ids, _ = ctx.inputs
+    if not ctx.fresh and known(data.shape) and ids.shape is not None:
+        scratch = adder.scratch(_rows(data.shape, len(ids.shape)), ctx.outputs[0].shape)
+        slots = tuple(Out(i + 1) for i in range(len(scratch)))
+        return Bound(write, args=(In(0), In(1), Out(0), *slots), scratch=scratch)
     if not ctx.fresh:
         return Bound(write, args=(In(0), In(1), Out(0)))
     return bind_writer(
@@ -153,7 +184,7 @@ def gather_nd(ctx: BuildContext) -> Bound:
 def scatter_nd(ctx: BuildContext) -> Bound:
     adder = _RowSum(ctx.outputs[0].dtype)
 
-    def write(indices: Any, updates: Any, out: Any) -> None:
+    def write(indices: Any, updates: Any, out: Any, *scratch: Any) -> None:
         depth = indices.shape[-1]
         rows = _flat_rows(indices, out.shape)
         expected = (*rows.shape, *out.shape[depth:])
@@ -161,8 +192,13 @@ def scatter_nd(ctx: BuildContext) -> Bound:
             raise errors.InvalidArgumentError(f"updates have shape {list(updates.shape)}", expected=str(list(expected)))
         out.fill(0)
         count, width = _rows(out.shape, depth)
-        adder.add(updates.reshape(rows.size, width), rows.reshape(-1), out.reshape(count, width))
+        adder.add(updates.reshape(rows.size, width), rows.reshape(-1), out.reshape(count, width), *scratch)
 
+    indices, updates, _ = ctx.inputs
+    if not ctx.fresh and known(indices.shape) and known(updates.shape):
+        scratch = adder.scratch(_rows(updates.shape, len(indices.shape) - 1), ctx.outputs[0].shape)
+        slots = tuple(Out(i + 1) for i in range(len(scratch)))
+        return Bound(write, args=(In(0), In(1), Out(0), *slots), scratch=scratch)
     if not ctx.fresh:
         return Bound(write, args=(In(0), In(1), Out(0)))
     return bind_writer(ctx, lambda i, u, s, out: write(i, u, out), (0, 1, 2), lambda i, u, s: s.tolist())
@@ -171,34 +207,32 @@ def scatter_nd(ctx: BuildContext) -> Bound:
 def one_hot(ctx: BuildContext) -> Bound:
     axis, indices, depth = ctx.attr("axis"), ctx.inputs[0], ctx.inputs[1].value
 
-    def spread(indices: Any, count: int) -> tuple[Any, Any]:
-        """Indices with the new axis as a dim of 1, and 0 .. count - 1 along it."""
-        at = range(indices.ndim + 1)[axis]
-        numbers = np.arange(count).reshape(count, *(1,) * (indices.ndim - at))
-        return indices.reshape(*indices.shape[:at], 1, *indices.shape[at:]), numbers
-
-    def fill(out: Any, mask: Any, on: Any, off: Any) -> None:
-        np.copyto(out, off)
-        np.copyto(out, on, where=mask)
-
     if depth is not None and known(indices.shape) and not ctx.fresh:
-        shape = tuple(ctx.outputs[0].shape)
-        at = range(len(shape))[axis]
-        column = (*shape[:at], 1, *shape[at + 1 :])
-        limit = min(int(depth), np.iinfo(indices.dtype.np).max + 1)
-        numbers = np.full((max(int(depth), 0), *(1,) * (len(shape) - at - 1)), -1, np.int64)
-        numbers[:limit] = np.arange(limit).reshape(-1, *numbers.shape[1:])
-        if limit == depth:
-            numbers = numbers.astype(indices.dtype.np)  # one dtype: the comparison needs no buffer
+        count, at = int(depth), range(len(indices.shape) + 1)[axis]
+        _, after = _rows(indices.shape, at)
+        before, _ = _rows(indices.shape, at)
+        places = np.arange(before)[:, None] * (count * after) + np.arange(after)  # where index 0 would go
+        places = places.reshape(indices.shape)
 
-        def compute(indices: Any, on: Any, off: Any, out: Any, mask: Any) -> None:
-            np.equal(indices.reshape(column), numbers, mask)
-            fill(out, mask, on, off)
+        def compute(indices: Any, on: Any, off: Any, out: Any, spots: Any) -> None:
+            np.copyto(out, off)
+            np.copyto(spots, indices, "unsafe")
+            keep = None
+            if spots.size and spots.view(np.uint64).max() >= count:
+                keep = (spots >= 0) & (spots < count)
+            if after != 1:
+                np.multiply(spots, after, spots)
+            np.add(spots, places, spots)
+            out.reshape(-1).put(spots if keep is None else spots[keep], on)
 
-        return Bound(compute, args=(In(0), In(2), In(3), Out(0), Out(1)), scratch=(Scratch(dtypes.bool_, shape),))
+        scratch = Scratch(dtypes.int64, tuple(indices.shape))
+        return Bound(compute, args=(In(0), In(2), In(3), Out(0), Out(1)), scratch=(scratch,))
 
     def write(indices: Any, depth: Any, on: Any, off: Any, out: Any) -> None:
-        fill(out, np.equal(*spread(indices, int(depth))), on, off)
+        at = range(indices.ndim + 1)[axis]
+        numbers = np.arange(int(depth)).reshape(-1, *(1,) * (indices.ndim - at))
+        np.copyto(out, off)
+        np.copyto(out, on, where=np.expand_dims(indices, at) == numbers)
 
     def grown(indices: Any, depth: Any, on: Any, off: Any) -> list[int]:
         dims = list(indices.shape)

@@ -1,0 +1,242 @@
+"""The public array functions against NumPy: indexing over random keys, and each function's TensorFlow 1 signature."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock import errors
+from graphdock.shape import compatible
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+SHAPE = (3, 4, 2)
+
+
+def run(build: Any, *arrays: Any) -> Any:
+    """``build`` of placeholders of unknown shape, and of known shape; both must give the same."""
+    results = []
+    for known in (True, False):
+        with tf.Graph().as_default(), tf.Session() as session:
+            xs = [tf.placeholder(tf.as_dtype(a.dtype), a.shape if known else None) for a in map(np.asarray, arrays)]
+            out = build(*xs)
+            found = session.run(out, dict(zip(xs, arrays, strict=True)))
+            for tensor, value in zip(_list(out), _list(found), strict=True):
+                assert compatible(tensor.shape.dims, np.shape(value))
+                assert not known or tensor.shape.dims == np.shape(value)
+            results.append(found)
+    for a, b in zip(_list(results[0]), _list(results[1]), strict=True):
+        np.testing.assert_array_equal(a, b)
+    return results[0]
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+@st.composite
+def keys(draw: Any) -> tuple[Any, ...]:
+    """A valid NumPy basic index of SHAPE."""
+    count = draw(st.integers(0, len(SHAPE)))
+    items: list[Any] = []
+    dots = draw(st.one_of(st.none(), st.integers(0, count)))
+    axes = list(range(count)) if dots is None else [*range(dots), *range(len(SHAPE) - count + dots, len(SHAPE))]
+    bound = st.one_of(st.none(), st.integers(-6, 6))
+    for axis in axes:
+        n = SHAPE[axis]
+        step = st.one_of(st.none(), st.sampled_from([-3, -2, -1, 1, 2, 3]))
+        items.append(draw(st.one_of(st.integers(-n, n - 1), st.builds(slice, bound, bound, step))))
+    if dots is not None:
+        items.insert(dots, Ellipsis)
+    for _ in range(draw(st.integers(0, 2))):
+        items.insert(draw(st.integers(0, len(items))), None)
+    return tuple(items)
+
+
+@settings(max_examples=150, deadline=None)
+@given(keys())
+def test_getitem_is_numpys(key: tuple[Any, ...]) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(SHAPE)
+    np.testing.assert_array_equal(run(lambda t: t[key], x), x[key])
+
+
+@settings(max_examples=40, deadline=None)
+@given(keys())
+def test_getitem_with_tensor_bounds(key: tuple[Any, ...]) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(SHAPE)
+    with tf.Graph().as_default(), tf.Session() as session:
+        t = tf.placeholder(tf.float32, SHAPE)
+        zero = tf.placeholder(tf.int32, [])
+
+        def late(v: Any) -> Any:
+            return v if v is None else v + zero
+
+        moved = tuple(
+            slice(late(k.start), late(k.stop), late(k.step))
+            if isinstance(k, slice)
+            else late(k)
+            if isinstance(k, int)
+            else k
+            for k in key
+        )
+        found = t[moved]
+        value = session.run(found, {t: x, zero: 0})
+        np.testing.assert_array_equal(value, x[key])
+        assert compatible(found.shape.dims, value.shape)
+
+
+def test_getitem_refuses_what_it_does_not_do() -> None:
+    with tf.Graph().as_default():
+        x = tf.zeros([3, 4])
+        for key, hint in (
+            ([0, 1], "gather"),
+            (np.array([True, False]), "gather"),
+            (tf.constant([1]), "gather"),
+            (True, "where"),
+        ):
+            with pytest.raises(errors.InvalidArgumentError) as raised:
+                x[key]
+            assert hint in (raised.value.hint or "")
+        with pytest.raises(errors.DTypeError):
+            x[tf.constant(1.0)]
+        with pytest.raises(errors.ShapeError, match="index 3 is out of bounds for axis 0 of size 3"):
+            x[3]
+
+
+def test_an_error_names_the_users_line() -> None:
+    with tf.Graph().as_default():
+        with pytest.raises(errors.ShapeError) as raised:
+            tf.concat([tf.zeros([2, 3]), tf.zeros([3, 3])], 1)
+        assert "test_array_functions.py" in str(raised.value)
+        assert "[2,3] and [3,3]" in str(raised.value)
+
+
+def test_rearranging() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(SHAPE)
+    np.testing.assert_array_equal(run(lambda t: tf.transpose(t), x), x.T)
+    np.testing.assert_array_equal(run(lambda t: tf.transpose(t, [1, 0, 2]), x), x.transpose(1, 0, 2))
+    np.testing.assert_array_equal(run(lambda t: tf.reverse(t, [0, -1]), x), x[::-1, :, ::-1])
+    np.testing.assert_array_equal(run(lambda t: tf.expand_dims(t, 1), x), x[:, None])
+    np.testing.assert_array_equal(run(lambda t: tf.squeeze(tf.reshape(t, [1, 24, 1]), [0]), x), x.reshape(24, 1))
+
+
+def test_joining_and_cutting() -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 1))
+    np.testing.assert_array_equal(run(lambda a, b: tf.concat([a, b], 1), x, y), np.concatenate([x, y], 1))
+    np.testing.assert_array_equal(run(lambda a: tf.stack([a, a], axis=-1), x), np.stack([x, x], -1))
+    for found, want in zip(run(lambda a: tf.split(a, [1, 2], axis=1), x), np.split(x, [1], 1), strict=True):
+        np.testing.assert_array_equal(found, want)
+    for found, want in zip(run(lambda a: tf.split(a, 3, 1), x), np.split(x, 3, 1), strict=True):
+        np.testing.assert_array_equal(found, want)
+    for found, want in zip(run(lambda a: tf.unstack(a, 2), x), x, strict=True):
+        np.testing.assert_array_equal(found, want)
+    with tf.Graph().as_default(), pytest.raises(errors.InvalidArgumentError, match="unstack cannot tell"):
+        tf.unstack(tf.placeholder(tf.float32, [None, 2]))
+
+
+def test_picking() -> None:
+    x, i = np.arange(12.0).reshape(3, 4), np.array([[2, 0], [1, 1]])
+    np.testing.assert_array_equal(run(lambda a, b: tf.gather(a, b), x, i), x[i])
+    np.testing.assert_array_equal(run(lambda a, b: tf.gather(a, b, axis=1), x, i), x[:, i])
+    np.testing.assert_array_equal(run(lambda a, b: tf.gather_nd(a, b), x, i), x[i[:, 0], i[:, 1]])
+    np.testing.assert_array_equal(run(lambda b: tf.one_hot(b, 3), i), np.eye(3, dtype=np.float32)[i])
+    np.testing.assert_array_equal(
+        run(lambda b: tf.one_hot(b, 3, on_value=5, off_value=-1, axis=0), i)[2], np.where(i == 2, 5, -1)
+    )
+    np.testing.assert_array_equal(run(lambda a: tf.where(a > 5, a, -a), x), np.where(x > 5, x, -x))
+    with tf.Graph().as_default(), tf.Session() as session:
+        np.testing.assert_array_equal(session.run(tf.where(tf.constant(x) > 5)), np.argwhere(x > 5))
+
+
+def test_growing() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(run(lambda a: tf.tile(a, [2, 3]), x), np.tile(x, (2, 3)))
+    margin = [[1, 0], [0, 2]]
+    np.testing.assert_array_equal(
+        run(lambda a: tf.pad(a, margin, constant_values=7), x), np.pad(x, margin, constant_values=7)
+    )
+    np.testing.assert_array_equal(run(lambda a: tf.pad(a, margin, "REFLECT"), x), np.pad(x, margin, "reflect"))
+    np.testing.assert_array_equal(run(lambda a: tf.pad(a, margin, mode="SYMMETRIC"), x), np.pad(x, margin, "symmetric"))
+    np.testing.assert_array_equal(run(lambda a: tf.broadcast_to(a, [4, 2, 3]), x), np.broadcast_to(x, (4, 2, 3)))
+    flags = np.array([True, False])
+    np.testing.assert_array_equal(run(lambda a: tf.pad(a, [[1, 1]]), flags), np.pad(flags, 1))
+
+
+def test_making() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        n = tf.placeholder(tf.int32, [])
+
+        def value(tensor: Any) -> Any:
+            found = session.run(tensor, {n: 3})
+            assert compatible(tensor.shape.dims, np.shape(found))
+            return found
+
+        np.testing.assert_array_equal(value(tf.zeros([2, 3], tf.int32)), np.zeros((2, 3), np.int32))
+        np.testing.assert_array_equal(value(tf.ones([n, 2])), np.ones((3, 2), np.float32))
+        np.testing.assert_array_equal(value(tf.zeros([200, 20], tf.bool)), np.zeros((200, 20), bool))
+        np.testing.assert_array_equal(value(tf.fill([n], 2.5)), np.full(3, 2.5, np.float32))
+        np.testing.assert_array_equal(value(tf.range(n)), np.arange(3, dtype=np.int32))
+        np.testing.assert_array_equal(value(tf.range(5, 0, -2)), np.arange(5, 0, -2, dtype=np.int32))
+        np.testing.assert_allclose(value(tf.range(0.0, 1.0, 0.25)), np.arange(0, 1, 0.25, dtype=np.float32))
+        np.testing.assert_allclose(value(tf.linspace(0.0, 1.0, n)), np.linspace(0, 1, 3, dtype=np.float32))
+        np.testing.assert_array_equal(value(tf.eye(2, 3, batch_shape=[n])), np.stack([np.eye(2, 3)] * 3))
+        for indexing in ("xy", "ij"):
+            wanted = np.meshgrid([1, 2], [3, 4, 5], indexing=indexing)  # type: ignore[call-overload]
+            for found, want in zip(tf.meshgrid([1, 2], [3, 4, 5], indexing=indexing), wanted, strict=True):
+                np.testing.assert_array_equal(value(found), want)
+        np.testing.assert_array_equal(value(tf.sequence_mask([1, n, 0])), np.arange(3) < np.array([[1], [3], [0]]))
+        assert value(tf.rank(tf.ones([n, 2]))) == 2 and value(tf.size(tf.ones([n, 2]))) == 6
+
+
+def test_results_never_alias_feeds() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with tf.Graph().as_default(), tf.Session() as session:
+        t = tf.placeholder(tf.float32, [2, 3])
+        outs = [
+            tf.reshape(t, [6]),
+            tf.transpose(t),
+            t[0],
+            tf.expand_dims(t, 0),
+            *tf.unstack(t),
+            *tf.split(t, 3, 1),
+            tf.reverse(t, [0]),
+        ]
+        for found in session.run(outs, {t: x}):
+            assert not np.shares_memory(found, x)
+
+
+def test_views_are_recomputed_where_they_depend_on_the_step() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        source = tf.Variable(np.arange(5.0))
+        at = tf.placeholder(tf.int32, [])
+        picked = source[at] * 2.0
+        session.run(tf.global_variables_initializer())
+        assert [float(session.run(picked, {at: i})) for i in (0, 3, -1)] == [0.0, 6.0, 8.0]
+
+
+def test_steady_state_allocates_no_arrays() -> None:
+    """After the first steps nothing of the size of the data is allocated; what is fetched is one number."""
+    x = np.ones((256, 256), np.float32)
+    i = np.arange(256, dtype=np.int32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        t, ids = tf.placeholder(tf.float32, [256, 256]), tf.placeholder(tf.int32, [256])
+        big = tf.concat(
+            [tf.gather(t, ids), tf.transpose(t)[::-1], tf.pad(t, [[0, 0], [0, 0]]), tf.one_hot(ids, 256)], 0
+        )
+        big = tf.stack([tf.tile(big, [1, 2])[:, ::2], tf.reshape(tf.reshape(big, [-1]), [1024, 256])])
+        small = tf.reduce_sum(big)
+        call = session.make_callable(small, [t, ids])
+        for _ in range(3):
+            call(x, i)
+        tracemalloc.start()
+        call(x, i)
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(5):
+            call(x, i)
+        peak = tracemalloc.get_traced_memory()[1] - before
+        tracemalloc.stop()
+        assert peak < 16_384, f"{peak} bytes at the peak of a step"
