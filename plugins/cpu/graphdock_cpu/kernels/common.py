@@ -99,8 +99,9 @@ def _uniform(value: np.ndarray) -> np.ndarray | None:
     """The element that a small array of rank 1 or more consists of, as a rank-0 array."""
     if value.ndim == 0 or not 0 < value.size <= _UNIFORM_LIMIT or value.dtype.kind == "O":
         return None
-    first = value.reshape(-1)[0]
-    return np.array(first) if (value == first).all() else None
+    first = value[(0,) * value.ndim]
+    # byte for byte: 0.0 and -0.0 are equal, but not under division
+    return np.array(first) if value.tobytes() == first.tobytes() * value.size else None
 
 
 def ufunc_kernel(
