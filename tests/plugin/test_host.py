@@ -110,14 +110,51 @@ def test_a_plugin_that_fails_late_leaves_nothing_behind(site, builder):
         files={"opdefs.py": OPS.replace("{ns}", "half")},
     )
     host = Host()
-    before = host.snapshot()
     with pytest.raises(PluginError, match="too late"):
         host.backend("half")
     assert not host.manager.get_plugins()
     assert host.devices.types() == []
     assert not list(host.kernels.all())
-    assert host.snapshot()[1:] == before[1:]
     assert "half.Fuse" not in host.ops
+    assert host.ops.operator("__matmul_half__") is None
+
+
+def test_a_plugin_that_fails_takes_back_only_its_own(site):
+    op_plugin(site, "good")
+    source = (
+        "from graphdock.contracts import KernelDef, hookimpl\n"
+        "@hookimpl\n"
+        "def register_kernels(host):\n"
+        "    assert 'good.Fuse' in host.ops\n"
+        "    raise OSError('too late')\n"
+    )
+    site.plugin("bad", source)
+    host = Host()
+    with pytest.raises(PluginError, match="too late"):
+        host.backend("bad")
+    assert host.ops.get("good.Fuse").package == "graphdock_good"
+    assert [k.full_name for k in host.kernels.for_op("good.Fuse")] == ["good.fuse"]
+    assert host.ops.operator("__matmul_good__")(1, 2) == ("good", 1, 2)
+    assert stages(host)["good"] == "registered"
+
+
+def test_an_interrupt_while_a_plugin_loads_goes_through_and_the_plugin_may_be_tried_again(site, monkeypatch):
+    monkeypatch.setattr(builtins, "GRAPHDOCK_INTERRUPT", True, raising=False)
+    source = (
+        "import builtins\n"
+        "from graphdock.contracts import KernelDef, hookimpl\n"
+        "@hookimpl\n"
+        "def register_kernels():\n"
+        "    if builtins.GRAPHDOCK_INTERRUPT: raise KeyboardInterrupt\n"
+        "    return [KernelDef('Identity', 'cpu', lambda ctx: None)]\n"
+    )
+    site.plugin("slow", source)
+    host = Host()
+    with pytest.raises(KeyboardInterrupt):
+        host.backend("slow")
+    assert stages(host)["slow"] == "found"
+    monkeypatch.setattr(builtins, "GRAPHDOCK_INTERRUPT", False)
+    assert host.backend("slow").kernel_devices == ("cpu",)
 
 
 def test_kernels_of_one_name_in_one_plugin_are_refused(site):

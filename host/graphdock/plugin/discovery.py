@@ -27,7 +27,7 @@ class Found:
       plugin: the entry point's name: also the backend's and the plugin's.
       module: its value, a dotted module name.
       package: the undotted top of it; where the manifest lies.
-      location: folder of ``sys.path`` that holds the distribution.
+      location: folder of ``sys.path`` that holds the distribution; empty for one that :meth:`Host.register` was given.
     """
 
     plugin: str
@@ -39,6 +39,10 @@ class Found:
     @property
     def package(self) -> str:
         return self.module.partition(".")[0]
+
+    @property
+    def in_memory(self) -> bool:
+        return not self.location
 
     @property
     def is_own(self) -> bool:

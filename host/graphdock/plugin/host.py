@@ -8,10 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec, Executor, SessionFactory
 from graphdock.errors import (
+    AlreadyExistsError,
     ConfigError,
     DeviceUnavailable,
     ManifestError,
@@ -22,9 +24,10 @@ from graphdock.errors import (
 )
 from graphdock.plugin import loader
 from graphdock.plugin.devices import DeviceTable
-from graphdock.plugin.discovery import discover, duplicates, normalized
+from graphdock.plugin.discovery import Found, discover, duplicates, normalized
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.loader import PluginState
+from graphdock.plugin.manifest import Manifest
 from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, NamedRegistry, OpRegistry
 from graphdock.plugin.settings import plugin_settings
 
@@ -154,6 +157,26 @@ class Host:
             for state in states:
                 loader.triage(state)
             return tuple(states)
+
+    def register(self, name: str, plugin: Any) -> Backend:
+        """Add a plugin that is not installed, for a test or a notebook, and load it.
+
+        Args:
+          name: what ``backends`` calls it.
+          plugin: a module, or any hashable object, whose attributes are marked with ``hookimpl``. It needs no manifest,
+            and takes no options.
+
+        Raises:
+          AlreadyExistsError: a plugin of that name is there. PluginError: its hooks failed.
+        """
+        module = getattr(plugin, "__name__", None) or type(plugin).__module__
+        with self._lock:
+            if any(s.name == name for s in self._plugins()):
+                raise AlreadyExistsError(f"a plugin named {name!r} is there already")
+            state = PluginState(Found(name, module, f"graphdock-{name}", "0", ""), triaged=True, module=plugin)
+            state.manifest = Manifest(name, "registered in memory", "", Path(module), module)
+            self._states = [*self._plugins(), state]
+        return self.backend(name)
 
     def backend(self, name: str, named_by: str | None = None) -> Backend:
         """Load the plugin of that name, whole.
@@ -343,19 +366,11 @@ class Host:
         """Close every open device. The default host is never closed."""
         self._table.close()
 
-    # -- whole or not at all
-
-    def snapshot(self) -> tuple[Any, ...]:
-        """The registries as they are; for :meth:`restore`."""
-        return tuple(r.snapshot() for r in self._registries())
-
-    def restore(self, state: tuple[Any, ...]) -> None:
-        """Put the registries back to a snapshot, whole."""
-        for registry, saved in zip(self._registries(), state, strict=True):
-            registry.restore(saved)
-
-    def _registries(self) -> tuple[Any, ...]:
-        return self.ops, self.kernels, self.devices, self.executors, self.session_factories
+    def discard(self, plugin: str, package: str) -> None:
+        """Take back everything that a plugin registered."""
+        self.ops.discard(package)
+        for registry in (self.kernels, self.devices, self.executors, self.session_factories):
+            registry.discard(plugin)
 
 
 def configured_host() -> Host:

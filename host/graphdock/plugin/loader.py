@@ -180,7 +180,6 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
     todo = [h for h in hooks if h not in state.done]
     if not todo:
         return True
-    before = host.snapshot()
     started = time.perf_counter()
     state.busy = True
     stage, where = "import failed", f"import of {state.found.module}"
@@ -193,21 +192,21 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         for where in todo:
             items = _call(host, state, where)
             _register(host, state, where, items)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a plugin raises is its own fault, recorded and kept
-        host.restore(before)
+    except BaseException as error:
+        host.discard(state.name, state.found.package)
         if state.module is not None and host.manager.is_registered(state.module):
             host.manager.unregister(state.module)
         state.module = None
         state.done.clear()
         state.added = Added()
+        if not isinstance(error, (Exception, SystemExit)):
+            raise
         state.import_ms = (state.import_ms or 0.0) + 1e3 * (time.perf_counter() - started)
         f = state.found
         state.stop(
             stage,
             _describe(error, f.package),
-            f"a fault of {f.distribution} {f.version}; `block = [{f.plugin!r}]` under [plugins] silences it".replace(
-                "'", '"'
-            ),
+            f'a fault of {f.distribution} {f.version}; `block = ["{f.plugin}"]` under [plugins] silences it',
             error,
         )
         trace(f"{state.name}: {stage} at {where}: {state.cause}")
@@ -224,7 +223,7 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
     trace(f"{state.name}: {', '.join(todo)}: {str(state.added) or 'nothing'} in {state.import_ms:.1f} ms")
     if len(state.done) == len(HOOKS):
         state.stage = "registered"
-        if not state.found.is_own:
+        if not state.found.is_own and not state.found.in_memory:
             check_drift(host, state)
     return True
 
@@ -303,7 +302,7 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
         else:
             library = load_library(item.module)
             assert library is not None
-            host.ops.add_library(*library, state.found.package)
+            host.ops.add_library(*library, state.found.package, item.cases)
             added = Added(added.devices, added.ops + len(library[0]), added.kernels)
     if hook == "register_kernels":
         added = Added(added.devices, added.ops, len(items))

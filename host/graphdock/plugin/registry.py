@@ -1,7 +1,7 @@
 """The host's tables of ops, kernels and device factories.
 
-Writers hold the host's lock. Readers of a table take no lock: tables grow by single dict assignments, and a rollback
-puts the former dicts back whole.
+Writers hold the host's lock. Readers of a table take no lock: tables change by single dict assignments. ``discard`` takes
+back what one plugin registered and nothing else, because a plugin may make others load while it loads.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, 
 __all__ = ["DeviceRegistry", "KernelRegistry", "NamedRegistry", "OpRegistry", "RegisteredKernel"]
 
 T = TypeVar("T")
+#: The package under which the host's own ops are declared.
+CORE = "graphdock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class OpRegistry:
         self._lock = lock or threading.RLock()
         self._defs: dict[str, OpDef] = {}
         self._builders: dict[str, tuple[Callable[[], OpDef], str]] = {}
-        self._operators: dict[str, str] = {}
+        self._operators: dict[str, tuple[str, str]] = {}
+        self._cases: tuple[tuple[str, str], ...] = ()
         self._resolved: dict[str, Callable[..., Any]] = {}
         self._search = search
         self._notes = notes
@@ -107,7 +110,7 @@ class OpRegistry:
         self._load_core()
         if method not in self._operators and not self._search(None, lambda: method in self._operators):
             return None
-        module, _, function = self._operators[method].partition(":")
+        module, _, function = self._operators[method][0].partition(":")
         wrapper: Callable[..., Any] = getattr(importlib.import_module(module), function)
         return self._resolved.setdefault(method, wrapper)
 
@@ -122,8 +125,19 @@ class OpRegistry:
             return
         self.add_library({opdef.name: lambda: opdef}, {}, package)
 
-    def add_library(self, ops: Mapping[str, Callable[[], OpDef]], operators: Mapping[str, str], package: str) -> None:
-        """Declare the ops of a generated library.
+    def case_modules(self) -> tuple[str, ...]:
+        """The modules of conformance cases of every allowed plugin's library, the host's own first; loads them all."""
+        self.names()
+        return tuple(module for module, _ in self._cases)
+
+    def add_library(
+        self,
+        ops: Mapping[str, Callable[[], OpDef]],
+        operators: Mapping[str, str],
+        package: str,
+        cases: str | None = None,
+    ) -> None:
+        """Declare the ops of a generated library; ``cases`` names the module of its conformance cases.
 
         Raises:
           AlreadyExistsError: one of them is declared by another package; names both.
@@ -136,7 +150,9 @@ class OpRegistry:
                     hint="an op of a package of its own is named 'namespace.Name'",
                 )
         self._builders = {**self._builders, **{name: (build, package) for name, build in ops.items()}}
-        self._operators = {**operators, **self._operators}
+        self._operators = {**{method: (target, package) for method, target in operators.items()}, **self._operators}
+        if cases is not None and (cases, package) not in self._cases:
+            self._cases = (*self._cases, (cases, package))
 
     def _load_core(self) -> None:
         """The host's own structural ops; there without any plugin."""
@@ -149,7 +165,7 @@ class OpRegistry:
             try:
                 library = load_library("graphdock.ops._gen.opdefs", missing_ok="graphdock.ops._gen")
                 if library is not None:
-                    self.add_library(*library, "graphdock")
+                    self.add_library(*library, CORE, "graphdock.ops._gen.cases")
             finally:
                 self._loading = False
             self._core = True
@@ -158,11 +174,17 @@ class OpRegistry:
         """The op types that a package declared, sorted."""
         return sorted(name for name, (_, owner) in self._builders.items() if owner == package)
 
-    def snapshot(self) -> Any:
-        return self._builders, self._operators, dict(self._defs), dict(self._resolved)
-
-    def restore(self, state: Any) -> None:
-        self._builders, self._operators, self._defs, self._resolved = state
+    def discard(self, package: str) -> None:
+        """Take back everything a package declared; the host's own ops stay."""
+        if package == CORE:
+            return
+        for name in self.declared_by(package):
+            self._defs.pop(name, None)
+        self._builders = {name: item for name, item in self._builders.items() if item[1] != package}
+        for method in [m for m, (_, owner) in self._operators.items() if owner == package]:
+            self._resolved.pop(method, None)
+        self._operators = {method: item for method, item in self._operators.items() if item[1] != package}
+        self._cases = tuple(item for item in self._cases if item[1] != package)
 
 
 def load_library(
@@ -217,11 +239,12 @@ class KernelRegistry:
         self._by_op[kernel.op] = (*present, mine)
         return mine
 
-    def snapshot(self) -> Any:
-        return dict(self._by_op)
-
-    def restore(self, state: Any) -> None:
-        self._by_op = state
+    def discard(self, plugin: str) -> None:
+        """Take back every kernel of a plugin."""
+        for op, items in list(self._by_op.items()):
+            self._by_op[op] = tuple(item for item in items if item.plugin != plugin)
+            if not self._by_op[op]:
+                del self._by_op[op]
 
 
 class DeviceRegistry:
@@ -255,11 +278,9 @@ class DeviceRegistry:
         """The device types that a plugin registered."""
         return tuple(t for t, (_, owner) in self._factories.items() if owner == plugin)
 
-    def snapshot(self) -> Any:
-        return dict(self._factories)
-
-    def restore(self, state: Any) -> None:
-        self._factories = state
+    def discard(self, plugin: str) -> None:
+        """Take back every factory of a plugin."""
+        self._factories = {name: item for name, item in self._factories.items() if item[1] != plugin}
 
 
 class NamedRegistry(Generic[T]):
@@ -293,8 +314,6 @@ class NamedRegistry(Generic[T]):
     def names(self) -> list[str]:
         return sorted(self._items)
 
-    def snapshot(self) -> Any:
-        return dict(self._items)
-
-    def restore(self, state: Any) -> None:
-        self._items = state
+    def discard(self, plugin: str) -> None:
+        """Take back everything of a plugin."""
+        self._items = {name: item for name, item in self._items.items() if item[1] != plugin}
