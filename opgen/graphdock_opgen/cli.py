@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from graphdock.errors import GraphdockError, OpSpecError
 
+from graphdock_opgen.compare import at_revision, compare, of_directory
 from graphdock_opgen.generate import Result, drift, plan, write
 from graphdock_opgen.manifest import updated
 from graphdock_opgen.model import json_schema
@@ -96,9 +97,9 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
         bad = bad or bool(result.errors)
         if only_counts:
             continue
-        for diff in drift(result):
+        for text in drift(result):
             bad = True
-            click.echo(diff)
+            click.echo(text)
         faults: list[OpSpecError] = []
         signature_errors(result.library, faults.append)
         missing_functions(result.library, faults.append)
@@ -111,6 +112,33 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
     click.echo(str(total))
     if bad:
         click.echo("drift or errors: fix the specs, then run `graphdock opgen generate`", err=True)
+        raise SystemExit(1)
+
+
+@command.command()
+@click.argument("package", metavar="PKGDIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--against", default="HEAD", metavar="REVISION", help="The git revision to compare with. Default: HEAD.")
+@click.option(
+    "--old",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Compare with this package folder instead of a revision.",
+)
+def diff(package: Path, against: str, old: Path | None) -> None:
+    """Say what changed in PKGDIR's specs, and whether it breaks programs and stored graphs.
+
+    Exit 1 when an op changed in a breaking way and kept its version.
+    """
+    try:
+        changes = compare(of_directory(old) if old else at_revision(package, against), of_directory(package))
+    except GraphdockError as e:
+        raise click.ClickException(str(e)) from e
+    for change in changes:
+        click.echo(str(change))
+    breaking = [c for c in changes if c.breaking]
+    loose = [c for c in breaking if not c.versioned]
+    click.echo(f"{len(breaking)} breaking, {len(changes) - len(breaking)} compatible")
+    if loose:
+        click.echo("raise the version of: " + ", ".join(sorted({c.op for c in loose})), err=True)
         raise SystemExit(1)
 
 

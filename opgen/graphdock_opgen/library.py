@@ -17,7 +17,7 @@ from graphdock_opgen.model import FileSpec, parse_file
 from graphdock_opgen.names import BARE_NAMESPACES
 from graphdock_opgen.reader import Document, read
 
-__all__ = ["Library", "SpecFile", "dotted_name", "load_file", "load_library"]
+__all__ = ["Library", "SpecFile", "dotted_name", "load_file", "load_library", "read_ops"]
 
 #: Formula helpers that graphdock.ops provides under another name, or under the same.
 OPS_HELPERS = {
@@ -103,6 +103,11 @@ def load_file(path: Path, package: str, report: Callable[[OpSpecError], None]) -
     others = _others(path.parent, files)
     functions, all_ops = _index(path.parent, files, others, report)
     return Library(package, path.parent, files, (), functions, all_ops)
+
+
+def read_ops(paths: Iterable[Path], report: Callable[[OpSpecError], None]) -> dict[str, Op]:
+    """Op type -> Op of some files, each checked by itself."""
+    return {op.type: op for file in _files(paths, lambda p: p.name, report) for op in file.ops}
 
 
 def _shown(paths: Iterable[Path]) -> Callable[[Path], str]:
