@@ -1150,6 +1150,16 @@ CASES: dict[str, dict] = {
                 "types": {},
                 "note": "",
             },
+            {
+                "inputs": {
+                    "start": {"value": 0.5, "dtype": "float64"},
+                    "limit": {"value": 2.25, "dtype": "float64"},
+                    "delta": {"value": 0.5, "dtype": "float64"},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
         ),
         "errors": (
             {

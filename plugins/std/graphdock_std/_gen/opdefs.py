@@ -593,7 +593,7 @@ def lin_space() -> OpDef:
         gradient_kinds={"start": "fn", "stop": "fn", "num": "none"},
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:539",
+        source="specs/array.yaml:540",
     )
 
 
@@ -621,7 +621,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:563",
+        source="specs/array.yaml:564",
     )
 
 
@@ -642,7 +642,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:591",
+        source="specs/array.yaml:592",
     )
 
 
@@ -664,7 +664,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:615",
+        source="specs/array.yaml:616",
     )
 
 
@@ -680,7 +680,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:639",
+        source="specs/array.yaml:640",
     )
 
 
@@ -697,7 +697,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:657",
+        source="specs/array.yaml:658",
     )
 
 
@@ -715,7 +715,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:671",
+        source="specs/array.yaml:672",
     )
 
 
@@ -736,7 +736,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:686",
+        source="specs/array.yaml:687",
     )
 
 
@@ -754,7 +754,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:708",
+        source="specs/array.yaml:709",
     )
 
 
