@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import scipy.special
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
+from graphdock.opdef.resolve import resolve
+from graphdock.plugin.host import default_host
 
 
 @pytest.fixture(autouse=True)
@@ -451,3 +453,17 @@ def test_unknown_dims_are_decided_in_the_step() -> None:
     grads = tf.gradients(x + y, [x, y])
     got = run(grads, {x: [1.0], y: [1.0, 2.0, 3.0]})
     assert [g.tolist() for g in got] == [[3.0], [1.0, 1.0, 1.0]]
+
+
+# decompositions
+
+
+@pytest.mark.parametrize("op", ["SquaredDifference", "ClipByValue", "Rsqrt", "Sigmoid", "TanhGrad", "SigmoidGrad"])
+def test_decompositions_agree_with_the_kernels(op: str) -> None:
+    opdef = default_host().ops.get(op)
+    arrays = {a.name: tf.constant(rng(i).uniform(0.2, 0.9, (3, 4))) for i, a in enumerate(opdef.inputs)}
+    assert opdef.decomposition is not None
+    (parts,) = resolve(opdef.decomposition)(**arrays, T=tf.float64)
+    whole = tf.ops.apply_op(op, **arrays)
+    assert parts.op.type != op
+    np.testing.assert_allclose(*run([parts, whole]), rtol=1e-14)
