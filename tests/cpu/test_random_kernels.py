@@ -1,0 +1,176 @@
+"""The random kernels against Philox in Python integers: the same bits, and the values the specs make of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from graphdock.contracts import (
+    FRESH,
+    HOST_MEMORY,
+    PLANNED,
+    ArgInfo,
+    Bound,
+    BuildContext,
+    OpDef,
+    OutInfo,
+    PlanNode,
+    dtypes,
+    errors,
+)
+from graphdock.runtime.random_stream import RandomOrdinals, RandomStream, random_key
+from graphdock_cpu.device import CpuFactory
+from graphdock_cpu.kernels import random as kernels
+from graphdock_std.reference import random as oracle
+
+KERNELS = {k.op: k for k in kernels.KERNELS}
+DEVICE = CpuFactory().open(CpuFactory().probe()[0], {})
+SHAPES = [(), (7,), (4, 6), (0,), (3, 5, 3), (1001,)]
+FLOATS = ["float32", "float64", "float16", "bfloat16"]
+KEY = (0x123456789ABCDEF0, 987654321)
+
+
+def stream_at(ordinal: int, iteration: int, key: tuple[int, int] = KEY) -> RandomStream:
+    stream = RandomStream(key)
+    stream.begin(ordinal)
+    for _ in range(iteration):
+        stream.advance()
+    return stream
+
+
+def run(op: str, inputs: dict[str, Any], dtype: str, shape: tuple[int, ...], stream: Any, fresh: bool = False) -> Any:
+    """Two calls of one kernel: the second must not remember the first."""
+    arrays = [np.asarray(a) for a in inputs.values()]
+    infos = tuple(
+        ArgInfo(n, dtypes.as_dtype(a.dtype), a.shape, HOST_MEMORY) for n, a in zip(inputs, arrays, strict=True)
+    )
+    kind = dtypes.as_dtype(dtype)
+    out = OutInfo("output", kind, None if fresh else shape, HOST_MEMORY, FRESH if fresh else PLANNED)
+    node = PlanNode(op, "node", OpDef(op), {}, [])
+    built = KERNELS[op].build(BuildContext(node, infos, (out,), DEVICE))
+    bound = built if isinstance(built, Bound) else Bound(built)
+    buffers = [] if fresh else [np.zeros(shape, kind.np)]
+    scratch = [np.full(s.shape, 9, s.dtype.np) for s in bound.scratch]
+    for _ in range(2):
+        result = bound.compute(*arrays, stream, *buffers, *scratch)
+    return result if fresh else buffers[0]
+
+
+def test_philox_is_the_published_one() -> None:
+    """Known answers of the authors' Random123 library, philox4x64 with 10 rounds."""
+    zeros = oracle.philox((0, 0, 0, 0), (0, 0))
+    assert zeros == (0x16554D9ECA36314C, 0xDB20FE9D672D0FDC, 0xD7E772CEE186176B, 0x7E68B68AEC7BA23B)
+    full = (1 << 64) - 1
+    ones = oracle.philox((full,) * 4, (full,) * 2)
+    assert ones == (0x87B092C3013FE90B, 0x438C3C67BE8D0224, 0x9CC7D7C69CD777B6, 0xA09CAEBF594F0BA0)
+
+
+def test_words_are_numpys() -> None:
+    bits = np.random.Philox(counter=[0, 0, 5, 9], key=list(KEY))
+    assert bits.random_raw(37).tolist() == oracle.words(37, KEY, (9, 5))
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_uniform_is_exact(dtype: str, shape: tuple[int, ...], fresh: bool) -> None:
+    for stream in (stream_at(0, 0), stream_at(3, 2), stream_at(0, 1, ((1 << 64) - 1, 6))):
+        got = run("RandomUniform", {"shape": np.array(shape, np.int32)}, dtype, shape, stream, fresh)
+        want = oracle.random_uniform(shape, got.dtype, stream.key, stream.counter())
+        assert got.dtype == dtypes.as_dtype(dtype).np and got.shape == shape
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", ["RandomStandardNormal", "TruncatedNormal"])
+def test_normals_to_the_stated_tolerance(op: str, dtype: str, shape: tuple[int, ...], fresh: bool) -> None:
+    rtol, atol = {"float64": (1e-12, 1e-13), "float32": (1e-5, 1e-6), "float16": (2e-3, 1e-3)}.get(dtype, (1e-2, 1e-2))
+    stream = stream_at(7, 1)
+    got = run(op, {"shape": np.array(shape, np.int64)}, dtype, shape, stream, fresh)
+    reference = oracle.standard_normal if op == "RandomStandardNormal" else oracle.truncated_normal
+    want = reference(shape, got.dtype, stream.key, stream.counter())
+    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol)
+    assert got.dtype == dtypes.as_dtype(dtype).np and got.shape == shape
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [("int32", -5, 9), ("int64", -(1 << 62), 1 << 62), ("int64", 3, 4), ("int32", -(1 << 31), 0)],
+)
+def test_integers_are_exact(dtype: str, low: int, high: int, shape: tuple[int, ...], fresh: bool) -> None:
+    stream = stream_at(1, 0)
+    inputs = {"shape": np.array(shape, np.int32), "minval": np.array(low, dtype), "maxval": np.array(high, dtype)}
+    got = run("RandomUniformInt", inputs, dtype, shape, stream, fresh)
+    np.testing.assert_array_equal(got, oracle.random_uniform_int(shape, low, high, dtype, KEY, (1, 0)))
+    assert got.dtype == dtype
+
+
+def test_an_empty_range_is_an_error() -> None:
+    inputs = {"shape": np.array([2]), "minval": np.array(4), "maxval": np.array(4)}
+    with pytest.raises(errors.InvalidArgumentError, match="minval 4, maxval 4"):
+        run("RandomUniformInt", inputs, "int64", (2,), stream_at(0, 0))
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("value", [np.arange(60.0).reshape(20, 3), np.arange(9), np.array(5.0), np.zeros((0, 2))])
+def test_shuffle_is_exact(value: np.ndarray, fresh: bool) -> None:
+    stream = stream_at(2, 0)
+    got = run("RandomShuffle", {"value": value}, str(value.dtype), value.shape, stream, fresh)
+    want = oracle.random_shuffle(value, KEY, (2, 0)) if value.ndim else value
+    np.testing.assert_array_equal(got, want)
+    assert sorted(got.ravel()) == sorted(value.ravel())
+
+
+def phi(x: float) -> float:
+    return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_moments_and_bounds(dtype: str) -> None:
+    """Of 200,000 draws: five standard errors, and the rounding of the narrow types."""
+    n = 200_000
+    shape = np.array([n], np.int32)
+    slack = 5 / math.sqrt(n) + (0.005 if dtype == "bfloat16" else 0.0005)
+    uniform = run("RandomUniform", {"shape": shape}, dtype, (n,), stream_at(0, 0)).astype(np.float64)
+    assert uniform.min() >= 0.0 and uniform.max() < 1.0
+    assert abs(uniform.mean() - 0.5) < slack and abs(uniform.var() - 1 / 12) < slack
+    normal = run("RandomStandardNormal", {"shape": shape}, dtype, (n,), stream_at(0, 0)).astype(np.float64)
+    assert abs(normal.mean()) < slack and abs(normal.var() - 1.0) < 2 * slack
+    assert abs((normal**3).mean()) < 4 * slack and abs((normal**4).mean() - 3.0) < 12 * slack
+    for x in (-1.5, -0.5, 0.75, 2.0):
+        assert abs((normal <= x).mean() - phi(x)) < slack
+    cut = run("TruncatedNormal", {"shape": shape}, dtype, (n,), stream_at(0, 0)).astype(np.float64)
+    assert np.abs(cut).max() <= 2.0 and np.abs(cut).max() > 1.95
+    mass = phi(2.0) - phi(-2.0)
+    density = 2.0 * math.exp(-2.0) / math.sqrt(2.0 * math.pi)
+    assert abs(cut.mean()) < slack and abs(cut.var() - (1.0 - 2.0 * density / mass)) < 2 * slack
+
+
+def test_percentage_points_against_the_distribution() -> None:
+    """phi(result) gives the probability back, in the centre and in both tails."""
+    half = np.linspace(0.0, 0.4773, 1001)
+    q = np.concatenate([-half[:0:-1], half])
+    z = q.copy()
+    kernels._percentage_points(z, *(np.empty_like(q) for _ in range(3)))
+    np.testing.assert_allclose([phi(v) for v in z], q + 0.5, rtol=1e-14)
+    np.testing.assert_array_equal(z, -z[::-1])
+
+
+def test_keys_and_ordinals_of_a_session() -> None:
+    assert random_key(5, -1) == (5, (1 << 64) - 1)
+    assert random_key(0, 0) != random_key(0, 0)
+    ordinals = RandomOrdinals()
+    assert [ordinals.reserve(n) for n in "aabab"] == [0, 1, 0, 2, 1]
+    assert ordinals.key("a", 0, 0) == ordinals.key("a", 0, 0) != ordinals.key("b", 0, 0)
+    stream = ordinals.stream("c", 3, 4)
+    stream.begin(8)
+    stream.advance()
+    assert stream.key == (3, 4) and stream.counter() == (8, 1)
+    stream.begin(9)
+    assert stream.counter() == (9, 0)
