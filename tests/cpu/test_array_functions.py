@@ -123,6 +123,18 @@ def test_rearranging() -> None:
     np.testing.assert_array_equal(run(lambda t: tf.squeeze(tf.reshape(t, [1, 24, 1]), [0]), x), x.reshape(24, 1))
 
 
+def test_diagonals() -> None:
+    x, v = np.arange(12.0).reshape(2, 2, 3), np.arange(1.0, 4.0)
+    np.testing.assert_array_equal(run(lambda t: tf.matrix_transpose(t), x), x.swapaxes(-1, -2))
+    np.testing.assert_array_equal(run(lambda t: tf.diag(t), v), np.diag(v))
+    m = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(run(lambda t: tf.diag(t), m), np.diag(m.ravel()).reshape(2, 3, 2, 3))
+    np.testing.assert_array_equal(run(lambda t: tf.diag_part(t), np.diag(m.ravel()).reshape(2, 3, 2, 3)), m)
+    np.testing.assert_array_equal(
+        run(lambda t: tf.matrix_band_part(t, 0, -1), np.ones((3, 3))), np.triu(np.ones((3, 3)))
+    )
+
+
 def test_joining_and_cutting() -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 1))
     np.testing.assert_array_equal(run(lambda a, b: tf.concat([a, b], 1), x, y), np.concatenate([x, y], 1))

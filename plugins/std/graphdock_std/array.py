@@ -47,6 +47,19 @@ def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
     return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
 
 
+def matrix_transpose(a: Any, name: str | None = None) -> Any:
+    """The last two axes swapped."""
+    x = _convert(a)
+    dims = static_shape(x)
+    if dims is not None and len(dims) < 2:
+        raise errors.ShapeError(f"matrix_transpose needs a matrix, but the shape is {x.shape}")
+    if dims is not None:
+        perm: Any = [*builtins.range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
+    else:
+        perm = concat([range(0, rank(x) - 2), stack([rank(x) - 1, rank(x) - 2])], 0)
+    return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
+
+
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
     """The tensor without the axes given (an int or a list), each of size 1; without all axes of size 1 by default."""
     axis = squeeze_dims if axis is None else axis
@@ -405,6 +418,28 @@ def eye(
         return _ops.apply_op("BroadcastTo", x=matrix, shape=shape)
 
 
+def diag(diagonal: Any, name: str | None = None) -> Any:
+    """The tensor of shape ``S + S`` that holds ``diagonal``, of shape S, on its diagonal and zeros elsewhere."""
+    with _ops.name_scope(name or "diag"):
+        x = _convert(diagonal)
+        flat = _ops.apply_op("MatrixDiag", diagonal=_ops.apply_op("Reshape", x=x, shape=[-1]))
+        return _ops.apply_op("Reshape", x=flat, shape=concat([_ops.shape(x)] * 2, 0))
+
+
+def diag_part(input: Any, name: str | None = None) -> Any:
+    """The diagonal, of shape S, of a tensor of shape ``S + S``."""
+    with _ops.name_scope(name or "diag_part"):
+        x = _convert(input)
+        dims = static_shape(x)
+        half = rank(x) // 2 if dims is None else len(dims) // 2
+        if dims is not None and (len(dims) % 2 or dims[:half] != dims[half:]):
+            raise errors.ShapeError(f"diag_part needs a shape S + S, but it is {x.shape}")
+        shape = _ops.shape(x)[:half]
+        count = _ops.apply_op("Prod", x=shape, axis=[0], keep_dims=False)
+        square = _ops.apply_op("Reshape", x=x, shape=stack([count, count]))
+        return _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape)
+
+
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Any:
     """For each length a row of ``maxlen`` (the largest length) elements that is True up to that length."""
     with _ops.name_scope(name or "SequenceMask"):
@@ -423,8 +458,11 @@ newaxis = None
 #: Public name -> where it is; what is generated stands in ``_gen.endpoints``.
 ENDPOINTS: dict[str, str] = {
     "concat": "graphdock_std.array:concat",
+    "diag": "graphdock_std.array:diag",
+    "diag_part": "graphdock_std.array:diag_part",
     "eye": "graphdock_std.array:eye",
     "gather": "graphdock_std.array:gather",
+    "matrix_transpose": "graphdock_std.array:matrix_transpose",
     "meshgrid": "graphdock_std.array:meshgrid",
     "newaxis": "graphdock_std.array:newaxis",
     "one_hot": "graphdock_std.array:one_hot",
@@ -443,5 +481,5 @@ ENDPOINTS: dict[str, str] = {
     "where": "graphdock_std.array:where",
     "zeros": "graphdock_std.array:zeros",
     "linalg.eye": "graphdock_std.array:eye",
-    "linalg.transpose": "graphdock_std.array:transpose",
+    "linalg.transpose": "graphdock_std.array:matrix_transpose",
 }

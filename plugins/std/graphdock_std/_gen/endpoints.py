@@ -18,8 +18,6 @@ ENDPOINTS: dict[str, str] = {
     "cos": "graphdock_std._gen.math_ops:cos",
     "cosh": "graphdock_std._gen.math_ops:cosh",
     "cumsum": "graphdock_std._gen.reduce_ops:cumsum",
-    "diag": "graphdock_std._gen.array_ops:matrix_diag",
-    "diag_part": "graphdock_std._gen.array_ops:matrix_diag_part",
     "equal": "graphdock_std._gen.math_ops:equal",
     "erf": "graphdock_std._gen.math_ops:erf",
     "erfc": "graphdock_std._gen.math_ops:erfc",
