@@ -26,8 +26,8 @@ def builder():
 
 @pytest.fixture
 def site(builder, tmp_path, monkeypatch):
-    """An empty site, no configuration file, no GRAPHDOCK_* variable, and a working directory of its own."""
-    for name in [n for n in os.environ if n.startswith("GRAPHDOCK_")]:
+    """An empty site, no configuration file, no GRAPHDOCK_* variable but DEBUG, and a working directory of its own."""
+    for name in [n for n in os.environ if n.startswith("GRAPHDOCK_") and n != "GRAPHDOCK_DEBUG"]:
         monkeypatch.delenv(name)
     work = tmp_path / "work"
     work.mkdir()

@@ -62,18 +62,31 @@ def discover() -> list[Found]:
     seen: set[str] = set()
     found = []
     for dist in metadata.distributions():
-        text = dist.read_text("entry_points.txt")
-        if not text or f"[{GROUP}]" not in text.replace(" ", ""):
+        points = _entry_points(dist.read_text("entry_points.txt") or "")
+        if not points:
             continue
-        name = normalized(dist.metadata["Name"] or "")
+        about = dist.metadata
+        name = normalized(about["Name"] or next(iter(points.values())).partition(".")[0])
         if name in seen:
             continue
         seen.add(name)
         location = os.path.realpath(str(dist.locate_file("")))
-        for point in dist.entry_points.select(group=GROUP):
-            module = point.value.partition(":")[0].strip()
-            found.append(Found(point.name, module, name, dist.version, location))
+        found += [Found(plugin, module, name, about["Version"] or "0", location) for plugin, module in points.items()]
     return sorted(found, key=lambda f: (not f.is_own, f.plugin != "std", f.plugin, f.distribution))
+
+
+def _entry_points(text: str) -> dict[str, str]:
+    """Name -> module of the group's entry points; a line that is none is passed over, so that it stops nobody else."""
+    if f"[{GROUP}]" not in text:
+        return {}
+    points, inside = {}, False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            inside = line == f"[{GROUP}]"
+        elif inside and "=" in line and not line.startswith(("#", ";")):
+            name, _, value = line.partition("=")
+            points[name.strip()] = value.partition(":")[0].partition("[")[0].strip()
+    return points
 
 
 def duplicates(found: Iterable[Found]) -> dict[Found, list[Found]]:
@@ -98,7 +111,10 @@ def manifest_path(package: str) -> Path | None:
 
     ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike.
     """
-    spec = importlib.util.find_spec(package)
+    try:
+        spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    except ValueError:  # a module in sys.modules without a spec, such as __main__
+        spec = None
     if spec is None:
         return None
     folders = list(spec.submodule_search_locations or ())

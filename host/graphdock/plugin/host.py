@@ -85,6 +85,7 @@ class Host:
         self._origins = dict(origins or {})
         self._states: list[PluginState] | None = None
         self._all_searched = False
+        self._backends: dict[str, Backend] = {}
         self.manager = loader.new_manager()
         self.ops = OpRegistry(self._search, self._notes, self._lock)
         self.kernels = KernelRegistry(lambda op: op in self.ops)
@@ -192,9 +193,13 @@ class Host:
             state = self._state(name, named_by)
             if not loader.load_rest(self, state) or state.stage == "probe failed" or state.busy:
                 raise self._unusable(state)
-            kernels = {k.kernel.device for k in self.kernels.all() if k.plugin == name}
-            f = state.found
-            return Backend(f.plugin, f.package, f.distribution, f.version, state.added.devices, tuple(sorted(kernels)))
+            if name not in self._backends:
+                f = state.found
+                kernels = {k.kernel.device for k in self.kernels.all() if k.plugin == name}
+                self._backends[name] = Backend(
+                    f.plugin, f.package, f.distribution, f.version, state.added.devices, tuple(sorted(kernels))
+                )
+            return self._backends[name]
 
     def _state(self, name: str, named_by: str | None = None) -> PluginState:
         states = [s for s in self._plugins() if s.name == name]
