@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
 from graphdock import ops as _ops
 
 __all__ = ["static_shape", "sum_to"]
@@ -49,7 +50,7 @@ def sum_to(value: Any, like: Any, *others: Any, exact: int = 0) -> Any:
         return value
     if lead and stretched:
         return _dynamic(value, like)
-    axes = lead or sorted(stretched)
+    axes = np.array(lead or sorted(stretched), np.int32)
     return _ops.apply_op("Sum", x=value, axis=axes, keep_dims=not lead)
 
 
