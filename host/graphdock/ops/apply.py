@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef
@@ -144,6 +144,7 @@ def _bind(opdef: OpDef, parts: Sequence[Sequence[Tensor]], given: dict[str, Any]
                         f"{opdef.name}: {arg.name!r} has {len(tensors)} tensors, but {count} is {before}"
                     )
             else:
+                _check_count(opdef, arg, len(tensors), given)
                 deferred.append((arg, len(tensors)))
         if opdef_list(opdef, arg.dtype):
             found = tuple(t.dtype for t in tensors)
@@ -181,12 +182,18 @@ def _bind(opdef: OpDef, parts: Sequence[Sequence[Tensor]], given: dict[str, Any]
     if opdef.attrs or given:
         normal_attrs(opdef, given, attrs)
     for arg, length in deferred:
-        want = int(_count(arg.count or "1")(attrs))
-        if want != length:
-            raise InvalidArgumentError(
-                f"{opdef.name}: {arg.name!r} needs {want} tensors ({arg.count})", got=str(length)
-            )
+        _check_count(opdef, arg, length, attrs)
     return attrs
+
+
+def _check_count(opdef: OpDef, arg: ArgDef, length: int, attrs: Mapping[str, Any]) -> None:
+    """Raise unless a list argument is as long as its count expression says; nothing while that is not known."""
+    try:
+        want = _count(arg.count or "1")(attrs)
+    except (KeyError, TypeError):
+        return
+    if want != length:
+        raise InvalidArgumentError(f"{opdef.name}: {arg.name!r} needs {want} tensors ({arg.count})", got=str(length))
 
 
 _counts: dict[str, Callable[[Any], Any]] = {}
