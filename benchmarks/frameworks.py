@@ -34,15 +34,20 @@ def graphdock() -> ModuleType:
 def graphdock_session(**settings: object) -> Callable[[], Any]:
     """A function that opens a session of the default graph with `settings` over the defaults.
 
-    Raises Unavailable where `settings` name a backend that is not installed.
+    `passes=False` switches every pass off. Raises Unavailable where `settings` name a backend that is not installed.
     """
 
     def open_session() -> Any:
         tf = graphdock()
         if not settings:
             return tf.Session()
+        fields: dict[str, Any] = dict(settings)
+        if fields.get("passes") is False:
+            from graphdock.passes.pipeline import PASSES
+
+            fields["passes"] = dict.fromkeys(PASSES, False)
         try:
-            return tf.Session(config=tf.SessionConfig(**settings))
+            return tf.Session(config=tf.SessionConfig(**fields))
         except tf.errors.UnknownBackendError as error:
             raise Unavailable(str(error).splitlines()[0]) from error
 
