@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import collections
 
+import graphdock as tf
 import numpy as np
 import pytest
-
-import graphdock as tf
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.graph import nest
 
@@ -350,7 +349,7 @@ def test_random_programs_against_python(sess):
 
     for _ in range(6):
         f, python = program(3)
-        out = tf.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, f(x, i) % 1009), (0, 5))[1]
+        out = tf.while_loop(lambda i, x: i < 4, lambda i, x, f=f: (i + 1, f(x, i) % 1009), (0, 5))[1]
         want = 5
         for i in range(4):
             want = python(want, i) % 1009

@@ -1,0 +1,348 @@
+"""gradients: structure of what is added, values against differences and against derivatives worked out by hand, errors."""
+
+from __future__ import annotations
+
+import logging
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock import ops
+from graphdock.errors import AlreadyExistsError, DTypeError, GradientError, InvalidArgumentError, ShapeError
+from graphdock.gradients import registry
+from graphdock.testing.gradient_check import check_gradients, compute_gradient, compute_gradient_error
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    state = registry.snapshot()
+    with tf.Graph().as_default() as g:
+        yield g
+    registry.restore(state)
+
+
+@pytest.fixture
+def sess(graph):
+    with tf.Session() as s:
+        yield s
+
+
+def added(graph, before):
+    return [op.type for op in graph.get_operations()[before:]]
+
+
+def f64(*shape, name=None):
+    return tf.placeholder(tf.float64, list(shape), name=name)
+
+
+# -- values
+
+
+def test_matmul_chain_against_differences():
+    x, w, b = f64(4, 3), f64(3, 2), f64(2)
+    h = tf.matmul(x, w) + b
+    y = tf.reduce_sum(tf.square(h) * tf.sigmoid(h), axis=1)
+    rng = np.random.default_rng(1)
+    error = check_gradients(y, {x: rng.normal(size=(4, 3)), w: rng.normal(size=(3, 2)), b: rng.normal(size=2)})
+    assert error < 1e-6
+
+
+def test_core_ops_against_differences():
+    x = f64(2, 3)
+    default = tf.placeholder_with_default(x, [2, 3])
+    parts = [tf.identity(x), default, tf.check_numerics(x * x, "x"), tf.cast(tf.cast(x, tf.float64), tf.float64)]
+    check_gradients(tf.add_n(parts), {x: np.random.default_rng(0).normal(size=(2, 3))})
+
+
+def test_jacobian_of_a_matrix_product():
+    x = f64(2)
+    w = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    y = tf.matmul(tf.reshape(x, [1, 2]), tf.constant(w))
+    symbolic, numeric = compute_gradient(x, [2], y, [1, 3])
+    np.testing.assert_array_equal(symbolic, w)
+    np.testing.assert_allclose(numeric, w, atol=1e-8)
+    assert compute_gradient_error(x, [2], y, [1, 3]) < 1e-8
+
+
+def test_the_check_finds_a_wrong_gradient(graph):
+    tf.RegisterGradient("WrongSquare")(lambda op, grad: grad * op.inputs[0])
+    x = f64(3)
+    with graph.gradient_override_map({"Square": "WrongSquare"}):
+        y = tf.square(x)
+    with pytest.raises(AssertionError, match="differences say"):
+        check_gradients(y, {x: [1.0, 2.0, 3.0]})
+    with pytest.raises(DTypeError, match="float64"):
+        check_gradients(tf.square(tf.constant(1.0)), {tf.constant(1.0): 1.0})
+
+
+def test_cast_scales_nothing_and_stops_at_integers(sess):
+    x = tf.placeholder(tf.float32, [2])
+    (g,) = tf.gradients(tf.cast(x, tf.float64) * 3.0, x)
+    assert g.dtype == tf.float32 and sess.run(g, {x: [1, 2]}).tolist() == [3.0, 3.0]
+    assert tf.gradients(tf.cast(tf.cast(x, tf.int32), tf.float32), x) == [None]
+
+
+def test_a_variables_gradient_sums_all_its_reads(sess):
+    v = tf.Variable(3.0)
+    y = v * v + v.read_value() * 5.0
+    gv, gr = tf.gradients(y, [v, v.value()])
+    sess.run(v.initializer)
+    assert sess.run([gv, gr]) == [2 * 3.0 + 5.0, 2 * 3.0]
+
+
+def test_several_ys_and_grad_ys(sess):
+    x = tf.placeholder(tf.float32, [])
+    a, b = x * 2.0, x * x
+    feed = {x: 5.0}
+    assert sess.run(tf.gradients([a, b], [x]), feed) == [2 + 10]
+    assert sess.run(tf.gradients([a, b], [x], grad_ys=[10.0, None]), feed) == [20 + 10]
+    assert sess.run(tf.gradients(x, [x]), feed) == [1.0]
+    with pytest.raises(InvalidArgumentError, match="grad_ys does not fit"):
+        tf.gradients([a, b], x, grad_ys=[1.0])
+    with pytest.raises(ShapeError, match=r"grad_ys\[0\]"):
+        tf.gradients(a, x, grad_ys=[[1.0, 2.0]])
+
+
+def test_intermediate_tensors_are_xs_as_well(sess):
+    x = tf.placeholder(tf.float32, [])
+    h = tf.square(x)
+    y = h * 3.0
+    assert sess.run(tf.gradients(y, [x, h, y, x]), {x: 2.0}) == [12.0, 3.0, 1.0, 12.0]
+
+
+def test_stop_gradients_as_documented(sess):
+    """TensorFlow's own example: with a = 0, b = 2 a the partial derivatives of a + b are 1 and 1, the total one is 3."""
+    a = tf.constant(0.0)
+    b = 2 * a
+    assert sess.run(tf.gradients(a + b, [a, b])) == [3.0, 1.0]
+    assert sess.run(tf.gradients(a + b, [a, b], stop_gradients=[a, b])) == [1.0, 1.0]
+    assert sess.run(tf.gradients(tf.stop_gradient(b) + a, [a])) == [1.0]
+
+
+def test_second_derivatives(sess):
+    x = tf.placeholder(tf.float64, [])
+    y = x * x * x
+    (first,) = tf.gradients(y, x)
+    (second,) = tf.gradients(first, x)
+    assert sess.run([first, second], {x: 2.0}) == [12.0, 12.0]
+
+
+def test_unconnected(sess):
+    x, other = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [3])
+    y = x + 1.0
+    assert tf.gradients(y, [other]) == [None]
+    (zeros,) = tf.gradients(y, [other], unconnected_gradients="zero")
+    assert sess.run(zeros, {other: [1, 2, 3]}).tolist() == [0, 0, 0]
+    with pytest.raises(InvalidArgumentError, match="unconnected_gradients"):
+        tf.gradients(y, x, unconnected_gradients="zeros")
+
+
+# -- structure
+
+
+def test_only_ops_between_are_differentiated(graph):
+    x, c = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
+    side = tf.exp(c)
+    y = tf.negative(x) * side
+    before = graph.version
+    tf.gradients(y, x)
+    scopes = {op.name.split("/")[1] for op in graph.get_operations()[before:]}
+    assert scopes == {"grad_ys_0", "Mul_grad", "Neg_grad"}
+
+
+def test_tensors_with_several_users_get_one_addn(graph):
+    x = tf.placeholder(tf.float32, [3])
+    for users in (1, 2, 5):
+        before = graph.version
+        y = tf.add_n([tf.negative(x) for _ in range(users)])
+        tf.gradients(y, x)
+        sums = [op for op in graph.get_operations()[before:] if op.type == "AddN" and op.name.startswith("gradients")]
+        assert [len(op.inputs) for op in sums] == ([users] if users > 1 else [])
+
+
+def test_names_stand_in_scopes_of_their_ops():
+    x = tf.placeholder(tf.float32, [3])
+    with tf.name_scope("layer"):
+        y = tf.square(x, name="sq")
+    (g,) = tf.gradients(y, x)
+    assert g.name.startswith("gradients/layer/sq_grad/")
+    (again,) = tf.gradients(y, x, name="mine")
+    assert again.name.startswith("mine/layer/sq_grad/")
+
+
+def test_a_long_chain_needs_no_recursion(graph):
+    x = y = tf.placeholder(tf.float32, [])
+    for _ in range(20_000):
+        y = tf.negative(y)
+    before = graph.version
+    tf.gradients(y, x)
+    assert added(graph, before).count("Neg") == 20_000
+
+
+def test_colocation_with_the_ops(graph):
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.negative(x, name="neg")
+    (g,) = tf.gradients(y, x, colocate_gradients_with_ops=True)
+    assert g.op.colocation_groups == ["neg"]
+
+
+def test_static_shapes_are_the_xs():
+    x = tf.placeholder(tf.float32, [None, 4])
+    w = tf.Variable(np.ones((4, 2), np.float32))
+    gx, gw = tf.gradients(tf.matmul(x, w), [x, w])
+    assert gx.shape == [None, 4] and gw.shape == [4, 2]
+
+
+def test_inside_a_body_outer_tensors_and_variables_are_xs(sess):
+    w = tf.Variable(5.0)
+
+    def body(i):
+        (g,) = tf.gradients(tf.square(w.read_value()), [w])
+        with tf.control_dependencies([w.assign_sub(0.1 * g)]):
+            return i + 1
+
+    loop = tf.while_loop(lambda i: i < 3, body, [0])
+    sess.run(w.initializer)
+    sess.run(loop)
+    assert sess.run(w) == pytest.approx(5.0 * 0.8**3)
+
+
+# -- errors
+
+
+def test_what_is_not_floating_is_refused():
+    i, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [])
+    with pytest.raises(DTypeError, match=r"ys\[0\] .* must be floating"):
+        tf.gradients(i, x)
+    with pytest.raises(DTypeError, match=r"xs\[1\] .* must be floating"):
+        tf.gradients(x, [x, i])
+    with pytest.raises(DTypeError, match="trainable=False"):
+        tf.gradients(x, tf.Variable(1, name="step"))
+    with pytest.raises(InvalidArgumentError, match=r"xs\[0\] must be a tensor or a Variable"):
+        tf.gradients(x, [1.0])
+
+
+def test_other_graphs_are_refused():
+    x = tf.placeholder(tf.float32, [])
+    with tf.Graph().as_default():
+        y = tf.placeholder(tf.float32, [])
+    with pytest.raises(InvalidArgumentError, match="different graphs"):
+        tf.gradients([x, y], x)
+    with pytest.raises(InvalidArgumentError, match="another graph"):
+        tf.gradients(x, y)
+
+
+def test_a_missing_gradient_shows_the_path_and_adds_nothing(graph):
+    x = tf.placeholder(tf.float32, [], name="x")
+    h = tf.square(x, name="h")
+    loop = tf.while_loop(lambda a: a < 100.0, lambda a: a * 2.0, [h], name="loop")
+    loss = tf.negative(loop, name="loss")
+    before = graph.version
+    with pytest.raises(GradientError) as info:
+        tf.gradients(loss, x)
+    text = str(info.value)
+    assert "loop (While) stands between loss and x:0" in text
+    assert text.index("loss (Neg), made at") < text.index("loop (While), made at")
+    assert text.count("test_gradients.py:") >= 3 and "stop_gradient" in info.value.hint
+    assert graph.version == before
+    assert tf.gradients(loss, tf.placeholder(tf.float32, [])) == [None]
+    (g,) = tf.gradients(tf.stop_gradient(loop) * x, x)
+    assert g is not None
+
+
+def test_a_gradient_function_that_does_not_fit_is_named():
+    x = tf.placeholder(tf.float32, [3])
+    cases = [
+        (lambda op, grad: [grad, grad], InvalidArgumentError, "wrong number of gradients"),
+        (lambda op, grad: tf.cast(grad, tf.float64), DTypeError, "another dtype than input 0"),
+        (lambda op, grad: tf.reduce_sum(grad), ShapeError, "another shape than input 0"),
+    ]
+    for function, kind, message in cases:
+        state = registry.snapshot()
+        tf.RegisterGradient("Square")(function)
+        with pytest.raises(kind, match=message) as info:
+            tf.gradients(tf.square(x), x)
+        assert "Square" in str(info.value) and "<lambda>" in str(info.value)
+        registry.restore(state)
+
+
+# -- registration
+
+
+def test_the_seeds_square_gradient(sess, caplog):
+    @ops.RegisterGradient("Square")
+    def SquareGrad(op, grad):
+        x = op.inputs[0]
+        with ops.control_dependencies([grad.op]):
+            return grad * (2.0 * x)
+
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.square(x)
+    with caplog.at_level(logging.INFO, logger="graphdock"):
+        (g,) = tf.gradients(y, x)
+        tf.gradients(y, x)
+    assert len(caplog.records) == 1 and "SquareGrad" in caplog.records[0].getMessage()
+    assert g.op.control_inputs[0].name == "gradients/grad_ys_0"
+    assert sess.run(g, {x: [1, 2, 3]}).tolist() == [2, 4, 6]
+    with pytest.raises(AlreadyExistsError, match="SquareGrad"):
+        ops.RegisterGradient("Square")(SquareGrad)
+
+
+def test_not_differentiable_stops():
+    ops.NotDifferentiable("Square")
+    x = tf.placeholder(tf.float32, [])
+    assert tf.gradients(tf.square(x), x) == [None]
+
+
+def test_override_map_holds_for_ops_made_inside(graph, sess):
+    ops.RegisterGradient("Tenfold")(lambda op, grad: grad * 10.0)
+    x = tf.placeholder(tf.float32, [])
+    plain = tf.square(x)
+    with graph.gradient_override_map({"Square": "Tenfold"}):
+        odd = tf.square(x)
+    assert sess.run(tf.gradients(plain, x) + tf.gradients(odd, x), {x: 3.0}) == [6.0, 10.0]
+    with graph.gradient_override_map({"Square": "Tenfould"}):
+        wrong = tf.square(x)
+    with pytest.raises(GradientError, match="not registered") as info:
+        tf.gradients(wrong, x)
+    assert "Tenfold" in info.value.hint
+
+
+def test_a_registered_function_gets_zeros_where_no_gradient_arrives(sess):
+    seen = []
+
+    @ops.RegisterGradient("Unpack")
+    def unpack(op, *grads):
+        seen.extend(grads)
+        return tf.stack(list(grads))
+
+    x = tf.placeholder(tf.float32, [2, 3])
+    first, _ = tf.unstack(x, num=2)
+    (g,) = tf.gradients(first, x)
+    assert len(seen) == 2 and None not in seen
+    assert sess.run(g, {x: np.zeros((2, 3))}).tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
+# -- IndexedSlices
+
+
+def test_gathers_give_the_gradient_of_their_rows(sess):
+    table = tf.Variable(np.arange(8.0, dtype=np.float64).reshape(4, 2))
+    picked = tf.gather(table, [2, 0, 2])
+    (g,) = tf.gradients(tf.square(picked), [table])
+    sess.run(table.initializer)
+    want = np.zeros((4, 2))
+    np.add.at(want, [2, 0, 2], 2 * np.arange(8.0).reshape(4, 2)[[2, 0, 2]])
+    np.testing.assert_array_equal(sess.run(tf.convert_to_tensor(g)), want)
+
+
+def test_indexed_slices_become_a_tensor(sess):
+    slices = tf.IndexedSlices(
+        tf.constant([[1.0, 1.0], [2.0, 3.0], [10.0, 10.0]]), tf.constant([3, 0, 3]), tf.constant([4, 2])
+    )
+    assert slices.shape == [4, 2] and slices.dtype == tf.float32
+    assert sess.run(tf.convert_to_tensor(slices)).tolist() == [[2, 3], [0, 0], [0, 0], [11, 11]]
+    with pytest.raises(InvalidArgumentError, match="dense_shape"):
+        tf.convert_to_tensor(tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0])))
+    with pytest.raises(DTypeError, match="indices"):
+        tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0.0]))
