@@ -211,6 +211,14 @@ def test_reductions_of_bools_and_counts() -> None:
     assert got[3].dtype == np.int64
 
 
+def test_the_mean_of_small_integers_does_not_overflow() -> None:
+    x = np.full(1000, -7, np.int8)
+    x[0] = 100
+    got = run(tf.reduce_mean(x))
+    assert got == -6  # -6.893, towards zero
+    assert got.dtype == np.int8
+
+
 def test_reductions_over_nothing() -> None:
     empty = np.zeros((0, 3))
     names = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_mean")

@@ -15,7 +15,7 @@ __all__ = ["OPERATORS", "OPS"]
 OPERATORS: dict[str, str] = {
     **_GENERATED,
     "__truediv__": "graphdock_std.math:truediv",
-    "__getitem__": "graphdock_std.array:getitem",
+    "__getitem__": "graphdock_std.indexing:getitem",
 }
 
 # an op made by a wrapper of this package was made at the user's line, not at the wrapper's

@@ -113,13 +113,12 @@ def _constant_axis(run: Callable[..., Any], axes: tuple[int, ...]) -> Callable[.
 
 
 def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    """Sum, then one division. Integers divide towards zero; the mean of nothing is NaN, and 0 for integers."""
+    """Sum, then one division. Integers are summed in 64 bits and divide towards zero; the mean of nothing is NaN or 0."""
     x, out = ctx.inputs[0], ctx.outputs[0]
     keep, constant_axis = bool(ctx.attr("keep_dims")), ctx.input("axis").value
     fixed = None if constant_axis is None else _axes(constant_axis)
-    wide = is_half(x.dtype)
-    result = out.dtype.np
-    dtype = np.dtype(np.float32) if wide else result
+    total_of = _total_dtype(x.dtype)
+    result, dtype = out.dtype.np, total_of.np
     divide = _truncating_divide if x.dtype.is_integer else np.true_divide
     add = np.add.reduce
     count = None
@@ -139,14 +138,14 @@ def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
             return total.astype(result, copy=False)
 
         return fresh
-    if wide:
+    if total_of is not out.dtype:
 
         def widened(value: np.ndarray, axis: np.ndarray, target: np.ndarray, total: np.ndarray) -> None:
             into(value, _axes(axis) if fixed is None else fixed, total)
             np.copyto(target, total, "unsafe")
 
-        return Bound(widened, scratch=(Scratch(dtypes.float32, tuple(out.shape)),))  # type: ignore[arg-type]
-    if fixed is None or count is None:
+        return Bound(widened, scratch=(Scratch(total_of, tuple(out.shape)),))  # type: ignore[arg-type]
+    if fixed is None or count is None or x.dtype.is_integer:
         return lambda value, axis, target: into(value, _axes(axis) if fixed is None else fixed, target)
 
     by_dot = _dot_args(ctx, fixed, keep)
@@ -164,6 +163,13 @@ def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
         divide(target, count, target)
 
     return Bound(compute, args=(In(0), Out(0)))
+
+
+def _total_dtype(dtype: dtypes.DType) -> dtypes.DType:
+    """What a mean is summed in."""
+    if dtype.is_integer:
+        return dtypes.int64 if dtype.kind == "i" else dtypes.uint64
+    return dtype.accumulator
 
 
 def _truncating_divide(total: np.ndarray, count: np.ndarray, out: np.ndarray) -> None:

@@ -50,7 +50,6 @@ def mean_(x: Any, axis: Any, keep_dims: bool = False) -> np.ndarray:
             return 0 if whole else math.nan
         total = _total(values)
         if whole:
-            total = wrap(total, np.asarray(x).dtype)
             quotient = abs(total) // len(values)
             return -quotient if total < 0 else quotient
         return total / len(values)
