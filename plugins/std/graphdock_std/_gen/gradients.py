@@ -151,8 +151,12 @@ def one_hot(op, grad_y):
     return [
         None,
         None,
-        _tf.reduce_sum(grad_y * _tf.one_hot(indices, depth, _ops.ones_like(on_value), _ops.zeros_like(on_value), axis=axis)),
-        _tf.reduce_sum(grad_y * _tf.one_hot(indices, depth, _ops.zeros_like(on_value), _ops.ones_like(on_value), axis=axis)),
+        _tf.reduce_sum(
+            grad_y * _tf.one_hot(indices, depth, _ops.ones_like(on_value), _ops.zeros_like(on_value), axis=axis),
+        ),
+        _tf.reduce_sum(
+            grad_y * _tf.one_hot(indices, depth, _ops.zeros_like(on_value), _ops.ones_like(on_value), axis=axis),
+        ),
     ]
 
 
@@ -443,8 +447,18 @@ def mat_mul(op, grad_y):
     transpose_a = op.get_attr("transpose_a")
     transpose_b = op.get_attr("transpose_b")
     return [
-        _sum_to(_tf.matmul(b, grad_y, transpose_b, True) if transpose_a else _tf.matmul(grad_y, b, False, not transpose_b), a, b, exact=2),
-        _sum_to(_tf.matmul(grad_y, a, True, transpose_a) if transpose_b else _tf.matmul(a, grad_y, not transpose_a), b, a, exact=2),
+        _sum_to(
+            _tf.matmul(b, grad_y, transpose_b, True) if transpose_a else _tf.matmul(grad_y, b, False, not transpose_b),
+            a,
+            b,
+            exact=2,
+        ),
+        _sum_to(
+            _tf.matmul(grad_y, a, True, transpose_a) if transpose_b else _tf.matmul(a, grad_y, not transpose_a),
+            b,
+            a,
+            exact=2,
+        ),
     ]
 
 
@@ -497,7 +511,11 @@ def selu(op, grad_activations):
     """features: formula."""
     activations = op.outputs[0]
     return [
-        _tf.select(activations > 0, grad_activations * 1.0507009873554805, grad_activations * (activations + 1.7580993408473766)),
+        _tf.select(
+            activations > 0,
+            grad_activations * 1.0507009873554805,
+            grad_activations * (activations + 1.7580993408473766),
+        ),
     ]
 
 

@@ -181,7 +181,12 @@ def split_v() -> OpDef:
         summary="A tensor cut into parts of given sizes along an axis.",
         inputs=(
             ArgDef("value", "T", doc="The tensor to cut."),
-            ArgDef("size_splits", "Tlen", memory="host", doc="The parts' sizes, a vector; one may be -1, which is what is left."),
+            ArgDef(
+                "size_splits",
+                "Tlen",
+                memory="host",
+                doc="The parts' sizes, a vector; one may be -1, which is what is left.",
+            ),
             ArgDef("axis", "Tidx", memory="host", doc="The axis, a scalar; negative counts from the end."),
         ),
         outputs=(ArgDef("y", "T", arity="many", count="num_split"),),
@@ -275,7 +280,11 @@ def strided_slice() -> OpDef:
         name="StridedSlice",
         version=1,
         summary="Python's slicing, with steps, for all axes at once.",
-        doc="Element i of begin, end and strides is one item of a NumPy index: a slice, or what bit i of a mask makes of it: begin_mask and\nend_mask leave that bound out, ellipsis_mask makes it an Ellipsis, new_axis_mask a new dim of 1, shrink_axis_mask the integer begin.",
+        doc=(
+            "Element i of begin, end and strides is one item of a NumPy index: a slice, or what bit i of a mask "
+            "makes of it: begin_mask and\nend_mask leave that bound out, ellipsis_mask makes it an Ellipsis, "
+            "new_axis_mask a new dim of 1, shrink_axis_mask the integer begin."
+        ),
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
             ArgDef("begin", "Index", memory="host", doc="A vector; an index may be negative or too large."),
@@ -288,10 +297,15 @@ def strided_slice() -> OpDef:
             AttrDef("end_mask", "int", default=0, doc="Bits of items without an end."),
             AttrDef("ellipsis_mask", "int", default=0, doc="The bit of the ellipsis; at most one."),
             AttrDef("new_axis_mask", "int", default=0, doc="Bits of items that are a new dim of 1."),
-            AttrDef("shrink_axis_mask", "int", default=0, doc="Bits of items that are one index and take the axis out."),
+            AttrDef(
+                "shrink_axis_mask",
+                "int",
+                default=0,
+                doc="Bits of items that are one index and take the axis out.",
+            ),
         ),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Index", allow=("int32", "int64"), default="int32")),
-        shape_fn="graphdock_std.shape_fns:strided_slice",
+        shape_fn="graphdock_std.shape_fns_indexing:strided_slice",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
         gradient="graphdock_std._gen.gradients:strided_slice",
@@ -323,7 +337,7 @@ def strided_slice_grad() -> OpDef:
             AttrDef("shrink_axis_mask", "int", default=0, doc="As in StridedSlice."),
         ),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Index", allow=("int32", "int64"), default="int32")),
-        shape_fn="graphdock_std.shape_fns:strided_slice_grad",
+        shape_fn="graphdock_std.shape_fns_indexing:strided_slice_grad",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:strided_slice_grad",
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
@@ -349,7 +363,7 @@ def gather() -> OpDef:
             TypeVarDef("Tindices", allow=("int32", "int64")),
             TypeVarDef("Taxis", allow=("int32", "int64"), default="int32"),
         ),
-        shape_fn="graphdock_std.shape_fns:gather",
+        shape_fn="graphdock_std.shape_fns_indexing:gather",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:gather",
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
@@ -366,7 +380,11 @@ def unsorted_segment_sum() -> OpDef:
         summary="Sums of the slices of data that share a segment id.",
         inputs=(
             ArgDef("data", "T", doc="A tensor whose shape begins with segment_ids' shape."),
-            ArgDef("segment_ids", "Tindices", doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice.",
+            ),
             ArgDef("num_segments", "Tnum", memory="host", doc="Number of segments, a scalar."),
         ),
         outputs=(ArgDef("y", "T"),),
@@ -375,7 +393,7 @@ def unsorted_segment_sum() -> OpDef:
             TypeVarDef("Tindices", allow=("int32", "int64")),
             TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
         ),
-        shape_fn="graphdock_std.shape_fns:unsorted_segment_sum",
+        shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
         traits=frozenset({"pure", "reduction"}),
         gradient="graphdock_std._gen.gradients:unsorted_segment_sum",
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
@@ -392,11 +410,15 @@ def gather_nd() -> OpDef:
         summary="Slices of params, each chosen by an index tuple.",
         inputs=(
             ArgDef("params", "T", doc="The tensor read from."),
-            ArgDef("indices", "Tindices", doc="Index tuples along the last axis, whose size K is at most the rank of params."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of params.",
+            ),
         ),
         outputs=(ArgDef("y", "T"),),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tindices", allow=("int32", "int64"))),
-        shape_fn="graphdock_std.shape_fns:gather_nd",
+        shape_fn="graphdock_std.shape_fns_indexing:gather_nd",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:gather_nd",
         gradient_kinds={"params": "formula", "indices": "none"},
@@ -418,7 +440,7 @@ def scatter_nd() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
-        shape_fn="graphdock_std.shape_fns:scatter_nd",
+        shape_fn="graphdock_std.shape_fns_indexing:scatter_nd",
         traits=frozenset({"pure", "reduction"}),
         gradient="graphdock_std._gen.gradients:scatter_nd",
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
@@ -454,7 +476,10 @@ def pad() -> OpDef:
         name="Pad",
         version=1,
         summary="A tensor with a margin along each axis.",
-        doc="constant fills the margin with one value; reflect mirrors without repeating the edge (a margin is below the dim); symmetric mirrors\nand repeats it (a margin is at most the dim).",
+        doc=(
+            "constant fills the margin with one value; reflect mirrors without repeating the edge (a margin is below "
+            "the dim); symmetric mirrors\nand repeats it (a margin is at most the dim)."
+        ),
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
             ArgDef("paddings", "Tpaddings", memory="host", doc="Sizes before and after, per axis: shape [rank, 2]."),
@@ -462,7 +487,13 @@ def pad() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(
-            AttrDef("mode", "string", default="constant", allowed=("constant", "reflect", "symmetric"), doc="What the margin holds."),
+            AttrDef(
+                "mode",
+                "string",
+                default="constant",
+                allowed=("constant", "reflect", "symmetric"),
+                doc="What the margin holds.",
+            ),
         ),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tpaddings", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:pad",
@@ -615,7 +646,7 @@ def one_hot() -> OpDef:
             TypeVarDef("Tindices", allow=("int32", "int64", "uint8")),
             TypeVarDef("Tdepth", allow=("int32", "int64"), default="int32"),
         ),
-        shape_fn="graphdock_std.shape_fns:one_hot",
+        shape_fn="graphdock_std.shape_fns_indexing:one_hot",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:one_hot",
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
@@ -653,7 +684,12 @@ def reverse_v2() -> OpDef:
         summary="The elements in reverse order along given axes.",
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="The axes, a vector; negative ones count from the end, none twice."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="The axes, a vector; negative ones count from the end, none twice.",
+            ),
         ),
         outputs=(ArgDef("y", "T"),),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
@@ -748,7 +784,11 @@ def where() -> OpDef:
         inputs=(ArgDef("condition", "T", shape="[*S]", doc="Any tensor."),),
         outputs=(ArgDef("y", "int64", shape="[_, rank(S)]", doc="One row per element found."),),
         types=(
-            TypeVarDef("T", allow=("bool", "int8", "int16", "int32", "int64", "uint8", "float32", "float64"), default="bool"),
+            TypeVarDef(
+                "T",
+                allow=("bool", "int8", "int16", "int32", "int64", "uint8", "float32", "float64"),
+                default="bool",
+            ),
         ),
         traits=frozenset({"no_gradient", "pure"}),
         gradient_kinds={"condition": "none"},
@@ -896,7 +936,10 @@ def pow() -> OpDef:
         name="Pow",
         version=1,
         summary="Elementwise power.",
-        doc="Integers to negative powers are an error. Where y is 0 the gradient to x is 0; where x is not positive the gradient to y is 0.",
+        doc=(
+            "Integers to negative powers are an error. Where y is 0 the gradient to x is 0; where x is not positive "
+            "the gradient to y is 0."
+        ),
         inputs=(
             ArgDef("x", "T", shape="[*X]", doc="Left operand."),
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
@@ -1097,7 +1140,25 @@ def equal() -> OpDef:
         ),
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
         types=(
-            TypeVarDef("T", allow=("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "string")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "string",
+                ),
+            ),
         ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
@@ -1120,7 +1181,25 @@ def not_equal() -> OpDef:
         ),
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
         types=(
-            TypeVarDef("T", allow=("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "string")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "string",
+                ),
+            ),
         ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
@@ -1864,7 +1943,10 @@ def mat_mul() -> OpDef:
         name="MatMul",
         version=1,
         summary="Product of matrices, or of batches of them.",
-        doc="The last two dims are the matrices', those before them are broadcast. float16 and bfloat16 are accumulated in float32.",
+        doc=(
+            "The last two dims are the matrices', those before them are broadcast. float16 and bfloat16 are "
+            "accumulated in float32."
+        ),
         inputs=(
             ArgDef("a", "T", shape="[*Ba, A0, A1]", doc="Left matrix."),
             ArgDef("b", "T", shape="[*Bb, B0, B1]", doc="Right matrix."),
@@ -1933,7 +2015,10 @@ def softmax_cross_entropy_with_logits() -> OpDef:
         name="SoftmaxCrossEntropyWithLogits",
         version=1,
         summary="Cross-entropy of softmax(features) with labels, and its derivative by features.",
-        doc="backprop is the derivative where each row of labels sums to one; as in TensorFlow it is softmax minus labels whatever they sum to. A kernel may leave out the output that nothing reads.",
+        doc=(
+            "backprop is the derivative where each row of labels sums to one; as in TensorFlow it is softmax minus "
+            "labels whatever they sum to. A kernel may leave out the output that nothing reads."
+        ),
         inputs=(
             ArgDef("features", "T", shape="[*B, C]", doc="Logits."),
             ArgDef("labels", "T", shape="[*B, C]", doc="A distribution over the classes per row."),
@@ -2121,7 +2206,13 @@ def bias_add() -> OpDef:
         ),
         outputs=(ArgDef("output", "T"),),
         attrs=(
-            AttrDef("data_format", "string", default="NHWC", allowed=("NHWC", "NCHW"), doc="Where the channels are: the last dim, or dim 1."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
         ),
         types=(TypeVarDef("T", allow=_REAL),),
         shape_fn="graphdock_std.shape_fns_nn:bias_add",
@@ -2143,7 +2234,13 @@ def bias_add_grad() -> OpDef:
         inputs=(ArgDef("out_backprop", "T", shape="[*S]", doc="Gradients of BiasAdd's output."),),
         outputs=(ArgDef("output", "T"),),
         attrs=(
-            AttrDef("data_format", "string", default="NHWC", allowed=("NHWC", "NCHW"), doc="Where the channels are: the last dim, or dim 1."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
         ),
         types=(TypeVarDef("T", allow=_REAL),),
         shape_fn="graphdock_std.shape_fns_nn:bias_add_grad",
@@ -2179,11 +2276,23 @@ def random_uniform() -> OpDef:
         name="RandomUniform",
         version=1,
         summary="Numbers evenly distributed over [0, 1).",
-        doc="The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments its counter before each block). Element i of float64 is the top 53 bits of word i times 2**-53. Narrower types take one 32-bit half each, low half first: the top 24 bits (float32), 11 bits (float16) or 8 bits (bfloat16) as a fraction of one.",
+        doc=(
+            "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
+            "iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration "
+            "its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments "
+            "its counter before each block). Element i of float64 is the top 53 bits of word i times 2**-53. "
+            "Narrower types take one 32-bit half each, low half first: the top 24 bits (float32), 11 bits (float16) "
+            "or 8 bits (bfloat16) as a fraction of one."
+        ),
         inputs=(ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),),
         outputs=(ArgDef("output", "dtype"),),
         attrs=(
-            AttrDef("seed", "int", default=0, doc="First half of the Philox key; 0 with seed2 0 means a new key per session."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
             AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
         ),
         types=(
@@ -2204,11 +2313,23 @@ def random_standard_normal() -> OpDef:
         name="RandomStandardNormal",
         version=1,
         summary="Numbers of the normal distribution with mean 0 and standard deviation 1.",
-        doc="The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments its counter before each block). Uniform numbers as RandomUniform draws them (of float64 for float64, of float32 for the rest) are taken in pairs (u, v), and Box-Muller makes elements 2k and 2k + 1 of them: sqrt(-2 log(1 - u)) times cos(2 pi v) and sin(2 pi v), computed in that type.",
+        doc=(
+            "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
+            "iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration "
+            "its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments "
+            "its counter before each block). Uniform numbers as RandomUniform draws them (of float64 for float64, of "
+            "float32 for the rest) are taken in pairs (u, v), and Box-Muller makes elements 2k and 2k + 1 of them: "
+            "sqrt(-2 log(1 - u)) times cos(2 pi v) and sin(2 pi v), computed in that type."
+        ),
         inputs=(ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),),
         outputs=(ArgDef("output", "dtype"),),
         attrs=(
-            AttrDef("seed", "int", default=0, doc="First half of the Philox key; 0 with seed2 0 means a new key per session."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
             AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
         ),
         types=(
@@ -2229,11 +2350,23 @@ def truncated_normal() -> OpDef:
         name="TruncatedNormal",
         version=1,
         summary="Numbers of the standard normal distribution within two standard deviations.",
-        doc="The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments its counter before each block). No number is rejected. A uniform number u as RandomUniform draws it (of float64 for float64, of float32 for the rest) becomes the inverse of the normal distribution at Phi(-2) + (u + h) (Phi(2) - Phi(-2)), where h is half the step between uniform numbers, 2**-54 or 2**-25.",
+        doc=(
+            "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
+            "iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration "
+            "its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments "
+            "its counter before each block). No number is rejected. A uniform number u as RandomUniform draws it (of "
+            "float64 for float64, of float32 for the rest) becomes the inverse of the normal distribution at Phi(-2) "
+            "+ (u + h) (Phi(2) - Phi(-2)), where h is half the step between uniform numbers, 2**-54 or 2**-25."
+        ),
         inputs=(ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),),
         outputs=(ArgDef("output", "dtype"),),
         attrs=(
-            AttrDef("seed", "int", default=0, doc="First half of the Philox key; 0 with seed2 0 means a new key per session."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
             AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
         ),
         types=(
@@ -2254,7 +2387,14 @@ def random_uniform_int() -> OpDef:
         name="RandomUniformInt",
         version=1,
         summary="Integers evenly distributed over [minval, maxval).",
-        doc="The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments its counter before each block). Element i is minval plus word i modulo (maxval - minval), which favours small values by no more than (maxval - minval) * 2**-64. An empty range is an InvalidArgumentError when the step runs.",
+        doc=(
+            "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
+            "iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration "
+            "its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments "
+            "its counter before each block). Element i is minval plus word i modulo (maxval - minval), which favours "
+            "small values by no more than (maxval - minval) * 2**-64. An empty range is an InvalidArgumentError when "
+            "the step runs."
+        ),
         inputs=(
             ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),
             ArgDef("minval", "Tout", shape="[]", memory="host", doc="Smallest value."),
@@ -2262,7 +2402,12 @@ def random_uniform_int() -> OpDef:
         ),
         outputs=(ArgDef("output", "Tout"),),
         attrs=(
-            AttrDef("seed", "int", default=0, doc="First half of the Philox key; 0 with seed2 0 means a new key per session."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
             AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
         ),
         types=(
@@ -2283,11 +2428,22 @@ def random_shuffle() -> OpDef:
         name="RandomShuffle",
         version=1,
         summary="The rows of a tensor in random order.",
-        doc="The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments its counter before each block). Row i draws word i; the rows are put in the order of their words by a stable sort.",
+        doc=(
+            "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
+            "iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration "
+            "its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments "
+            "its counter before each block). Row i draws word i; the rows are put in the order of their words by a "
+            "stable sort."
+        ),
         inputs=(ArgDef("value", "T", shape="[*S]", doc="Any tensor; one of rank 0 stays as it is."),),
         outputs=(ArgDef("output", "T", shape="[*S]"),),
         attrs=(
-            AttrDef("seed", "int", default=0, doc="First half of the Philox key; 0 with seed2 0 means a new key per session."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
             AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
         ),
         types=(TypeVarDef("T", allow=_ANY),),
@@ -2307,7 +2463,12 @@ def sum() -> OpDef:
         doc="float16 and bfloat16 are accumulated in float32; integers wrap around.",
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="Axes to reduce, a scalar or a vector; negative ones count from the end."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="Axes to reduce, a scalar or a vector; negative ones count from the end.",
+            ),
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
@@ -2327,10 +2488,15 @@ def mean() -> OpDef:
         name="Mean",
         version=1,
         summary="Mean over axes.",
-        doc="Integers divide towards zero. The mean of nothing is NaN, and 0 for integers.",
+        doc="Integers are summed in 64 bits and divide towards zero. The mean of nothing is NaN, and 0 for integers.",
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="Axes to reduce, a scalar or a vector; negative ones count from the end."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="Axes to reduce, a scalar or a vector; negative ones count from the end.",
+            ),
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
@@ -2353,7 +2519,12 @@ def prod() -> OpDef:
         doc="float16 and bfloat16 are accumulated in float32; integers wrap around.",
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="Axes to reduce, a scalar or a vector; negative ones count from the end."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="Axes to reduce, a scalar or a vector; negative ones count from the end.",
+            ),
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
@@ -2376,7 +2547,12 @@ def max() -> OpDef:
         doc="Over nothing it is minus infinity, or the dtype's smallest integer. Equal maxima share the gradient.",
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="Axes to reduce, a scalar or a vector; negative ones count from the end."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="Axes to reduce, a scalar or a vector; negative ones count from the end.",
+            ),
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
@@ -2399,7 +2575,12 @@ def min() -> OpDef:
         doc="Over nothing it is infinity, or the dtype's largest integer. Equal minima share the gradient.",
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="Axes to reduce, a scalar or a vector; negative ones count from the end."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="Axes to reduce, a scalar or a vector; negative ones count from the end.",
+            ),
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
@@ -2421,7 +2602,12 @@ def all() -> OpDef:
         summary="Whether all are true.",
         inputs=(
             ArgDef("x", "bool", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="Axes to reduce, a scalar or a vector; negative ones count from the end."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="Axes to reduce, a scalar or a vector; negative ones count from the end.",
+            ),
         ),
         outputs=(ArgDef("y", "bool"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
@@ -2442,7 +2628,12 @@ def any() -> OpDef:
         summary="Whether one is true.",
         inputs=(
             ArgDef("x", "bool", doc="Any tensor."),
-            ArgDef("axis", "Tidx", memory="host", doc="Axes to reduce, a scalar or a vector; negative ones count from the end."),
+            ArgDef(
+                "axis",
+                "Tidx",
+                memory="host",
+                doc="Axes to reduce, a scalar or a vector; negative ones count from the end.",
+            ),
         ),
         outputs=(ArgDef("y", "bool"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
@@ -2467,7 +2658,24 @@ def arg_max() -> OpDef:
         ),
         outputs=(ArgDef("y", "output_type"),),
         types=(
-            TypeVarDef("T", allow=("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                ),
+            ),
             TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
             TypeVarDef("output_type", allow=("int32", "int64"), default="int64"),
         ),
@@ -2491,7 +2699,24 @@ def arg_min() -> OpDef:
         ),
         outputs=(ArgDef("y", "output_type"),),
         types=(
-            TypeVarDef("T", allow=("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                ),
+            ),
             TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
             TypeVarDef("output_type", allow=("int32", "int64"), default="int64"),
         ),
@@ -2533,7 +2758,10 @@ def sum_to() -> OpDef:
         name="SumTo",
         version=1,
         summary="Sum over the dims that broadcasting from a shape would add or stretch.",
-        doc="The inverse of broadcasting as far as gradients are concerned. What gradient formulas use when the shapes are not known.",
+        doc=(
+            "The inverse of broadcasting as far as gradients are concerned. What gradient formulas use when the "
+            "shapes are not known."
+        ),
         inputs=(
             ArgDef("x", "T", doc="A tensor of a shape that the other broadcasts to."),
             ArgDef("shape", "Tidx", shape="[R]", memory="host", doc="The shape to come back to."),
@@ -2555,7 +2783,10 @@ def resource_apply_gradient_descent() -> OpDef:
         name="ResourceApplyGradientDescent",
         version=1,
         summary="Moves a variable against its gradient.",
-        doc="Steepest descent. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, which those types can't tell from 1, are float32 for them.",
+        doc=(
+            "Steepest descent. float16 and bfloat16 are computed in float32 and rounded once per step; rates and "
+            "decays, which those types can't tell from 1, are float32 for them."
+        ),
         inputs=(
             ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
             ArgDef("alpha", "Th", shape="[]", doc="Learning rate."),
@@ -2575,7 +2806,11 @@ def resource_apply_momentum() -> OpDef:
         name="ResourceApplyMomentum",
         version=1,
         summary="Gradient descent with momentum.",
-        doc="Sutskever, Martens, Dahl and Hinton, \"On the importance of initialization and momentum in deep learning\", 2013. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, which those types can't tell from 1, are float32 for them.",
+        doc=(
+            "Sutskever, Martens, Dahl and Hinton, \"On the importance of initialization and momentum in deep "
+            "learning\", 2013. float16 and bfloat16 are computed in float32 and rounded once per step; rates and "
+            "decays, which those types can't tell from 1, are float32 for them."
+        ),
         inputs=(
             ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
             ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the accumulated gradients."),
@@ -2600,7 +2835,11 @@ def resource_apply_adagrad() -> OpDef:
         name="ResourceApplyAdagrad",
         version=1,
         summary="Adagrad.",
-        doc="Duchi, Hazan and Singer, \"Adaptive subgradient methods for online learning and stochastic optimization\", 2011. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, which those types can't tell from 1, are float32 for them.",
+        doc=(
+            "Duchi, Hazan and Singer, \"Adaptive subgradient methods for online learning and stochastic "
+            "optimization\", 2011. float16 and bfloat16 are computed in float32 and rounded once per step; rates and "
+            "decays, which those types can't tell from 1, are float32 for them."
+        ),
         inputs=(
             ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
             ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the sum of squared gradients."),
@@ -2621,7 +2860,11 @@ def resource_apply_adam() -> OpDef:
         name="ResourceApplyAdam",
         version=1,
         summary="Adam.",
-        doc="Kingma and Ba, \"Adam: a method for stochastic optimization\", 2014; epsilon as in the note before its section 2.1. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, which those types can't tell from 1, are float32 for them.",
+        doc=(
+            "Kingma and Ba, \"Adam: a method for stochastic optimization\", 2014; epsilon as in the note before its "
+            "section 2.1. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, "
+            "which those types can't tell from 1, are float32 for them."
+        ),
         inputs=(
             ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
             ArgDef("m", "resource", shape="[]", mutates=True, doc="Handle of the mean of gradients."),

@@ -34,7 +34,7 @@ def mean(x, axis, keep_dims=False, name=None):
 
       y = sum of x / n
 
-    Integers divide towards zero. The mean of nothing is NaN, and 0 for integers.
+    Integers are summed in 64 bits and divide towards zero. The mean of nothing is NaN, and 0 for integers.
 
     Args:
       x: tensor of any shape, integer or floating. Any tensor.
