@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from graphdock import dtypes, errors
 from graphdock import ops as _ops
 
 from graphdock_std.grad_support import static_shape
+from graphdock_std.indexing import is_tensor, one_hot
 
 __all__ = ["ENDPOINTS"]
 
@@ -25,10 +25,6 @@ _CONSTANT_LIMIT = 1024
 
 def _convert(value: Any, **more: Any) -> Any:
     return _ops.convert_to_tensor(value, **more)
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(getattr(value, "dtype", None), dtypes.DType)
 
 
 def _static(dims: Any) -> bool:
@@ -154,163 +150,6 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
         return grids
 
 
-# indexing
-
-
-def gather(params: Any, indices: Any, axis: Any = 0, name: str | None = None) -> Any:
-    """Slices of ``params`` along an axis, one per index; an index outside of it is an error in the step."""
-    return _ops.apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
-
-
-def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    name: str | None = None,
-) -> Any:
-    """``input_[begin:end:strides]`` along its first axes; ``x[...]`` is the readable form. Strides are 1 by default."""
-    begin = _convert(begin, preferred_dtype=dtypes.int32)
-    if strides is None:
-        dims = static_shape(begin)
-        strides = _ops.constant(np.ones(dims, begin.dtype.np)) if _static(dims) else _ops.ones_like(begin)
-    return _ops.apply_op(
-        "StridedSlice",
-        x=input_,
-        begin=begin,
-        end=end,
-        strides=strides,
-        begin_mask=begin_mask,
-        end_mask=end_mask,
-        ellipsis_mask=ellipsis_mask,
-        new_axis_mask=new_axis_mask,
-        shrink_axis_mask=shrink_axis_mask,
-        name=name,
-    )
-
-
-def getitem(tensor: Any, key: Any, name: str | None = None) -> Any:
-    """``tensor[key]``, NumPy's basic indexing.
-
-    A key holds integers, slices with any step, ``...``, None (``tf.newaxis``) and scalar integer tensors.
-
-    Raises:
-      InvalidArgumentError: lists, arrays and masks as indices; the message names the function that does it.
-    """
-    bounds: list[tuple[Any, Any, Any]] = []
-    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
-    for i, item in enumerate(key if isinstance(key, tuple) else (key,)):
-        bit = 1 << i
-        if item is Ellipsis:
-            masks["ellipsis_mask"] |= bit
-            bounds.append((0, 0, 1))
-        elif item is None:
-            masks["new_axis_mask"] |= bit
-            bounds.append((0, 0, 1))
-        elif isinstance(item, builtins.slice):
-            masks["begin_mask"] |= bit if item.start is None else 0
-            masks["end_mask"] |= bit if item.stop is None else 0
-            parts = (item.start, item.stop, item.step)
-            bounds.append(
-                tuple(default if p is None else _index(p) for p, default in zip(parts, (0, 0, 1), strict=True))
-            )  # type: ignore[arg-type]
-        else:
-            masks["shrink_axis_mask"] |= bit
-            at = _index(item)
-            bounds.append((at, at if _is_tensor(at) else at + 1, 1))
-    with _ops.name_scope(name or "strided_slice"):
-        begin, end, strides = _bounds(bounds)
-        return _ops.apply_op("StridedSlice", x=tensor, begin=begin, end=end, strides=strides, **masks)
-
-
-def _index(item: Any) -> Any:
-    """One index: a Python int, or a scalar integer tensor."""
-    if isinstance(item, (bool, np.bool_)):
-        raise errors.InvalidArgumentError("a bool is not an index", hint="use tf.where and tf.gather_nd for masks")
-    if isinstance(item, (int, np.integer)):
-        return int(item)
-    if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
-        return int(item)
-    if isinstance(item, (list, np.ndarray)):
-        raise errors.InvalidArgumentError(
-            f"a {type(item).__name__} is not an index of a tensor", hint="use tf.gather or tf.gather_nd"
-        )
-    if not _is_tensor(item):
-        raise errors.InvalidArgumentError(
-            f"{item!r} is not an index", expected="an integer, a slice, ..., None or a scalar tensor"
-        )
-    tensor = _convert(item)
-    if not tensor.dtype.is_integer:
-        raise errors.DTypeError(
-            f"tensor {tensor.name} is not an index", expected="an integer dtype", got=tensor.dtype.name
-        )
-    dims = static_shape(tensor)
-    if dims is not None and dims != ():
-        raise errors.InvalidArgumentError(
-            f"tensor {tensor.name} of shape {tensor.shape} is not an index", hint="use tf.gather or tf.gather_nd"
-        )
-    return tensor
-
-
-def _bounds(items: Sequence[tuple[Any, Any, Any]]) -> list[Any]:
-    """begin, end and strides: constants where all is Python integers, else stacks of one dtype."""
-    flat = [v for item in items for v in item]
-    tensors = [v for v in flat if _is_tensor(v)]
-    wide = any(t.dtype.size == 8 or t.dtype.name == "uint32" for t in tensors)
-    wide = wide or any(not -(2**31) <= v < 2**31 for v in flat if not _is_tensor(v))
-    dtype = dtypes.int64 if wide else dtypes.int32
-    out = []
-    for column in zip(*items, strict=True) if items else [(), (), ()]:
-        if any(_is_tensor(v) for v in column):
-            out.append(stack([_ops.cast(v, dtype) if _is_tensor(v) else _ops.constant(v, dtype) for v in column]))
-        else:
-            out.append(_ops.constant(np.array(column, dtype.np)))
-    return out
-
-
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Elements of ``x`` where the condition holds, of ``y`` elsewhere; without both, the indices where it holds."""
-    if (x is None) != (y is None):
-        raise errors.InvalidArgumentError("where takes both x and y, or neither")
-    if x is None:
-        return _ops.apply_op("Where", condition=condition, name=name)
-    return _ops.apply_op("Select", condition=condition, x=x, y=y, name=name)
-
-
-def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: int | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> Any:
-    """``on_value`` (1) at the index and ``off_value`` (0) elsewhere along a new axis (the last); float32 by default."""
-    found = next((v.dtype for v in (on_value, off_value) if _is_tensor(v)), None)
-    if dtype is None and found is None:
-        given = [v for v in (on_value, off_value) if v is not None]
-        found = _convert(given[0]).dtype if given else dtypes.float32
-    wanted = found if dtype is None else dtypes.as_dtype(dtype)
-    if found is not None and wanted is not found:
-        raise errors.DTypeError(f"on_value or off_value is {found.name}", expected=wanted.name, got=found.name)  # type: ignore[union-attr]
-    values = [_convert(default if v is None else v, dtype=wanted) for v, default in ((on_value, 1), (off_value, 0))]
-    return _ops.apply_op(
-        "OneHot",
-        indices=indices,
-        depth=depth,
-        on_value=values[0],
-        off_value=values[1],
-        axis=-1 if axis is None else axis,
-        name=name,
-    )
-
-
 # growing
 
 
@@ -325,7 +164,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = N
     x = _convert(tensor)
     empty = constant_values == 0 if isinstance(constant_values, (int, float)) else False
     value = (b"" if x.dtype.kind == "S" else 0) if empty else constant_values
-    value = value if _is_tensor(value) else _convert(bool(value) if x.dtype.is_bool else value, dtype=x.dtype)
+    value = value if is_tensor(value) else _convert(bool(value) if x.dtype.is_bool else value, dtype=x.dtype)
     return _ops.apply_op("Pad", x=x, paddings=paddings, constant_values=value, mode=mode.lower(), name=name)
 
 
@@ -345,7 +184,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> An
 def _filled(shape: Any, dtype: dtypes.DType, number: int, name: str) -> Any:
     value: Any = str(number or "").encode() if dtype.kind == "S" else bool(number) if dtype.is_bool else number
     dims: Any = None
-    if not _is_tensor(shape) and not (isinstance(shape, (list, tuple)) and any(_is_tensor(d) for d in shape)):
+    if not is_tensor(shape) and not (isinstance(shape, (list, tuple)) and any(is_tensor(d) for d in shape)):
         dims = _dims(shape)
         if math.prod(dims) <= _CONSTANT_LIMIT:
             array = np.full(dims, value, dtype.np)
@@ -384,16 +223,16 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         start, limit = 0, start
     given = (start, limit, delta)
     if dtype is None:
-        found = [v.dtype for v in given if _is_tensor(v)]
+        found = [v.dtype for v in given if is_tensor(v)]
         floating = any(isinstance(v, float) for v in given)
         arrays = [dtypes.as_dtype(v.dtype) for v in given if isinstance(v, (np.ndarray, np.generic))]
         dtype = (found or arrays or [dtypes.float32 if floating else dtypes.int32])[0]
         if not found and not arrays and not floating and any(not -(2**31) <= int(v) < 2**31 for v in given):
             dtype = dtypes.int64
     wanted = dtypes.as_dtype(dtype)
-    parts = [v if _is_tensor(v) else np.asarray(v, wanted.np) for v in given]
+    parts = [v if is_tensor(v) else np.asarray(v, wanted.np) for v in given]
     made = _ops.apply_op("Range", start=parts[0], limit=parts[1], delta=parts[2], Tidx=wanted, name=name)
-    if wanted.is_floating and not any(_is_tensor(v) for v in parts):
+    if wanted.is_floating and not any(is_tensor(v) for v in parts):
         a, b, d = (float(v) for v in parts)
         if d == 0:
             raise errors.InvalidArgumentError("range: delta is zero")
@@ -447,7 +286,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, n
         if maxlen is None:
             flat = _ops.apply_op("Reshape", x=counts, shape=[-1])
             maxlen = _ops.apply_op("Max", x=flat, axis=[0], keep_dims=False)
-        row = range(_ops.cast(maxlen, counts.dtype) if _is_tensor(maxlen) else np.asarray(maxlen, counts.dtype.np))
+        row = range(_ops.cast(maxlen, counts.dtype) if is_tensor(maxlen) else np.asarray(maxlen, counts.dtype.np))
         mask = _ops.apply_op("Less", x=row, y=_ops.apply_op("ExpandDims", x=counts, axis=-1))
         return _ops.cast(mask, dtype)
 
@@ -461,11 +300,11 @@ ENDPOINTS: dict[str, str] = {
     "diag": "graphdock_std.array:diag",
     "diag_part": "graphdock_std.array:diag_part",
     "eye": "graphdock_std.array:eye",
-    "gather": "graphdock_std.array:gather",
+    "gather": "graphdock_std.indexing:gather",
     "matrix_transpose": "graphdock_std.array:matrix_transpose",
     "meshgrid": "graphdock_std.array:meshgrid",
     "newaxis": "graphdock_std.array:newaxis",
-    "one_hot": "graphdock_std.array:one_hot",
+    "one_hot": "graphdock_std.indexing:one_hot",
     "ones": "graphdock_std.array:ones",
     "pad": "graphdock_std.array:pad",
     "range": "graphdock_std.array:range",
@@ -475,10 +314,10 @@ ENDPOINTS: dict[str, str] = {
     "split": "graphdock_std.array:split",
     "squeeze": "graphdock_std.array:squeeze",
     "stack": "graphdock_std.array:stack",
-    "strided_slice": "graphdock_std.array:strided_slice",
+    "strided_slice": "graphdock_std.indexing:strided_slice",
     "transpose": "graphdock_std.array:transpose",
     "unstack": "graphdock_std.array:unstack",
-    "where": "graphdock_std.array:where",
+    "where": "graphdock_std.indexing:where",
     "zeros": "graphdock_std.array:zeros",
     "linalg.eye": "graphdock_std.array:eye",
     "linalg.transpose": "graphdock_std.array:matrix_transpose",

@@ -14,6 +14,7 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 
 from graphdock_std import array as _array
+from graphdock_std import indexing as _indexing
 from graphdock_std.grad_support import static_shape
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
@@ -64,7 +65,7 @@ def concat(op: Any, grad: Any) -> list[Any]:
         index = _ops.cast(axis, dtypes.int32)
         total = _array.rank(values[0]) if rank is None else rank
         index = _ops.apply_op("FloorMod", x=index, y=total)
-        sizes = _array.stack([_array.gather(_ops.shape(v), index) for v in values])
+        sizes = _array.stack([_indexing.gather(_ops.shape(v), index) for v in values])
     parts = _ops.apply_op("SplitV", value=grad, size_splits=sizes, axis=axis, num_split=len(values))
     for part, shape in zip(parts, shapes, strict=True):
         if shape is not None:
@@ -153,8 +154,8 @@ def unsorted_segment_sum(op: Any, grad: Any) -> Any:
     data, ids, _ = op.inputs
     value = _value(ids)
     if value is not None and (value.size == 0 or value.min() >= 0):
-        return _array.gather(grad, ids)
-    taken = _array.gather(grad, _ops.apply_op("Maximum", x=ids, y=_ops.zeros_like(ids)))
+        return _indexing.gather(grad, ids)
+    taken = _indexing.gather(grad, _ops.apply_op("Maximum", x=ids, y=_ops.zeros_like(ids)))
     keep = _ops.apply_op("GreaterEqual", x=ids, y=_ops.zeros_like(ids))
     rows, dims = static_shape(ids), static_shape(data)
     if rows is not None and dims is not None:
