@@ -1,58 +1,8 @@
-"""A site: a folder on ``sys.path`` in which a test installs plugins."""
-
-from __future__ import annotations
-
-import importlib.util
-import os
-from pathlib import Path
+"""These tests look at defaults, so that a debug run of the suite must not show through."""
 
 import pytest
 
-PACKAGES = Path(__file__).parent.parent / "packages"
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, PACKAGES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="session")
-def builder():
-    """The module ``tests/packages/plugin_builder.py``."""
-    return _load("plugin_builder")
-
-
-@pytest.fixture
-def site(builder, tmp_path, monkeypatch):
-    """An empty site, no configuration file, no GRAPHDOCK_* variable, and a working directory of its own."""
-    for name in [n for n in os.environ if n.startswith("GRAPHDOCK_")]:
-        monkeypatch.delenv(name)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    place = builder.Site(tmp_path / "site")
-    monkeypatch.syspath_prepend(str(place.folder))
-    yield place
-    place.forget()
-
-
-@pytest.fixture
-def toy(site, monkeypatch):
-    """The site with the complete package ``graphdock-toy`` in it."""
-    monkeypatch.syspath_prepend(str(PACKAGES / "graphdock-toy" / "src"))
-    site.project(PACKAGES / "graphdock-toy")
-    return site
-
-
-@pytest.fixture
-def process_host(monkeypatch):
-    """Sets the host that the process uses by default, until the end of the test."""
-    import graphdock.plugin.host as host_module
-
-    def use(host):
-        monkeypatch.setattr(host_module, "_default", host)
-        return host
-
-    return use
+@pytest.fixture(autouse=True)
+def no_debug(monkeypatch):
+    monkeypatch.delenv("GRAPHDOCK_DEBUG", raising=False)

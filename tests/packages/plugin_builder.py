@@ -1,6 +1,6 @@
 """Installs small plugins into a folder on ``sys.path``, without pip: a package tree and its ``.dist-info``.
 
-Import this by path (see ``tests/plugin/conftest.py``); it is no test module.
+``tests/conftest.py`` imports this by path; it is no test module.
 """
 
 from __future__ import annotations

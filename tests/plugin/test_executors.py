@@ -1,5 +1,6 @@
 """Executors and session factories from plugins: found by name and by scheme, one per name, and they run."""
 
+import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Builder, Executor, SessionFactory
@@ -71,3 +72,16 @@ def test_two_executors_of_one_name(site):
     with pytest.raises(PluginError, match="plugin 'two' brings the executor 'eager', which plugin 'one' has"):
         host.backend("two")
     assert host.executors.names() == ["eager"]
+
+
+def test_a_session_from_the_factory_runs_where_the_target_says(toy, process_host):
+    host = process_host(Host())
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2])
+        y = tf.square(x)
+        with host.session_factory("toy://anywhere").open("toy://anywhere", graph, None) as session:
+            np.testing.assert_array_equal(session.run(y, {x: [2.0, 3.0]}), [4.0, 9.0])
+            assert session.config.backends == ("toy", "cpu")
+    from graphdock_toy.device import LAUNCHES
+
+    assert LAUNCHES["square"] >= 1

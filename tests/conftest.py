@@ -1,4 +1,4 @@
-"""A site: a folder on ``sys.path`` in which a test installs plugins."""
+"""Fixtures for tests that install plugins: a site is a folder on ``sys.path`` in which they are installed without pip."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = Path(__file__).parent.parent / "packages"
+PACKAGES = Path(__file__).parent / "packages"
 
 
 def _load(name: str):
