@@ -1,7 +1,8 @@
 """Oracles of random ops: Philox4x64-10 in Python integers, and the rules that make its words into values.
 
 Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. Nothing of ``numpy.random`` is used.
-Each function takes the op's inputs, then ``key`` and ``counter`` (ordinal, iteration) as a RandomStream gives them.
+Each function takes the op's inputs and attributes. ``key`` and ``counter`` (ordinal, iteration) are as a RandomStream
+gives them; by default they are those of the first step of a session, with the seeds for a key.
 """
 
 from __future__ import annotations
@@ -54,45 +55,79 @@ def _halves(count: int, key: Sequence[int], counter: tuple[int, int]) -> list[in
     return [h for w in words((count + 1) // 2, key, counter) for h in (w & 0xFFFFFFFF, w >> 32)][:count]
 
 
+def _stream(key: Sequence[int] | None, seed: int, seed2: int) -> Sequence[int]:
+    return (seed & _MASK, seed2 & _MASK) if key is None else key
+
+
+def _numpy(dtype: Any) -> np.dtype[Any]:
+    return np.dtype(getattr(dtype, "np", dtype))
+
+
 def _fractions(count: int, dtype: Any, key: Sequence[int], counter: tuple[int, int]) -> tuple[list[float], float]:
     """Uniform numbers of the op's wide type (float64, else float32), and the step between neighbours."""
-    if np.dtype(dtype) == np.float64:
+    if _numpy(dtype) == np.float64:
         return [(w >> 11) * 2.0**-53 for w in words(count, key, counter)], 2.0**-53
     return [(h >> 8) * 2.0**-24 for h in _halves(count, key, counter)], 2.0**-24
 
 
 def _shaped(values: Sequence[Any], shape: Any, dtype: Any) -> np.ndarray:
-    return np.array(values, np.float64).reshape(tuple(int(d) for d in shape)).astype(dtype)
+    return np.array(values, np.float64).reshape(tuple(int(d) for d in shape)).astype(_numpy(dtype))
 
 
 def _size(shape: Any) -> int:
     return math.prod(int(d) for d in shape)
 
 
-def random_uniform(shape: Any, dtype: Any, key: Sequence[int], counter: tuple[int, int]) -> np.ndarray:
+def random_uniform(
+    shape: Any,
+    dtype: Any,
+    key: Sequence[int] | None = None,
+    counter: tuple[int, int] = (0, 0),
+    seed: int = 0,
+    seed2: int = 0,
+    **_: Any,
+) -> np.ndarray:
     """The top 53, 24, 11 or 8 bits (float64, float32, float16, bfloat16) of a word or half, as a fraction of one."""
-    name = np.dtype(dtype).name
+    key = _stream(key, seed, seed2)
+    name = _numpy(dtype).name
     if name in ("float16", "bfloat16"):
         bits = 11 if name == "float16" else 8
         values = [(h >> (32 - bits)) * 2.0**-bits for h in _halves(_size(shape), key, counter)]
     else:
-        values, _ = _fractions(_size(shape), dtype, key, counter)
+        values, _step = _fractions(_size(shape), dtype, key, counter)
     return _shaped(values, shape, dtype)
 
 
 def random_uniform_int(
-    shape: Any, minval: Any, maxval: Any, dtype: Any, key: Sequence[int], counter: tuple[int, int]
+    shape: Any,
+    minval: Any,
+    maxval: Any,
+    dtype: Any = None,
+    key: Sequence[int] | None = None,
+    counter: tuple[int, int] = (0, 0),
+    seed: int = 0,
+    seed2: int = 0,
+    **_: Any,
 ) -> np.ndarray:
     """``minval + word mod (maxval - minval)``."""
     low, high = int(minval), int(maxval)
-    values = [low + w % (high - low) for w in words(_size(shape), key, counter)]
-    return np.array(values, dtype).reshape(tuple(int(d) for d in shape))
+    values = [low + w % (high - low) for w in words(_size(shape), _stream(key, seed, seed2), counter)]
+    kind = np.asarray(minval).dtype if dtype is None else _numpy(dtype)
+    return np.array(values, kind).reshape(tuple(int(d) for d in shape))
 
 
-def standard_normal(shape: Any, dtype: Any, key: Sequence[int], counter: tuple[int, int]) -> np.ndarray:
+def standard_normal(
+    shape: Any,
+    dtype: Any,
+    key: Sequence[int] | None = None,
+    counter: tuple[int, int] = (0, 0),
+    seed: int = 0,
+    seed2: int = 0,
+    **_: Any,
+) -> np.ndarray:
     """Box-Muller on pairs: element 2k is the cosine's, 2k + 1 the sine's."""
     size = _size(shape)
-    u, _ = _fractions(size + size % 2, dtype, key, counter)
+    u, _step = _fractions(size + size % 2, dtype, _stream(key, seed, seed2), counter)
     values: list[float] = []
     for a, b in zip(u[::2], u[1::2], strict=True):
         radius, angle = math.sqrt(-2.0 * math.log(1.0 - a)), 2.0 * math.pi * b
@@ -100,15 +135,33 @@ def standard_normal(shape: Any, dtype: Any, key: Sequence[int], counter: tuple[i
     return _shaped(values[:size], shape, dtype)
 
 
-def truncated_normal(shape: Any, dtype: Any, key: Sequence[int], counter: tuple[int, int]) -> np.ndarray:
+def truncated_normal(
+    shape: Any,
+    dtype: Any,
+    key: Sequence[int] | None = None,
+    counter: tuple[int, int] = (0, 0),
+    seed: int = 0,
+    seed2: int = 0,
+    **_: Any,
+) -> np.ndarray:
     """The inverse of the normal distribution, at the middle of each uniform step, between its values at -2 and 2."""
-    u, step = _fractions(_size(shape), dtype, key, counter)
+    u, step = _fractions(_size(shape), dtype, _stream(key, seed, seed2), counter)
     normal = NormalDist()
     low, high = normal.cdf(-2.0), normal.cdf(2.0)
     return _shaped([normal.inv_cdf(low + (v + step / 2) * (high - low)) for v in u], shape, dtype)
 
 
-def random_shuffle(value: Any, key: Sequence[int], counter: tuple[int, int]) -> np.ndarray:
+def random_shuffle(
+    value: Any,
+    key: Sequence[int] | None = None,
+    counter: tuple[int, int] = (0, 0),
+    seed: int = 0,
+    seed2: int = 0,
+    **_: Any,
+) -> np.ndarray:
     """Rows in the order of one word each; equal words keep their order."""
-    draws = words(len(value), key, counter)
-    return np.asarray(value)[sorted(range(len(value)), key=draws.__getitem__)]
+    rows = np.asarray(value)
+    if rows.ndim == 0:
+        return rows
+    draws = words(len(rows), _stream(key, seed, seed2), counter)
+    return rows[sorted(range(len(rows)), key=draws.__getitem__)]
