@@ -122,6 +122,14 @@ def test_integers_wrap_around() -> None:
     assert product.tolist() == [1]
 
 
+def test_integers_to_negative_powers_are_refused() -> None:
+    exponents = tf.placeholder(tf.int32, [2])
+    y = tf.pow(tf.constant([2, 3]), exponents)
+    assert run(y, {exponents: [3, 2]}).tolist() == [8, 9]
+    with pytest.raises(InvalidArgumentError, match="negative power"):
+        run(y, {exponents: [-1, 2]})
+
+
 def test_tensors_of_two_dtypes_do_not_mix() -> None:
     with pytest.raises(DTypeError):
         tf.constant(1.0) + tf.constant(1)

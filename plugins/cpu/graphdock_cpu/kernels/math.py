@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes, errors
 
 from graphdock_cpu.kernels import special
 from graphdock_cpu.kernels.common import (
@@ -152,7 +152,27 @@ def _pow(ctx: BuildContext) -> Bound | Callable[..., Any]:
         shape = ctx.outputs[0].shape
         if known(shape) and ctx.inputs[0].shape == shape:
             return Bound(np.square, args=(In(0), Out(0)))
+    if ctx.outputs[0].dtype.kind == "i":
+        return _integer_pow(ctx)
     return bind_ufunc(ctx, np.power)
+
+
+def _integer_pow(ctx: BuildContext) -> Callable[..., Any]:
+    """numpy.power, with NumPy's refusal of negative exponents as an error of the node."""
+    node = ctx.node
+
+    def compute(x: np.ndarray, y: np.ndarray, *z: np.ndarray) -> Any:
+        try:
+            return np.asarray(np.power(x, y, *z))
+        except ValueError as error:
+            raise errors.InvalidArgumentError(
+                "Pow: an integer to a negative power is not an integer",
+                op=node.origin,
+                site=node.site,
+                hint="cast both operands to a floating dtype",
+            ) from error
+
+    return compute
 
 
 def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
