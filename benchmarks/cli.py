@@ -30,14 +30,16 @@ def parse(
     parser.add_argument("--rounds", type=int, default=rounds, help="turns per worker (default %(default)s)")
     if seconds is not None:
         parser.add_argument("--seconds", type=float, default=seconds, help="length of one burst (default %(default)s)")
+        parser.add_argument("--sittings", type=int, default=1, help="times all that with fresh processes (default 1)")
         parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
     parser.add_argument("--programs", help=f"only these of {', '.join(names)}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
     parser.add_argument("--strict", action="store_true", help="exit 1 also where a bar is missed")
     options = parser.parse_args(arguments)
     options.seconds = getattr(options, "seconds", None)
-    if options.rounds < 1 or (options.seconds is not None and options.seconds <= 0):
-        parser.error("--rounds and --seconds must be positive")
+    options.sittings = getattr(options, "sittings", 1)
+    if min(options.rounds, options.sittings) < 1 or (options.seconds is not None and options.seconds <= 0):
+        parser.error("--rounds, --seconds and --sittings must be positive")
     peers = getattr(options, "peers", None)
     options.peers = None if peers is None else frozenset(peers.split(","))
     options.programs = tuple(names) if options.programs is None else tuple(options.programs.split(","))
@@ -57,7 +59,7 @@ def wanted(peers: frozenset[str] | None) -> Callable[[str], bool]:
 def publish(benchmark: str, outcomes: Sequence[Outcome], options: argparse.Namespace, loads: Sequence[object]) -> int:
     """Print versions, load and faults after the tables, write the JSON; the exit status."""
     facts = {**machine_facts(), "load_before": loads[0], "load_after": loads[1]}
-    facts |= {"rounds": options.rounds, "burst_seconds": options.seconds}
+    facts |= {"rounds": options.rounds, "burst_seconds": options.seconds, "sittings": options.sittings}
     versions: dict[str, str] = {}
     for outcome in outcomes:
         for subject, found in outcome.versions.items():
@@ -66,7 +68,8 @@ def publish(benchmark: str, outcomes: Sequence[Outcome], options: argparse.Names
     settings = facts["thread_settings"] or "defaults"
     print(f"machine: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, {facts['libc']}")
     print(f"thread settings: {settings}; load average: {loads[0]} before, {loads[1]} after")
-    print(f"rounds: {options.rounds}" + (f" of {options.seconds:g} s" if options.seconds else ""))
+    length = f" of {options.seconds:g} s" if options.seconds else ""
+    print(f"rounds: {options.rounds}{length}; sittings: {options.sittings}")
     if versions:
         print("versions: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())))
     faults = [
@@ -103,6 +106,10 @@ def benchmark_main(
     outcomes = []
     with Workers(subjects, wanted(options.peers)) as workers:
         for program in chosen:
-            outcomes.append(run_program(program, f"benchmarks.{benchmark}", workers, options.rounds, options.seconds))
+            outcomes.append(
+                run_program(
+                    program, f"benchmarks.{benchmark}", workers, options.rounds, options.seconds, options.sittings
+                )
+            )
             print(as_table(outcomes[-1]), end="\n\n", flush=True)
     return publish(benchmark, outcomes, options, (before, load_average()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import selectors
 import subprocess
 import tempfile
@@ -16,6 +17,8 @@ from benchmarks.environments import REPOSITORY, interpreter_of
 from benchmarks.program import framework_of
 
 __all__ = ["WorkerFailure", "WorkerProcess", "Workers"]
+
+_RAISED = re.compile(r"[\w.]+: ")
 
 
 class WorkerFailure(Exception):
@@ -112,7 +115,8 @@ class WorkerProcess:
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        last = lines[-1] if lines else "no output"
+        raised = [line for line in lines if _RAISED.match(line)]
+        last = (raised or lines or ["no output"])[-1]  # a message may go on over several lines
         self.close()
         return WorkerFailure(self.subject, reason or f"ended with exit code {code}: {last}", "\n".join(lines[-40:]))
 
@@ -148,8 +152,13 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """End every process; `get` starts a new one."""
         for process in self._processes.values():
             process.close()
+        self._processes.clear()
 
     def get(self, subject: str) -> WorkerProcess | None:
         """The running worker of `subject`; None where it is absent."""

@@ -16,7 +16,6 @@ import os
 import pstats
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
@@ -44,9 +43,7 @@ def sample_lines(case: Case, seconds: float) -> Counter[Place]:
     before = signal.signal(signal.SIGALRM, note)
     signal.setitimer(signal.ITIMER_REAL, _INTERVAL, _INTERVAL)
     try:
-        until = time.perf_counter() + seconds
-        while time.perf_counter() < until:  # short bursts: each puts trained state back
-            burst(case, 0.1, group=10, once=False)
+        burst(case, seconds, group=10, once=False)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -19,14 +19,11 @@ class Case:
     call: one timed call; what it computes is complete when it returns.
     values: the arrays on which every framework must agree after the check calls. Called once, before any timing.
     per_call: units of work (iterations, nodes) in one call; times are reported per unit.
-    reset: puts trained state back to where it began, before every burst, so that all bursts time the same stretch of
-        training (momenta that have died down to denormals, say, cost NumPy several times as much).
     """
 
     call: Callable[[], object]
     values: Callable[[], Sequence[object]]
     per_call: int = 1
-    reset: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)

@@ -188,11 +188,7 @@ def layers_session(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
     session = open_session()
     session.run(tf.global_variables_initializer())
     fetches, feed = [loss, train], {x: x_data, y: y_data}
-    return Case(
-        lambda: session.run(fetches, feed),
-        lambda: session.run([*variables, loss], feed),
-        reset=lambda: session.run(tf.global_variables_initializer()),
-    )
+    return Case(lambda: session.run(fetches, feed), lambda: session.run([*variables, loss], feed))
 
 
 def layers_numpy() -> Case:
@@ -251,11 +247,7 @@ def layers_numpy() -> Case:
         forward()
         return [*variables, loss]
 
-    def reset() -> None:
-        for v, m, value in zip(variables, moments, layers_data()[2:], strict=True):
-            v[...], m[...] = value, 0
-
-    return Case(call, values, reset=reset)
+    return Case(call, values)
 
 
 def layers_torch() -> Case:
@@ -290,12 +282,7 @@ def layers_torch() -> Case:
         loss = forward(torch.from_numpy(x_data), torch.from_numpy(y_data), *variables)[0]
         return [*(value.numpy() for value in variables), loss.numpy()]
 
-    def reset() -> None:
-        for v, m, value in zip(variables, moments, layers_data()[2:], strict=True):
-            v.copy_(torch.from_numpy(value))
-            m.zero_()
-
-    return Case(call, values, reset=reset)
+    return Case(call, values)
 
 
 def layers_jax() -> Case:
@@ -315,17 +302,13 @@ def layers_jax() -> Case:
         return [v - RATE * m for v, m in zip(variables, moments, strict=True)], moments, loss
 
     compiled = jax.jit(step, donate_argnums=(0, 1))
-    state: list[Any] = [[], []]
-
-    def reset() -> None:
-        state[:] = [[jnp.array(value) for value in initial], [jnp.zeros_like(value) for value in initial]]
+    state = [[jnp.asarray(value) for value in initial], [jnp.zeros_like(value) for value in initial]]
 
     def call() -> Any:
         state[0], state[1], loss = compiled(state[0], state[1], x_data, y_data)
         return jax.block_until_ready(loss)
 
-    reset()
-    return Case(call, lambda: [*state[0], loss_of(state[0], x_data, y_data)], reset=reset)
+    return Case(call, lambda: [*state[0], loss_of(state[0], x_data, y_data)])
 
 
 def _softmax(name: str, summary: str, feed_dtype: str, with_loss: bool, bars: tuple[Bar, ...]) -> Program:

@@ -50,8 +50,6 @@ def digest(values: Sequence[object]) -> list[float]:
 def burst(case: Case, seconds: float, group: int, once: bool) -> dict[str, float]:
     """Call `case` for some `seconds`; the median and minimum of samples of `group` calls, in seconds per unit."""
     call, clock = case.call, time.perf_counter
-    if case.reset is not None:
-        case.reset()
     if not once:
         until = clock() + seconds * _WARM_UP_SHARE
         while clock() < until:

@@ -38,9 +38,9 @@ def programs() -> Iterator[dict[str, Program]]:
     yield {program.name: program for program in module.PROGRAMS}
 
 
-def run(program: Program, wanted: object = lambda _: True) -> Outcome:
+def run(program: Program, wanted: object = lambda _: True, sittings: int = 1) -> Outcome:
     with Workers(program.builders, wanted, interpreter, [HERE]) as workers:  # type: ignore[arg-type]
-        return run_program(program, "fake_programs", workers, rounds=3, seconds=0.002)
+        return run_program(program, "fake_programs", workers, rounds=3, seconds=0.002, sittings=sittings)
 
 
 def test_subjects_that_agree_are_timed_and_a_missing_one_is_named(programs: dict[str, Program]) -> None:
@@ -75,6 +75,14 @@ def test_failures_keep_their_cause_and_stop_nobody_else(programs: dict[str, Prog
     assert outcome.failed["deadly"].reason == "ended with exit code 7: no output"
     assert outcome.failed["broken_later"].reason.endswith("ArithmeticError: worn out")
     assert as_table(outcome).count("failed:") == 3
+
+
+def test_sittings_use_fresh_processes_and_add_up(programs: dict[str, Program]) -> None:
+    outcome = run(programs["agree"], sittings=2)
+    assert all(len(timing.medians) == 6 for timing in outcome.timings.values())
+    assert len(outcome.timings) == 3 and not outcome.wrong  # a process that had counted on would give another value
+    again = run(programs["fail"], sittings=2)
+    assert set(again.timings) == {"numpy"} and set(again.failed) == {"broken", "deadly", "broken_later"}
 
 
 def test_a_worker_that_died_is_started_again_for_the_next_program(programs: dict[str, Program]) -> None:
