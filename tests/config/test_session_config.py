@@ -233,3 +233,8 @@ def test_fallback_for_an_op():
     config = SessionConfig(fallback={"default": "forbid", "Where": "allow"})
     assert (config.fallback_for("Where"), config.fallback_for("Add")) == ("allow", "forbid")
     assert SessionConfig(fallback={"Where": "allow"}).fallback_for("Add") == "warn"
+
+
+def test_from_toml_reads_the_table_of_a_pyproject(work):
+    (work / "pyproject.toml").write_text("[tool.graphdock.session]\nbackends = ['project']\n")
+    assert SessionConfig.from_toml("pyproject.toml").resolved()["backends"] == (("project",), "pyproject.toml:2")

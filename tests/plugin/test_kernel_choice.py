@@ -213,3 +213,50 @@ def test_a_missing_kernel_says_what_to_change(chip):
     with pytest.raises(KernelNotFoundError) as caught:
         chip("warn", "toy")
     assert caught.value.hint == 'loosen the device scope, or set fallback = "allow"'
+
+
+@pytest.fixture
+def odd(toy, process_host):
+    """A product that the toy's kernel refuses; returns its error's text, with the line of this file taken out."""
+    process_host(Host())
+
+    def run(backends, fallback, device=None):
+        with tf.Graph().as_default() as graph, tf.device(device):
+            x = tf.placeholder(tf.float32, [2, 3], name="x")
+            y = tf.matmul(x, x, transpose_b=True, name="product")
+            config = tf.SessionConfig(backends=backends, fallback=fallback)
+            with tf.Session(graph=graph, config=config) as session, pytest.raises(KernelNotFoundError) as caught:
+                session.run(y, {x: np.ones((2, 3))})
+        return str(caught.value).replace(caught.value.site, "SITE")
+
+    return run
+
+
+def test_messages_word_for_word(odd):
+    assert odd(["toy", "cpu"], "warn", "toy") == (
+        "no kernel for MatMul(T=float32) on device toy; candidates:\n"
+        "    toy.mat_mul (toy): inner size 3 is odd\n"
+        "  op: product, made at SITE\n"
+        '  hint: loosen the device scope, or set fallback = "allow"'
+    )
+    assert odd(["toy"], "allow") == (
+        "no kernel for MatMul(T=float32) on any device of toy; candidates:\n"
+        "    toy.mat_mul (toy): inner size 3 is odd\n"
+        "  op: product, made at SITE\n"
+        "  hint: add a backend that has one to `backends`"
+    )
+
+
+def test_forbidden_fallback_is_explained(odd):
+    text = odd(["toy", "cpu"], "forbid")
+    assert text.startswith(
+        "no kernel for MatMul(T=float32) on any device of toy, cpu; candidates:\n"
+        "    toy.mat_mul (toy): inner size 3 is odd\n"
+    )
+    assert text.endswith('  op: product, made at SITE\n  hint: set fallback = "warn" under [session]')
+
+
+def test_the_warning_word_for_word(chip, caplog):
+    with caplog.at_level(logging.WARNING, "graphdock"):
+        chip("warn")
+    assert warnings(caplog) == ["1 nodes fall back to another device: logs (Log) on cpu:0: toy has no kernel for Log"]
