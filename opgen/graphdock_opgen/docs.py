@@ -84,7 +84,8 @@ def docstring(op: Op) -> str:
     spec = op.spec
     parts = [spec.summary.strip()]
     if spec.math:
-        parts.append(textwrap.indent(spec.math.strip(), "  "))
+        lines = [w for line in spec.math.strip().splitlines() for w in textwrap.wrap(line, 106, break_long_words=False)]
+        parts.append(textwrap.indent("\n".join(lines), "  "))
     if spec.doc:
         parts.append("\n".join(textwrap.fill(p, 108, break_long_words=False) for p in spec.doc.strip().split("\n\n")))
     seen: dict[str, str] = {}
@@ -159,13 +160,12 @@ def gradient_words(op: Op) -> str:
     return "; ".join(parts) + "."
 
 
-def signature(op: Op) -> str:
+def signature(op: Op) -> list[str]:
     """Parameters of the wrapper: ``a, b, transpose_a=False, name=None``."""
-    parts = [p.name if p.default is None else f"{p.name}={p.default}" for p in op.params]
-    return ", ".join([*parts, "name=None"])
+    return [*(p.name if p.default is None else f"{p.name}={p.default}" for p in op.params), "name=None"]
 
 
-def typed_signature(op: Op) -> str:
+def typed_signature(op: Op) -> list[str]:
     """The same with types and elided defaults, for stubs."""
     parts = []
     for p in op.params:
@@ -184,7 +184,7 @@ def typed_signature(op: Op) -> str:
             elif p.default == "None" and type_ != "Any":
                 type_ += " | None"
         parts.append(f"{p.name}: {type_}" + ("" if p.default is None else " = ..."))
-    return ", ".join([*parts, "name: str | None = ..."])
+    return [*parts, "name: str | None = ..."]
 
 
 def typed_returns(op: Op) -> tuple[str, str | None, list[tuple[str, str]]]:

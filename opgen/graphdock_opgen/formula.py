@@ -17,6 +17,7 @@ from graphdock.errors import did_you_mean
 from graphdock_opgen import expr
 from graphdock_opgen.expr import Source
 from graphdock_opgen.library import OPS_HELPERS
+from graphdock_opgen.pretty import unparse
 
 __all__ = ["Scope", "render"]
 
@@ -48,7 +49,7 @@ def render(source: Source, scope: Scope) -> tuple[str, bool]:
     """Python source of an expression, and whether it is static. Raises OpSpecError at what has no meaning."""
     tree = source.parse(expr.FORMULA_NODES)
     node, static = _Renderer(source, scope).visit(tree)
-    return ast.unparse(node), static
+    return unparse(node), static
 
 
 class _Renderer:

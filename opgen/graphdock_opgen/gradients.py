@@ -12,11 +12,9 @@ from graphdock_opgen.expr import Source
 from graphdock_opgen.formula import Scope, render
 from graphdock_opgen.library import Library
 from graphdock_opgen.names import local
-from graphdock_opgen.pretty import string
+from graphdock_opgen.pretty import statement, string
 
 __all__ = ["Function", "decomposition_function", "gradient_function"]
-
-WIDTH = 120
 
 
 @dataclass
@@ -85,7 +83,7 @@ class _Gradient:
         if not op.spec.outputs:
             function.params = "op"
         function.doc = "; ".join(f"{', '.join(e.inputs)}: {e.kind}" for e in op.entries)
-        function.body = body
+        function.body = [line for text in body for line in statement(text)]
         return function
 
     def build_todo(self) -> Function:
@@ -303,10 +301,7 @@ class _Gradient:
                 items.append(f"*([] if {self.locals[arg.name]} is None else [{text}])")
             else:
                 items.append(str(text))
-        line = f"return [{', '.join(items)}]"
-        if len(line) + 4 <= WIDTH:
-            return [line]
-        return ["return [", *(f"    {item}," for item in items), "]"]
+        return [f"return [{', '.join(items)}]"]
 
 
 def decomposition_function(op: Op, library: Library) -> Function:
@@ -351,6 +346,7 @@ def decomposition_function(op: Op, library: Library) -> Function:
             )
     returned = [("*" if o.arity.kind == "many" else "") + local(o.name, ()) for o in spec.outputs]
     function.body.append(f"return [{', '.join(returned)}]")
+    function.body = [line for text in function.body for line in statement(text)]
     return function
 
 

@@ -16,7 +16,7 @@ from graphdock_opgen.check import Op, expand_allow
 from graphdock_opgen.gradients import Function, decomposition_function, gradient_function
 from graphdock_opgen.library import Library, SpecFile
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec
-from graphdock_opgen.pretty import Raw, call, literal, pretty
+from graphdock_opgen.pretty import Call, Raw, call, literal, parameters, pretty, statement
 
 __all__ = ["Counts", "counts", "environment", "render_library"]
 
@@ -188,7 +188,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
     return {k: v for k, v in full.items() if v or k in ("name", "version")}
 
 
-def _argdef(arg: ArgSpec) -> Raw:
+def _argdef(arg: ArgSpec) -> Call:
     optional: dict[str, Any] = {}
     if arg.shape is not None and arg.shape.strip() != "?":
         optional["shape"] = arg.shape.strip()
@@ -207,7 +207,7 @@ def _argdef(arg: ArgSpec) -> Raw:
     return call("ArgDef", arg.name, arg.dtype, **optional)
 
 
-def _attrdef(attr: AttrSpec, op: Op) -> Raw:
+def _attrdef(attr: AttrSpec, op: Op) -> Call:
     optional: dict[str, Any] = {}
     if not attr.required:
         optional["default"] = attr.default
@@ -224,7 +224,7 @@ def _attrdef(attr: AttrSpec, op: Op) -> Raw:
     return call("AttrDef", attr.name, attr.type, **optional)
 
 
-def _typevar(name: str, op: Op) -> Raw:
+def _typevar(name: str, op: Op) -> Call:
     spec = op.spec.types[name]
     optional: dict[str, Any] = {}
     if op.allow[name]:
@@ -252,9 +252,9 @@ def render_wrappers(library: Library, file: SpecFile) -> str:
     ops = [
         {
             "function": op.function,
-            "signature": docs.signature(op),
+            "signature": parameters(docs.signature(op), len(op.function) + 5, 2),
             "doc": docs.docstring(op).rstrip("\n"),
-            "call": _call(op),
+            "body": statement(f"return {_call(op)}"),
         }
         for op in file.ops
     ]
@@ -263,19 +263,15 @@ def render_wrappers(library: Library, file: SpecFile) -> str:
     return _template(
         "library/wrappers.py.j2",
         source=f"specs/{file.stem}.yaml",
-        functions=_wrapped(functions),
+        count=len(functions),
         import_ops=import_ops,
         all=_all(functions),
         ops=ops,
     )
 
 
-def _wrapped(functions: list[str]) -> list[str]:
-    return functions if len(functions) <= 8 else [*functions[:8], f"and {len(functions) - 8} more"]
-
-
 def _all(functions: list[str]) -> str:
-    text = pretty(sorted(functions))
+    text = pretty(sorted(functions), 0, 10)
     return (
         "[" + text.removeprefix("(").removesuffix(")").rstrip(",") + "]" if "\n" not in text else "[" + text[1:-1] + "]"
     )
@@ -295,7 +291,7 @@ def render_stub(file: SpecFile) -> str:
         ops.append(
             {
                 "function": op.function,
-                "typed_signature": docs.typed_signature(op),
+                "typed_signature": parameters(docs.typed_signature(op), len(op.function) + 5, len(returns) + 10),
                 "returns": returns,
                 "tuple": tuple_,
                 "fields": fields,
@@ -399,7 +395,7 @@ def render_page(file: SpecFile) -> str:
                 "anchor": op.type.lower().replace(".", ""),
                 "spec": op.spec,
                 "function": op.function,
-                "signature": docs.signature(op),
+                "signature": ", ".join(docs.signature(op)),
                 "endpoints": ", ".join(f"`{e.name}`" for e in op.spec.api.endpoints),
                 "rows": rows,
                 "type_lines": types,

@@ -1,11 +1,13 @@
 """The text of one wrapper, one gradient function and one page, word for word.
 
-After a deliberate change: ``GRAPHDOCK_UPDATE_GOLDEN=1 pytest tests/opgen/test_golden.py``, then read the diff.
+After a deliberate change: ``UPDATE_GOLDEN=1 pytest tests/opgen/test_golden.py``, then read the diff.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,12 +76,20 @@ def test_golden(make, name: str) -> None:
     assert result.errors == ()
     text = next(t for p, t in result.files.items() if p.as_posix().endswith(f"_gen/{name}"))
     golden = GOLDEN / (name.replace("/", "_") + ".txt")
-    if os.environ.get("GRAPHDOCK_UPDATE_GOLDEN"):
+    if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(text)
     assert text == golden.read_text()
 
 
-def test_generated_python_is_formatted(make, tmp_path: Path) -> None:
+def test_generated_python_is_as_ruff_formats_it() -> None:
+    root = Path(__file__).parents[2]
+    generated = [str(p) for p in (root / "host/graphdock/ops/_gen", *root.glob("plugins/*/*/_gen"))]
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=120", "--diff", *generated]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[:3000]
+
+
+def test_text_is_clean(make) -> None:
     """No line ends in blanks, no tabs, one newline at the end, two blank lines before each function."""
     for path, text in plan(make("graphdock_lab", lab=MATMUL)).files.items():
         assert text.endswith("\n") and not text.endswith("\n\n"), path
