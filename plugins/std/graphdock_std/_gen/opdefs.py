@@ -2807,8 +2807,8 @@ def resource_apply_momentum() -> OpDef:
         version=1,
         summary="Gradient descent with momentum.",
         doc=(
-            "Sutskever, Martens, Dahl and Hinton, \"On the importance of initialization and momentum in deep "
-            "learning\", 2013. float16 and bfloat16 are computed in float32 and rounded once per step; rates and "
+            'Sutskever, Martens, Dahl and Hinton, "On the importance of initialization and momentum in deep '
+            'learning", 2013. float16 and bfloat16 are computed in float32 and rounded once per step; rates and '
             "decays, which those types can't tell from 1, are float32 for them."
         ),
         inputs=(
@@ -2836,8 +2836,8 @@ def resource_apply_adagrad() -> OpDef:
         version=1,
         summary="Adagrad.",
         doc=(
-            "Duchi, Hazan and Singer, \"Adaptive subgradient methods for online learning and stochastic "
-            "optimization\", 2011. float16 and bfloat16 are computed in float32 and rounded once per step; rates and "
+            'Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic '
+            'optimization", 2011. float16 and bfloat16 are computed in float32 and rounded once per step; rates and '
             "decays, which those types can't tell from 1, are float32 for them."
         ),
         inputs=(
@@ -2861,7 +2861,7 @@ def resource_apply_adam() -> OpDef:
         version=1,
         summary="Adam.",
         doc=(
-            "Kingma and Ba, \"Adam: a method for stochastic optimization\", 2014; epsilon as in the note before its "
+            'Kingma and Ba, "Adam: a method for stochastic optimization", 2014; epsilon as in the note before its '
             "section 2.1. float16 and bfloat16 are computed in float32 and rounded once per step; rates and decays, "
             "which those types can't tell from 1, are float32 for them."
         ),
@@ -2894,6 +2894,166 @@ def resource_apply_adam() -> OpDef:
         reference="graphdock_std.reference.train:resource_apply_adam",
         package="graphdock_std",
         source="specs/train.yaml:72",
+    )
+
+
+def resource_apply_adam_w() -> OpDef:
+    return OpDef(
+        name="ResourceApplyAdamW",
+        version=1,
+        summary="Adam with decoupled weight decay.",
+        doc=(
+            'Loshchilov and Hutter, "Decoupled weight decay regularization", 2017. float16 and bfloat16 are computed '
+            "in float32 and rounded once per step; rates and decays, which those types can't tell from 1, are "
+            "float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("m", "resource", shape="[]", mutates=True, doc="Handle of the mean of gradients."),
+            ArgDef("v", "resource", shape="[]", mutates=True, doc="Handle of the mean of squared gradients."),
+            ArgDef("beta1_power", "Th", shape="[]", doc="beta1 to the power of the step."),
+            ArgDef("beta2_power", "Th", shape="[]", doc="beta2 to the power of the step."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("beta1", "Th", shape="[]", doc="Decay of m."),
+            ArgDef("beta2", "Th", shape="[]", doc="Decay of v."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("weight_decay", "Th", shape="[]", doc="How fast the variable decays per unit of learning rate."),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={
+            "var": "none",
+            "m": "none",
+            "v": "none",
+            "beta1_power": "none",
+            "beta2_power": "none",
+            "lr": "none",
+            "beta1": "none",
+            "beta2": "none",
+            "epsilon": "none",
+            "weight_decay": "none",
+            "grad": "none",
+        },
+        reference="graphdock_std.reference.train:resource_apply_adam_w",
+        package="graphdock_std",
+        source="specs/train.yaml:100",
+    )
+
+
+def resource_apply_rms_prop() -> OpDef:
+    return OpDef(
+        name="ResourceApplyRMSProp",
+        version=1,
+        summary="RMSProp.",
+        doc=(
+            'Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012. float16 and bfloat16 '
+            "are computed in float32 and rounded once per step; rates and decays, which those types can't tell from "
+            "1, are float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("ms", "resource", shape="[]", mutates=True, doc="Handle of the mean of squared gradients."),
+            ArgDef("mom", "resource", shape="[]", mutates=True, doc="Handle of the accumulated moves."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("rho", "Th", shape="[]", doc="Decay of ms."),
+            ArgDef("momentum", "Th", shape="[]", doc="How much of the last move stays."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={
+            "var": "none",
+            "ms": "none",
+            "mom": "none",
+            "lr": "none",
+            "rho": "none",
+            "momentum": "none",
+            "epsilon": "none",
+            "grad": "none",
+        },
+        reference="graphdock_std.reference.train:resource_apply_rms_prop",
+        package="graphdock_std",
+        source="specs/train.yaml:129",
+    )
+
+
+def resource_apply_centered_rms_prop() -> OpDef:
+    return OpDef(
+        name="ResourceApplyCenteredRMSProp",
+        version=1,
+        summary="RMSProp by the variance of gradients.",
+        doc=(
+            'Graves, "Generating sequences with recurrent neural networks", 2013. float16 and bfloat16 are computed '
+            "in float32 and rounded once per step; rates and decays, which those types can't tell from 1, are "
+            "float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("mg", "resource", shape="[]", mutates=True, doc="Handle of the mean of gradients."),
+            ArgDef("ms", "resource", shape="[]", mutates=True, doc="Handle of the mean of squared gradients."),
+            ArgDef("mom", "resource", shape="[]", mutates=True, doc="Handle of the accumulated moves."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("rho", "Th", shape="[]", doc="Decay of mg and ms."),
+            ArgDef("momentum", "Th", shape="[]", doc="How much of the last move stays."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={
+            "var": "none",
+            "mg": "none",
+            "ms": "none",
+            "mom": "none",
+            "lr": "none",
+            "rho": "none",
+            "momentum": "none",
+            "epsilon": "none",
+            "grad": "none",
+        },
+        reference="graphdock_std.reference.train:resource_apply_centered_rms_prop",
+        package="graphdock_std",
+        source="specs/train.yaml:155",
+    )
+
+
+def resource_apply_ftrl() -> OpDef:
+    return OpDef(
+        name="ResourceApplyFtrl",
+        version=1,
+        summary="Follow the regularized leader, proximal.",
+        doc=(
+            'McMahan and others, "Ad click prediction: a view from the trenches", 2013. float16 and bfloat16 are '
+            "computed in float32 and rounded once per step; rates and decays, which those types can't tell from 1, "
+            "are float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the sum of squared gradients."),
+            ArgDef("linear", "resource", shape="[]", mutates=True, doc="Handle of the adjusted sum of gradients."),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("lr_power", "Th", shape="[]", doc="How the rate falls with accum; not positive."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "linear": "none",
+            "grad": "none",
+            "lr": "none",
+            "l1": "none",
+            "l2": "none",
+            "lr_power": "none",
+        },
+        reference="graphdock_std.reference.train:resource_apply_ftrl",
+        package="graphdock_std",
+        source="specs/train.yaml:182",
     )
 
 
@@ -3024,6 +3184,10 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
     "ResourceApplyAdam": resource_apply_adam,
+    "ResourceApplyAdamW": resource_apply_adam_w,
+    "ResourceApplyRMSProp": resource_apply_rms_prop,
+    "ResourceApplyCenteredRMSProp": resource_apply_centered_rms_prop,
+    "ResourceApplyFtrl": resource_apply_ftrl,
 }
 
 OPERATORS: dict[str, str] = {

@@ -7,12 +7,33 @@ from graphdock.graph.tensor import Tensor
 
 __all__ = ["random_shuffle", "random_standard_normal", "random_uniform", "random_uniform_int", "truncated_normal"]
 
-def random_uniform(shape: Any, seed: int = ..., seed2: int = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
-
-def random_standard_normal(shape: Any, seed: int = ..., seed2: int = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
-
-def truncated_normal(shape: Any, seed: int = ..., seed2: int = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
-
-def random_uniform_int(shape: Any, minval: Any, maxval: Any, seed: int = ..., seed2: int = ..., name: str | None = ...) -> Tensor: ...
-
+def random_uniform(
+    shape: Any,
+    seed: int = ...,
+    seed2: int = ...,
+    dtype: Any = ...,
+    name: str | None = ...,
+) -> Tensor: ...
+def random_standard_normal(
+    shape: Any,
+    seed: int = ...,
+    seed2: int = ...,
+    dtype: Any = ...,
+    name: str | None = ...,
+) -> Tensor: ...
+def truncated_normal(
+    shape: Any,
+    seed: int = ...,
+    seed2: int = ...,
+    dtype: Any = ...,
+    name: str | None = ...,
+) -> Tensor: ...
+def random_uniform_int(
+    shape: Any,
+    minval: Any,
+    maxval: Any,
+    seed: int = ...,
+    seed2: int = ...,
+    name: str | None = ...,
+) -> Tensor: ...
 def random_shuffle(value: Any, seed: int = ..., seed2: int = ..., name: str | None = ...) -> Tensor: ...

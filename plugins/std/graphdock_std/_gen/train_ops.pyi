@@ -5,12 +5,86 @@ from typing import Any, NamedTuple
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 
-__all__ = ["resource_apply_adagrad", "resource_apply_adam", "resource_apply_gradient_descent", "resource_apply_momentum"]
+__all__ = [
+    "resource_apply_adagrad",
+    "resource_apply_adam",
+    "resource_apply_adam_w",
+    "resource_apply_centered_rms_prop",
+    "resource_apply_ftrl",
+    "resource_apply_gradient_descent",
+    "resource_apply_momentum",
+    "resource_apply_rms_prop",
+]
 
 def resource_apply_gradient_descent(var: Any, alpha: Any, delta: Any, name: str | None = ...) -> Operation: ...
-
-def resource_apply_momentum(var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, use_nesterov: bool = ..., name: str | None = ...) -> Operation: ...
-
+def resource_apply_momentum(
+    var: Any,
+    accum: Any,
+    lr: Any,
+    grad: Any,
+    momentum: Any,
+    use_nesterov: bool = ...,
+    name: str | None = ...,
+) -> Operation: ...
 def resource_apply_adagrad(var: Any, accum: Any, lr: Any, grad: Any, name: str | None = ...) -> Operation: ...
-
-def resource_apply_adam(var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any, name: str | None = ...) -> Operation: ...
+def resource_apply_adam(
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+    name: str | None = ...,
+) -> Operation: ...
+def resource_apply_adam_w(
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    weight_decay: Any,
+    grad: Any,
+    name: str | None = ...,
+) -> Operation: ...
+def resource_apply_rms_prop(
+    var: Any,
+    ms: Any,
+    mom: Any,
+    lr: Any,
+    rho: Any,
+    momentum: Any,
+    epsilon: Any,
+    grad: Any,
+    name: str | None = ...,
+) -> Operation: ...
+def resource_apply_centered_rms_prop(
+    var: Any,
+    mg: Any,
+    ms: Any,
+    mom: Any,
+    lr: Any,
+    rho: Any,
+    momentum: Any,
+    epsilon: Any,
+    grad: Any,
+    name: str | None = ...,
+) -> Operation: ...
+def resource_apply_ftrl(
+    var: Any,
+    accum: Any,
+    linear: Any,
+    grad: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    lr_power: Any,
+    name: str | None = ...,
+) -> Operation: ...
