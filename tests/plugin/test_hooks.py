@@ -4,6 +4,8 @@ import inspect
 from pathlib import Path
 
 import pytest
+from graphdock.contracts import KernelDef, hookimpl
+from graphdock.errors import PluginError
 from graphdock.plugin import hookspecs
 from graphdock.plugin.host import Host
 from graphdock.plugin.loader import HOOKS
@@ -64,3 +66,25 @@ def test_a_hook_may_return_nothing_or_a_generator(site):
     site.plugin("lazy", source)
     host = Host()
     assert host.backend("lazy").kernel_devices == ("cpu",)
+
+
+def test_an_object_in_memory_is_a_plugin_too(site):
+    class Plugin:
+        @hookimpl
+        def register_kernels(self, host):
+            return [KernelDef("Identity", "cpu", lambda ctx: None, "mine")]
+
+    host = Host()
+    assert host.register("memory", Plugin()).kernel_devices == ("cpu",)
+    assert "memory.mine" in [k.full_name for k in host.kernels.for_op("Identity")]
+    assert host.backend("memory").name == "memory"
+
+
+def test_a_hook_with_a_wrong_argument_is_named_with_it(site):
+    class Plugin:
+        @hookimpl
+        def register_kernels(self, session, host, more=None):
+            return []
+
+    with pytest.raises(PluginError, match="hook 'register_kernels' takes 'session', which it is not offered"):
+        Host().register("memory", Plugin())

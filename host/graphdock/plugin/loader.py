@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import time
@@ -260,8 +261,8 @@ def _misfit(manager: pluggy.PluginManager, module: ModuleType) -> tuple[str, lis
     for name in dir(module):
         options = manager.parse_hookimpl_opts(module, name)
         if options is not None:
-            code = getattr(module, name).__code__
-            extra = [a for a in code.co_varnames[: code.co_argcount] if a != "host"]
+            offered = inspect.signature(getattr(module, name)).parameters.values()
+            extra = [p.name for p in offered if p.name != "host" and p.default is p.empty]
             if extra:
                 return options["specname"] or name, extra
     return "?", []
