@@ -302,8 +302,12 @@ class Lowering:
             stream = self.name("r")
             self.out.streams[stream] = node
             call_inputs.append(stream)
+        # a view that needs no value of the step but where its source lies is made once per instance
+        viewed = {m.input for m in modes if m.kind == "view"}
+        reads = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
+        once = all(i in viewed or infos[i].value is not None for i in reads)
         out_slots = [
-            self.output(v, mode, slots, kernel, name, at, block)
+            self.output(v, mode, slots, kernel, name, at, block, once)
             for v, mode, name in zip(node.outputs, modes, out_names, strict=True)
         ]
         written = [s.expr for s, m in zip(out_slots, modes, strict=True) if m.kind in ("planned", "inplace")]
@@ -327,13 +331,8 @@ class Lowering:
         self.out.builds.append(Build(kname, node, kernel, ctx, tuple(literals)))
         returned = [s.expr for s, m in zip(out_slots, modes, strict=True) if m.kind in ("fresh", "view")]
         if modes and all(m.kind == "view" for m in modes) and all(s.static for s in out_slots):
-            viewed = {m.input for m in modes}
-            reads = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
-            if all(
-                i in viewed or infos[i].value is not None for i in reads
-            ):  # else the view depends on this step's values
-                self.out.setups.append(Setup(tuple(returned), kname, tuple(call)))
-                return
+            self.out.setups.append(Setup(tuple(returned), kname, tuple(call)))
+            return
         self.activate(device, block, node)
         target = f"{', '.join(returned)} = " if returned else ""
         if states and not self.locked:
@@ -401,13 +400,13 @@ class Lowering:
         )
 
     def output(
-        self, value: Value, mode: Mode, slots: Sequence[Slot], kernel: KernelDef, name: str, at: int, block: Block
+        self, value: Value, mode: Mode, slots: Sequence[Slot], kernel: KernelDef, name: str, at: int, block: Block, once: bool
     ) -> Slot:
         space = self.home[value]
         if mode.kind == "view":
             source = slots[mode.input]
             contiguous = source.contiguous and kernel.views[name].contiguous
-            static = source.static
+            static = source.static and once
             slot = Slot(self.name("g" if static else "v"), source.roots, contiguous, static, "view")
         elif mode.kind == "inplace":
             slot = slots[mode.input]
