@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["MODULES", "table_of"]
 
 #: Modules with a table of their own. A later one overrides an earlier one, and all override what is generated.
-MODULES = tuple(f"graphdock_std.{m}" for m in ("math", "array", "nn", "random", "initializers", "train"))
+MODULES = tuple(f"graphdock_std.{m}" for m in ("math", "einsum", "array", "nn", "random", "initializers", "train"))
 
 
 def table_of(source: str, module: str) -> dict[str, str]:

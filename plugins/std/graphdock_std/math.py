@@ -12,7 +12,7 @@ from typing import Any
 import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import DTypeError, InvalidArgumentError
 
 from graphdock_std.grad_support import static_shape
 
@@ -41,6 +41,8 @@ ENDPOINTS: dict[str, str] = {
     "to_int32": "graphdock_std.math:to_int32",
     "to_int64": "graphdock_std.math:to_int64",
     "to_bfloat16": "graphdock_std.math:to_bfloat16",
+    "accumulate_n": "graphdock_std.math:accumulate_n",
+    "trace": "graphdock_std.math:trace",
     "norm": "graphdock_std.math:norm",
     "tensordot": "graphdock_std.math:tensordot",
     "math.reduce_sum": "graphdock_std.math:reduce_sum",
@@ -61,6 +63,8 @@ ENDPOINTS: dict[str, str] = {
     "math.divide": "graphdock_std.math:divide",
     "math.divide_no_nan": "graphdock_std.math:div_no_nan",
     "math.scalar_mul": "graphdock_std.math:scalar_mul",
+    "math.accumulate_n": "graphdock_std.math:accumulate_n",
+    "linalg.trace": "graphdock_std.math:trace",
     "linalg.norm": "graphdock_std.math:norm",
     "linalg.tensordot": "graphdock_std.math:tensordot",
 }
@@ -361,6 +365,24 @@ def to_int64(x: Any, name: str = "ToInt64") -> Any:
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
     """``x`` as bfloat16."""
     return _ops.cast(x, "bfloat16", name)
+
+
+def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
+    """Sum of tensors of one shape; ``add_n`` under another name. ``shape`` and ``tensor_dtype`` are checked if given."""
+    total = _ops.apply_op("AddN", inputs=list(inputs), name=name)
+    if tensor_dtype is not None and total.dtype is not _tf.as_dtype(tensor_dtype):
+        raise DTypeError(
+            "accumulate_n: the inputs are of another dtype", expected=str(tensor_dtype), got=total.dtype.name
+        )
+    if shape is not None:
+        total.set_shape(shape)
+    return total
+
+
+def trace(x: Any, name: str | None = None) -> Any:
+    """Sum of the diagonal of a matrix, or of each of a batch."""
+    with _ops.name_scope(name, "Trace"):
+        return _reduce("Sum", _tf.matrix_diag_part(x), -1, False, None)
 
 
 def norm(

@@ -12,16 +12,23 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, dtypes
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, dtypes, errors
 
 from graphdock_cpu.kernels.common import constant, is_half, known
 
 __all__ = ["KERNELS"]
 
 
-def _axes(value: Any) -> tuple[int, ...]:
-    """Axes as NumPy takes them, from a rank-0 or rank-1 integer array."""
-    return tuple(int(a) for a in np.asarray(value).reshape(-1))
+def _axes(value: Any, rank: int | None = None) -> tuple[int, ...]:
+    """Axes as NumPy takes them, from a rank-0 or rank-1 integer array; checked where ``rank`` is known only in the step."""
+    axes = tuple(int(a) for a in np.asarray(value).reshape(-1))
+    if rank is not None:
+        for axis in axes:
+            if not -rank <= axis < rank:
+                raise errors.InvalidArgumentError(f"axis {axis} is out of range", expected=f"{-rank} to {rank - 1}")
+        if len({a % rank for a in axes}) < len(axes):
+            raise errors.InvalidArgumentError("an axis is named twice", got=str(list(axes)))
+    return axes
 
 
 def _lowest(dtype: dtypes.DType) -> Any:
@@ -55,14 +62,14 @@ def _reduction(
             result = out.dtype.np
 
             def fresh(value: np.ndarray, axis: np.ndarray) -> np.ndarray:
-                made = run(value, _axes(axis) if fixed is None else fixed, None)
+                made = run(value, _axes(axis, value.ndim) if fixed is None else fixed, None)
                 return np.asarray(made, result)
 
             return fresh
         if wide:
 
             def widened(value: np.ndarray, axis: np.ndarray, target: np.ndarray, total: np.ndarray) -> None:
-                run(value, _axes(axis), total)
+                run(value, _axes(axis, value.ndim), total)
                 np.copyto(target, total, "unsafe")
 
             scratch = (Scratch(dtypes.float32, tuple(out.shape)),)  # type: ignore[arg-type]
@@ -72,7 +79,7 @@ def _reduction(
                 _constant_axis(run, _axes(constant_axis)), args=(In(0), Out(0), Out(len(ctx.outputs))), scratch=scratch
             )
         if constant_axis is None:
-            return lambda value, axis, target: run(value, _axes(axis), target)
+            return lambda value, axis, target: run(value, _axes(axis, value.ndim), target)
         if ufunc is np.add and (by_dot := _dot_args(ctx, _axes(constant_axis), keep)) is not None:
             return Bound(np.dot, args=by_dot)
         fixed_args = (Lit(_axes(constant_axis)), Lit(dtype), Out(0), Lit(keep), *(Lit(v) for v in tail))
@@ -133,7 +140,7 @@ def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
     if ctx.fresh:
 
         def fresh(value: np.ndarray, axis: np.ndarray) -> np.ndarray:
-            total = np.asarray(add(value, _axes(axis) if fixed is None else fixed, dtype, None, keep))
+            total = np.asarray(add(value, _axes(axis, value.ndim) if fixed is None else fixed, dtype, None, keep))
             divide(total, constant(value.size // max(total.size, 1), dtype), total)
             return total.astype(result, copy=False)
 
@@ -141,12 +148,12 @@ def _mean(ctx: BuildContext) -> Bound | Callable[..., Any]:
     if total_of is not out.dtype:
 
         def widened(value: np.ndarray, axis: np.ndarray, target: np.ndarray, total: np.ndarray) -> None:
-            into(value, _axes(axis) if fixed is None else fixed, total)
+            into(value, _axes(axis, value.ndim) if fixed is None else fixed, total)
             np.copyto(target, total, "unsafe")
 
         return Bound(widened, scratch=(Scratch(total_of, tuple(out.shape)),))  # type: ignore[arg-type]
     if fixed is None or count is None or x.dtype.is_integer:
-        return lambda value, axis, target: into(value, _axes(axis) if fixed is None else fixed, target)
+        return lambda value, axis, target: into(value, _axes(axis, value.ndim) if fixed is None else fixed, target)
 
     by_dot = _dot_args(ctx, fixed, keep)
     if by_dot is not None:
@@ -185,14 +192,14 @@ def _arg_reduction(method: Callable[..., Any]) -> Callable[[BuildContext], Bound
         fixed = None if value is None else _axes(value)[0]
         dtype = out.dtype.np
         if ctx.fresh:
-            return lambda x, axis: np.asarray(method(x, _axes(axis)[0] if fixed is None else fixed), dtype)
+            return lambda x, axis: np.asarray(method(x, _axes(axis, x.ndim)[0] if fixed is None else fixed), dtype)
         if out.dtype == dtypes.int64 and np.dtype(np.intp) == np.int64:
             if fixed is not None:
                 return Bound(method, args=(In(0), Lit(fixed), Out(0)))
-            return lambda x, axis, target: method(x, _axes(axis)[0], target)
+            return lambda x, axis, target: method(x, _axes(axis, x.ndim)[0], target)
 
         def narrow(x: np.ndarray, axis: np.ndarray, target: np.ndarray, index: np.ndarray) -> None:
-            method(x, _axes(axis)[0] if fixed is None else fixed, index)
+            method(x, _axes(axis, x.ndim)[0] if fixed is None else fixed, index)
             np.copyto(target, index, "unsafe")
 
         return Bound(narrow, scratch=(Scratch(dtypes.int64, tuple(out.shape)),))  # type: ignore[arg-type]
@@ -220,7 +227,7 @@ def _cumsum(ctx: BuildContext) -> Bound | Callable[..., Any]:
             np.add.accumulate(x, 0, out.dtype, out)
 
     def planned(x: np.ndarray, axis: np.ndarray, out: np.ndarray) -> None:
-        into(x, _axes(axis)[0] if fixed is None else fixed, out)
+        into(x, _axes(axis, x.ndim)[0] if fixed is None else fixed, out)
 
     def widened(x: np.ndarray, axis: np.ndarray, out: np.ndarray, total: np.ndarray) -> None:
         planned(x, axis, total)
@@ -280,6 +287,8 @@ def _sum_to(ctx: BuildContext) -> Bound | Callable[..., Any]:
 def _summed(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
     """Axes of ``source`` that broadcasting from ``target`` added or stretched."""
     lead = len(source) - len(target)
+    if lead < 0 or any(t not in (1, s) for s, t in zip(source[lead:], target, strict=True)):
+        raise errors.InvalidArgumentError(f"shape {list(target)} does not broadcast to {list(source)}")
     return tuple(a for a, size in enumerate(source) if a < lead or (target[a - lead] == 1 and size != 1))
 
 
