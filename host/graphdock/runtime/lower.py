@@ -400,7 +400,15 @@ class Lowering:
         )
 
     def output(
-        self, value: Value, mode: Mode, slots: Sequence[Slot], kernel: KernelDef, name: str, at: int, block: Block, once: bool
+        self,
+        value: Value,
+        mode: Mode,
+        slots: Sequence[Slot],
+        kernel: KernelDef,
+        name: str,
+        at: int,
+        block: Block,
+        once: bool,
     ) -> Slot:
         space = self.home[value]
         if mode.kind == "view":
