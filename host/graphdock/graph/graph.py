@@ -113,7 +113,7 @@ class Graph:
                     break
             if name is None:
                 full = self._names.unique(scopes.prefix + op_def.name.rpartition(".")[2])
-            elif name.endswith("/"):
+            elif isinstance(name, str) and name.endswith("/"):
                 full = name[:-1]
                 if full in self._by_name:
                     full = self._names.unique(full)
@@ -300,7 +300,7 @@ class Graph:
         before = scopes.prefix
         if not name:
             scopes.prefix = ""
-        elif name.endswith("/"):
+        elif isinstance(name, str) and name.endswith("/"):
             scopes.prefix = name
         else:
             check_name(name, inner=bool(before))
