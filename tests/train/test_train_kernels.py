@@ -16,7 +16,8 @@ from graphdock_std._gen.opdefs import OPS
 KERNELS = {k.op: k for k in train.KERNELS}
 DEVICE = CpuFactory().open(CpuFactory().probe()[0], {})
 HYPER = {"alpha": 0.1, "lr": 0.1, "momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-4}
-HYPER |= {"beta1_power": 0.9**3, "beta2_power": 0.999**3}
+HYPER |= {"beta1_power": 0.9**3, "beta2_power": 0.999**3, "weight_decay": 0.1, "rho": 0.9}
+HYPER |= {"l1": 0.3, "l2": 0.02, "lr_power": -0.5}
 #: More than one block, and not a whole number of them.
 SHAPES = [(), (5,), (784, 10), (3, train.BLOCK + 7), (0, 3)]
 
@@ -29,8 +30,9 @@ def arguments(op: str, shape: tuple[int, ...], dtype: str) -> dict[str, np.ndarr
         if arg.name in HYPER:
             found[arg.name] = np.array(HYPER[arg.name], kind.accumulator.np)
         else:
-            low = 0.1 if arg.mutates and arg.name != "var" else -1.0
-            found[arg.name] = np.asarray(rng.uniform(low, 1.0, shape)).astype(kind.np)
+            low = 0.1 if arg.mutates and arg.name not in ("var", "mg", "linear") else -1.0
+            high = 0.2 if arg.name == "mg" else 1.0
+            found[arg.name] = np.asarray(rng.uniform(max(low, -high), high, shape)).astype(kind.np)
     return found
 
 

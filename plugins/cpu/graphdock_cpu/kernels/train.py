@@ -186,9 +186,129 @@ def _adam_scalars(dtype: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
     return prepare
 
 
+def _adam_w(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, adam = np.multiply, _adam(dtype, attrs)
+
+    def update(var: Any, m: Any, v: Any, grad: Any, keep: Any, *rest: Any) -> None:
+        multiply(var, keep, var)
+        adam(var, m, v, grad, *rest)
+
+    return update
+
+
+def _adam_w_scalars(dtype: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
+    keep, adam = np.empty((), dtype), _adam_scalars(dtype)
+
+    def prepare(power1: Any, power2: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any) -> tuple[Any, ...]:
+        keep[()] = 1.0 - lr.item() * decay.item()
+        return keep, *adam(power1, power2, lr, beta1, beta2, epsilon)
+
+    return prepare
+
+
+def _rms_prop(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, add, sqrt, divide, subtract = np.multiply, np.add, np.sqrt, np.divide, np.subtract
+
+    def update(var: Any, ms: Any, mom: Any, grad: Any, lr: Any, rest: Any, momentum: Any, epsilon: Any, t: Any) -> None:
+        multiply(grad, grad, t)
+        subtract(t, ms, t)
+        multiply(t, rest, t)
+        add(ms, t, ms)
+        add(ms, epsilon, t)
+        sqrt(t, t)
+        divide(grad, t, t)
+        multiply(t, lr, t)
+        multiply(mom, momentum, mom)
+        add(mom, t, mom)
+        subtract(var, mom, var)
+
+    return update
+
+
+def _centered_rms_prop(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, add, sqrt, divide, subtract = np.multiply, np.add, np.sqrt, np.divide, np.subtract
+
+    def update(
+        var: Any, mg: Any, ms: Any, mom: Any, grad: Any, lr: Any, rest: Any, momentum: Any, epsilon: Any, t: Any
+    ) -> None:
+        subtract(grad, mg, t)
+        multiply(t, rest, t)
+        add(mg, t, mg)
+        multiply(grad, grad, t)
+        subtract(t, ms, t)
+        multiply(t, rest, t)
+        add(ms, t, ms)
+        multiply(mg, mg, t)
+        subtract(ms, t, t)
+        add(t, epsilon, t)
+        sqrt(t, t)
+        divide(grad, t, t)
+        multiply(t, lr, t)
+        multiply(mom, momentum, mom)
+        add(mom, t, mom)
+        subtract(var, mom, var)
+
+    return update
+
+
+def _rms_prop_scalars(dtype: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
+    rest = np.empty((), dtype)
+
+    def prepare(lr: Any, rho: Any, momentum: Any, epsilon: Any) -> tuple[Any, ...]:
+        rest[()] = 1.0 - rho.item()
+        return lr, rest, momentum, epsilon
+
+    return prepare
+
+
+def _ftrl(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
+    multiply, add, power, divide, subtract = np.multiply, np.add, np.power, np.divide, np.subtract
+    sign, absolute, greater = np.sign, np.absolute, np.greater
+
+    def update(
+        var: Any, accum: Any, linear: Any, grad: Any, rate: Any, l1: Any, l2: Any, exponent: Any, t: Any, n: Any
+    ) -> None:
+        power(accum, exponent, t)
+        multiply(grad, grad, n)
+        add(accum, n, accum)
+        power(accum, exponent, n)
+        subtract(n, t, t)
+        multiply(t, rate, t)
+        multiply(t, var, t)
+        subtract(grad, t, t)
+        add(linear, t, linear)
+        multiply(n, rate, n)
+        add(n, l2, n)
+        sign(linear, t)
+        multiply(t, l1, t)
+        subtract(t, linear, t)
+        divide(t, n, t)
+        absolute(linear, n)
+        greater(n, l1, n)
+        multiply(t, n, var)
+
+    return update
+
+
+def _ftrl_scalars(dtype: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
+    rate, double, exponent = np.empty((), dtype), np.empty((), dtype), np.empty((), dtype)
+
+    def prepare(lr: Any, l1: Any, l2: Any, lr_power: Any) -> tuple[Any, ...]:
+        rate[()] = 1.0 / lr.item()
+        double[()] = 2.0 * l2.item()
+        exponent[()] = -lr_power.item()
+        return rate, l1, double, exponent
+
+    return prepare
+
+
 KERNELS = [
     _kernel("ResourceApplyGradientDescent", Rule((0, 2), (1,), _gradient_descent)),
     _kernel("ResourceApplyMomentum", Rule((0, 1, 3), (2, 4), _momentum)),
     _kernel("ResourceApplyAdagrad", Rule((0, 1, 3), (2,), _adagrad)),
     _kernel("ResourceApplyAdam", Rule((0, 1, 2, 9), (3, 4, 5, 6, 7, 8), _adam, _adam_scalars)),
+    _kernel("ResourceApplyAdamW", Rule((0, 1, 2, 10), (3, 4, 5, 6, 7, 8, 9), _adam_w, _adam_w_scalars)),
+    _kernel("ResourceApplyRMSProp", Rule((0, 1, 2, 7), (3, 4, 5, 6), _rms_prop, _rms_prop_scalars)),
+    _kernel("ResourceApplyCenteredRMSProp", Rule((0, 1, 2, 3, 8), (4, 5, 6, 7), _centered_rms_prop, _rms_prop_scalars)),
+    _kernel("ResourceApplyFtrl", Rule((0, 1, 2, 3), (4, 5, 6, 7), _ftrl, _ftrl_scalars, scratch=2)),
 ]

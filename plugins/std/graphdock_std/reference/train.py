@@ -12,8 +12,12 @@ import numpy as np
 __all__ = [
     "resource_apply_adagrad",
     "resource_apply_adam",
+    "resource_apply_adam_w",
+    "resource_apply_centered_rms_prop",
+    "resource_apply_ftrl",
     "resource_apply_gradient_descent",
     "resource_apply_momentum",
+    "resource_apply_rms_prop",
 ]
 
 
@@ -53,7 +57,7 @@ def resource_apply_adam(
     epsilon: Any,
     grad: Any,
     **_: Any,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, ...]:
     x, mean, square, p1, p2, rate, b1, b2, eps, g = _wide(
         var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
     )
@@ -62,3 +66,51 @@ def resource_apply_adam(
     scale = rate * (1.0 - p2) ** 0.5 / (1.0 - p1)
     moved = x - scale * mean / (square**0.5 + eps)
     return tuple(np.asarray(a).astype(var.dtype) for a in (moved, mean, square))
+
+
+def resource_apply_adam_w(var: Any, lr: Any, weight_decay: Any, **rest: Any) -> tuple[np.ndarray, ...]:
+    v, rate, decay = _wide(var, lr, weight_decay)
+    moved, mean, square = resource_apply_adam(var=v - rate * decay * v, lr=lr, **rest)
+    return tuple(np.asarray(a).astype(var.dtype) for a in (moved, mean, square))
+
+
+def resource_apply_rms_prop(
+    var: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any, **_: Any
+) -> tuple[np.ndarray, ...]:
+    zero = np.zeros_like(np.asarray(var).astype(np.float64))
+    moved, _mean, square, move = _rms(var, zero, ms, mom, lr, rho, momentum, epsilon, grad, centered=False)
+    return moved, square, move
+
+
+def resource_apply_centered_rms_prop(
+    var: Any, mg: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any, **_: Any
+) -> tuple[np.ndarray, ...]:
+    return _rms(var, mg, ms, mom, lr, rho, momentum, epsilon, grad, centered=True)
+
+
+def _rms(
+    var: Any,
+    mg: Any,
+    ms: Any,
+    mom: Any,
+    lr: Any,
+    rho: Any,
+    momentum: Any,
+    epsilon: Any,
+    grad: Any,
+    centered: bool,
+) -> tuple[np.ndarray, ...]:
+    x, mean, square, move, rate, r, mu, eps, g = _wide(var, mg, ms, mom, lr, rho, momentum, epsilon, grad)
+    mean, square = r * mean + (1.0 - r) * g, r * square + (1.0 - r) * g**2
+    move = mu * move + rate * g / (square - (mean**2 if centered else 0.0) + eps) ** 0.5
+    return tuple(np.asarray(a).astype(var.dtype) for a in (x - move, mean, square, move))
+
+
+def resource_apply_ftrl(
+    var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any, **_: Any
+) -> tuple[np.ndarray, ...]:
+    x, n, z, g, rate, one, two, p = _wide(var, accum, linear, grad, lr, l1, l2, lr_power)
+    total = n + g**2
+    z = z + g - (total**-p - n**-p) / rate * x
+    x = np.where(np.abs(z) > one, (np.sign(z) * one - z) / (total**-p / rate + 2.0 * two), 0.0)
+    return tuple(np.asarray(a).astype(var.dtype) for a in (x, total, z))
