@@ -289,6 +289,7 @@ def test_allow_keeps_others_out_but_never_graphdocks_own(site):
     assert "yes.Fuse" in host.ops
     assert "no.Fuse" not in host.ops
     assert stages(host)["no"] == "blocked"
+    assert next(e.cause for e in host.ledger if e.plugin == "no") == "allow does not name it"
     assert stages(host)["cpu"] != "blocked"
 
 
@@ -380,3 +381,14 @@ def test_importing_graphdock_makes_no_host():
     script = "import graphdock, graphdock.plugin.host as h, sys; print(h._default, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "None False\n"
+
+
+def test_running_a_program_imports_no_generator_and_no_terminal_library():
+    script = (
+        "import sys\nimport graphdock as tf\n"
+        "x = tf.placeholder(tf.float32, [2])\n"
+        "with tf.Session() as session:\n    session.run(tf.square(x) + 1.0, {x: [1, 2]})\n"
+        "print([m for m in ('click', 'rich', 'jinja2', 'pydantic', 'yaml', 'graphdock_opgen') if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -123,9 +123,12 @@ class Host:
                 mine = {state.found.plugin, state.found.distribution}
                 blocked = next((b for b in self._block if b in mine or normalized(b) in mine), None)
                 if blocked is not None:
-                    state.stop("blocked", self._origins.get(blocked, f"block names {blocked!r}"))
+                    state.stop(
+                        "blocked", self._origins.get(blocked, f"block names {blocked!r}"), "take it out of that list"
+                    )
                 elif self._allow is not None and not state.found.is_own and not self._allowed(state):
-                    state.stop("blocked", self._origins.get("allow", "allow does not name it"))
+                    where = self._origins.get("allow", "allow")
+                    state.stop("blocked", f"{where} does not name it", "add it to that list")
             clash = duplicates(s.found for s in states if s.stage != "blocked")
             for state in states:
                 others = clash.get(state.found)
