@@ -121,6 +121,7 @@ class Lowering:
         variable: Callable[[Value, PlanNode], VariableState],
         locked: bool,
         debug: bool,
+        check_numerics: bool = False,
     ) -> None:
         self.graph = graph
         self.kernels = kernels
@@ -133,6 +134,7 @@ class Lowering:
         self.variable = variable
         self.locked = locked
         self.debug = debug
+        self.check_numerics = check_numerics
         self.out = Lowered()
         self.slots: dict[Value, Slot] = {}
         self.alias: dict[Value, Value] = {}
@@ -343,6 +345,10 @@ class Lowering:
         block.add(text, node)
         if "random" in node.opdef.traits and self.facts.depth[node]:
             block.add(f"{call_inputs[-1]}.advance()", node)
+        if self.check_numerics:
+            for value, slot in zip(node.outputs, out_slots, strict=True):
+                if value.dtype.is_floating and self.home[value] == HOST_MEMORY:
+                    block.add(f"finite({slot.expr}, {value.name!r})", node)
 
     def literal(self, item: Lit, index: int, literals: list[tuple[str, int]]) -> str:
         if item.value is None or type(item.value) in (bool, int):
@@ -408,7 +414,7 @@ class Lowering:
         name: str,
         at: int,
         block: Block,
-        once: bool,
+        once: bool = True,
     ) -> Slot:
         space = self.home[value]
         if mode.kind == "view":

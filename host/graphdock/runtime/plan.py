@@ -15,7 +15,7 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import Bound, Lit
-from graphdock.errors import GraphdockError, InternalError, UninitializedError
+from graphdock.errors import GraphdockError, InternalError, InvalidArgumentError, UninitializedError
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
@@ -219,6 +219,8 @@ class Instance:
         Holds the locks of the plan's variables for the whole step, unless the plan may block or calls Python functions.
         """
         plan = self.plan
+        if plan.debug:
+            feeds = [_read_only(f) for f in feeds]
         for stream, name in self._streams:
             stream.begin(plan._ordinals.reserve(name))
         for acquire in plan.acquires:
@@ -247,6 +249,17 @@ class Instance:
         )
         wrapped.__cause__ = error
         return wrapped
+
+
+def _read_only(array: Any) -> Any:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _finite(array: Any, name: str) -> None:
+    if not np.isfinite(array).all():
+        raise InvalidArgumentError(f"{name} holds NaN or infinity (check_numerics)")
 
 
 def _quiet() -> None:
@@ -292,6 +305,7 @@ def _poison(buffer: Any) -> None:
 
 _HELPERS: dict[str, Any] = {
     "fetch_any": fetch_any,
+    "finite": _finite,
     "keep": _keep,
     "poison": _poison,
     "pull": pull,

@@ -52,6 +52,7 @@ class Planner:
         passes: Mapping[str, bool],
         options: Mapping[str, Mapping[str, Any]],
         debug: bool,
+        check_numerics: bool,
         ordinals: RandomOrdinals,
         store_of: Callable[[str], VariableStore],
     ) -> None:
@@ -60,6 +61,7 @@ class Planner:
         self._fallback = fallback
         self._passes = dict(passes)
         self._debug = debug
+        self._check_numerics = check_numerics
         self._ordinals = ordinals
         self._store_of = store_of
         self._lock = threading.RLock()
@@ -120,6 +122,7 @@ class Planner:
                 self._variable,
                 locked,
                 self._debug,
+                self._check_numerics,
             )
             lowered = lowering.run()
             return Plan(

@@ -100,29 +100,41 @@ def convert_feed(feed: Feed, value: Any) -> Any:
     Raises:
       DTypeError, OutOfRangeError, ShapeError: the value does not fit, with the tensor's name and the user's line.
     """
+    kind = type(value)
+    quick = (
+        kind is float
+        and feed.dtype.is_floating
+        or (kind is int and feed.dtype.name == "int32" and -(2**31) <= value < 2**31)
+    )
+    if quick and feed.dims in ((), None):
+        return np.array(value, feed.np)
+    try:
+        return _convert(feed, value)
+    except (InvalidArgumentError, OutOfRangeError) as error:
+        error.op, error.site = feed.tensor.op.name, feed.tensor.op.site
+        raise
+
+
+def _convert(feed: Feed, value: Any) -> Any:
     tensor, dtype = feed.tensor, feed.dtype
-    where = {"op": tensor.op.name, "site": tensor.op.site}
     if isinstance(value, Tensor):
         raise InvalidArgumentError(
-            f"{tensor.name} is fed the tensor {value.name}", expected="a number, a list or an array", **where
+            f"{tensor.name} is fed the tensor {value.name}", expected="a number, a list or an array"
         )
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise InvalidArgumentError(f"the value fed to {tensor.name} is not an array: {error}", **where) from None
-    if array.dtype != feed.np or dtype.kind == "S":
+        raise InvalidArgumentError(f"the value fed to {tensor.name} is not an array: {error}") from None
+    if array.dtype is not feed.np or dtype.kind == "S":
         if dtype.kind == "S":
             from graphdock.ops.convert import make_array
 
             array, _ = make_array(value, dtype)
-        else:
-            array = _cast(feed, array, value, where)
+        elif array.dtype != feed.np:
+            array = _cast(feed, array, value)
     if not compatible(feed.dims, array.shape):
         raise ShapeError(
-            f"the value fed to {tensor.name} has the wrong shape",
-            expected=show(feed.dims),
-            got=show(array.shape),
-            **where,
+            f"the value fed to {tensor.name} has the wrong shape", expected=show(feed.dims), got=show(array.shape)
         )
     if not array.flags.c_contiguous or not array.flags.aligned:
         array = np.array(array, order="C", copy=True)
@@ -132,11 +144,9 @@ def convert_feed(feed: Feed, value: Any) -> Any:
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-def _cast(feed: Feed, array: Any, value: Any, where: dict[str, Any]) -> Any:
+def _cast(feed: Feed, array: Any, value: Any) -> Any:
     dtype, name = feed.dtype, feed.tensor.name
-    wrong = DTypeError(
-        f"the value fed to {name} has the wrong dtype", expected=dtype.name, got=f"{array.dtype}", **where
-    )
+    wrong = DTypeError(f"the value fed to {name} has the wrong dtype", expected=dtype.name, got=f"{array.dtype}")
     if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
         raise wrong
     source = as_dtype(array.dtype)
@@ -149,6 +159,5 @@ def _cast(feed: Feed, array: Any, value: Any, where: dict[str, Any]) -> Any:
                 f"the value fed to {name} does not fit into {dtype.name}",
                 expected=f"{dtype.min} to {dtype.max}",
                 got=f"{low} to {high}",
-                **where,
             )
     return array.astype(dtype.np)

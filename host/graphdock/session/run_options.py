@@ -10,13 +10,7 @@ __all__ = ["RunMetadata", "RunOptions"]
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one ``Session.run``.
-
-    Args:
-      timeout: seconds the step may take; None for the session's own limit.
-    """
-
-    timeout: float | None = None
+    """Options of one ``Session.run``; this version has none."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.plugin.host import Host, default_host
@@ -31,7 +31,7 @@ SHAPES = 8
 class _Signature:
     """What one form of call (these fetches, these fed tensors) has been compiled to."""
 
-    __slots__ = ("feeds", "fetch", "last", "last_shapes", "mutation", "plans", "shapes_seen", "single")
+    __slots__ = ("current", "feeds", "fetch", "mutation", "plans", "single")
 
     def __init__(self, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool) -> None:
         self.fetch = fetch
@@ -39,9 +39,8 @@ class _Signature:
         self.mutation = mutation
         self.single = single
         self.plans: dict[Any, Plan] = {}
-        self.shapes_seen = 0
-        self.last: Plan | None = None
-        self.last_shapes: Any = None
+        #: The plan that ran last and the feeds' shapes it is for: one object, because other threads replace it.
+        self.current: tuple[Plan | None, tuple[Any, ...]] = (None, (None,) * len(feeds))
 
 
 class Session:
@@ -79,6 +78,7 @@ class Session:
         self.graph = get_default_graph() if graph is None else graph
         self._host = default_host() if host is None else host
         self.config = effective_config(config)
+        _refuse(self.config)
         self._closed = False
         self._lock = threading.RLock()
         self._store = VariableStore()
@@ -94,6 +94,7 @@ class Session:
             c.passes,
             c.options,
             c.debug,
+            c.check_numerics,
             self._ordinals,
             self._container,
         )
@@ -175,19 +176,17 @@ class Session:
         if self._closed:
             self._check_open()
         try:
-            signature = self._signatures[(fetches, *feed_dict) if feed_dict else fetches]
+            key = (list, *fetches) if type(fetches) is list else fetches
+            signature = self._signatures[(key, *feed_dict) if feed_dict else key]
         except (KeyError, TypeError):
             signature = self._signature(fetches, feed_dict)
         if signature.mutation != self.graph._mutation:
             signature = self._signature(fetches, feed_dict)
-        plan = signature.last
+        plan, shapes = signature.current
         values: Any = ()
+        same = plan is not None
         if feed_dict:
             values = []
-            shapes = signature.last_shapes
-            if shapes is None:
-                shapes = (None,) * len(signature.feeds)
-            same = plan is not None
             for feed, value, shape in zip(signature.feeds, feed_dict.values(), shapes, strict=True):
                 if type(value) is not np.ndarray or value.dtype is not feed.np or not value.flags.c_contiguous:
                     value = convert_feed(feed, value)
@@ -202,7 +201,7 @@ class Session:
         assert plan is not None
         if run_metadata is not None:
             run_metadata.plan = plan
-            run_metadata.cached = plan is signature.last
+            run_metadata.cached = same
         instance = plan.lease()
         if instance.epoch != self._store.epoch or plan.shared:
             plan.check_initialized()
@@ -265,8 +264,9 @@ class Session:
                     "feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds)
                 )
             single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
+            base: Any = (list, *fetches) if type(fetches) is list else fetches
             try:
-                key: Any = (fetches, *feed_dict) if feed_dict else fetches
+                key: Any = (base, *feed_dict) if feed_dict else base
                 hash(key)
             except TypeError:
                 key = (_frozen(fetches), *(feed_dict or ()))
@@ -299,8 +299,20 @@ class Session:
                     from graphdock.session.explain import log_placement
 
                     log_placement(plan)
-            signature.last, signature.last_shapes = plan, shapes
+            signature.current = (plan, shapes)
             return plan
+
+
+def _refuse(config: SessionConfig) -> None:
+    """Raise UnimplementedError for settings that this version knows but could not honour."""
+    if config.executor not in ("auto", "straight_line"):
+        raise UnimplementedError(
+            f"executor = {config.executor!r} ({config.source('executor')}) is not there yet",
+            expected="auto or straight_line",
+        )
+    for name in ("memory_limit", "intra_op_threads", "inter_op_threads", "operation_timeout"):
+        if getattr(config, name):
+            raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")
 
 
 def _frozen(fetches: Any) -> Any:
