@@ -29,7 +29,7 @@ def add_n(inputs: Any, **attrs: Any) -> Any:
 
 
 def zeros_like(x: Any, **attrs: Any) -> Any:
-    return np.array([0] * x.size, x.dtype).reshape(x.shape)
+    return np.array([b"" if x.dtype.hasobject else 0] * x.size, x.dtype).reshape(x.shape)
 
 
 def ones_like(x: Any, **attrs: Any) -> Any:

@@ -10,6 +10,8 @@ __all__ = ["by_shape"]
 def by_shape(ctx: Any) -> list[Any]:
     """``ctx`` is a ShapeContext. The output has the shape that the host input ``shape`` holds."""
     dims = ctx.shape("shape")
+    if dims is not None and len(dims) != 1:
+        raise ctx.fail("shape must be a vector")
     values = ctx.values("shape")
     if values is None:
         count = dims[0] if dims is not None else None

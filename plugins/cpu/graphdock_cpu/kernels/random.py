@@ -49,6 +49,13 @@ class _Philox:
 Draw = Callable[..., None]
 
 
+def _dims(shape: Any) -> tuple[int, ...]:
+    dims = tuple(int(d) for d in shape)
+    if any(d < 0 for d in dims):
+        raise errors.InvalidArgumentError(f"shape {list(dims)} has a negative size")
+    return dims
+
+
 def _sized(ctx: BuildContext) -> tuple[int, ...] | None:
     """The output's shape where the plan knows it."""
     return None if ctx.fresh else tuple(ctx.outputs[0].shape or ())
@@ -68,7 +75,7 @@ def _bound(ctx: BuildContext, make: Callable[[tuple[int, ...]], tuple[Draw, tupl
         return Bound(planned, scratch=scratch)
 
     def fresh(shape: Any, stream: Any) -> np.ndarray:
-        size = tuple(int(d) for d in shape)
+        size = _dims(shape)
         draw, scratch = make(size)
         start(stream)
         out = np.empty(size, dtype)
@@ -252,11 +259,12 @@ def _uniform_int(ctx: BuildContext) -> Bound:
                 expected="minval < maxval",
                 got=f"minval {first}, maxval {int(high)}",
             )
+        size = _dims(shape)
         philox.start(stream)
-        words = philox.words(math.prod(int(d) for d in shape))
+        words = philox.words(math.prod(size))
         np.remainder(words, np.uint64(span), words)
         np.add(words, np.uint64(first & 0xFFFFFFFFFFFFFFFF), words)
-        return words.view(np.int64).reshape(tuple(int(d) for d in shape))
+        return words.view(np.int64).reshape(size)
 
     if shape is not None:
         return Bound(lambda _, low, high, stream, out: np.copyto(out, draw(shape, low, high, stream), "same_kind"))

@@ -192,19 +192,27 @@ def _arg_reduction(method: Callable[..., Any]) -> Callable[[BuildContext], Bound
         fixed = None if value is None else _axes(value)[0]
         dtype = out.dtype.np
         if ctx.fresh:
-            return lambda x, axis: np.asarray(method(x, _axes(axis, x.ndim)[0] if fixed is None else fixed), dtype)
+            return lambda x, axis: np.asarray(method(x, _chosen(x, axis) if fixed is None else fixed), dtype)
         if out.dtype == dtypes.int64 and np.dtype(np.intp) == np.int64:
             if fixed is not None:
                 return Bound(method, args=(In(0), Lit(fixed), Out(0)))
-            return lambda x, axis, target: method(x, _axes(axis, x.ndim)[0], target)
+            return lambda x, axis, target: method(x, _chosen(x, axis), target)
 
         def narrow(x: np.ndarray, axis: np.ndarray, target: np.ndarray, index: np.ndarray) -> None:
-            method(x, _axes(axis, x.ndim)[0] if fixed is None else fixed, index)
+            method(x, _chosen(x, axis) if fixed is None else fixed, index)
             np.copyto(target, index, "unsafe")
 
         return Bound(narrow, scratch=(Scratch(dtypes.int64, tuple(out.shape)),))  # type: ignore[arg-type]
 
     return build
+
+
+def _chosen(x: np.ndarray, axis: np.ndarray) -> int:
+    """The axis that the step names, which must have something to choose from."""
+    found = _axes(axis, x.ndim)[0]
+    if x.shape[found] == 0:
+        raise errors.InvalidArgumentError(f"axis {found} has size 0: there is nothing to choose from")
+    return found
 
 
 def _cumsum(ctx: BuildContext) -> Bound | Callable[..., Any]:

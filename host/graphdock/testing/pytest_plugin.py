@@ -1,0 +1,132 @@
+"""``pytest --graphdock-backend NAME``: conformance of any installed backend, with no test code.
+
+Every project that has graphdock installed loads this module with pytest, so that it imports nothing but pytest until the
+option is given. With it, the run consists of the conformance cases and of test files that the command line names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from graphdock.testing.conformance import Case, Conformance
+
+__all__ = ["ConformanceItem"]
+
+_PROPERTY = "graphdock"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("graphdock", "conformance of graphdock backends")
+    group.addoption("--graphdock-backend", metavar="NAME", help="check this backend against the op specs")
+    group.addoption("--graphdock-op", metavar="OP", action="append", help="only this op; may be given again")
+    group.addoption("--graphdock-report", metavar="FILE", help="write the compliance table as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = [name for name in ("op", "report") if config.getoption(f"--graphdock-{name}")]
+    if config.getoption("--graphdock-backend"):
+        config.pluginmanager.register(_Run(config), "graphdock-conformance")
+    elif given:
+        raise pytest.UsageError(f"--graphdock-{given[0]} needs --graphdock-backend")
+
+
+class ConformanceCases(pytest.Collector):
+    """The collector above all cases; ``kit`` is theirs."""
+
+    kit: Conformance
+
+    def collect(self) -> Iterator[ConformanceItem]:
+        ops: list[str] | None = self.config.getoption("--graphdock-op")
+        for op in ops or self.kit.ops:
+            if not self.kit.has_kernel(op):
+                yield ConformanceItem.from_parent(self, name=f"{op}[missing]", op=op)
+                continue
+            for case in self.kit.cases(op):
+                yield ConformanceItem.from_parent(self, name=case.id, op=op, case=case)
+
+
+class ConformanceItem(pytest.Item):
+    """One case; without one, an op that the backend has no kernel for."""
+
+    parent: ConformanceCases
+
+    def __init__(self, *, op: str, case: Case | None = None, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.case = case
+        dtype = "-" if case is None else case.dtype
+        self.user_properties.append((_PROPERTY, [op, dtype]))
+        reason = None if case is None else self.parent.kit.xfail(case)
+        if reason is not None:
+            self.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+    def runtest(self) -> None:
+        from graphdock.testing.conformance import Missing
+
+        kit = self.parent.kit
+        if self.case is None:
+            pytest.skip(f"{kit.backend} has no kernel for {self.name.partition('[')[0]}")
+        try:
+            kit.check(self.case)
+        except Missing as missing:
+            pytest.skip(str(missing).partition("\n")[0])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        from graphdock.testing.conformance import ConformanceError
+
+        if isinstance(excinfo.value, ConformanceError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"conformance {self.name}"
+
+
+class _Run:
+    """The hooks of a conformance run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        from graphdock.errors import GraphdockError
+        from graphdock.testing.conformance import Conformance
+        from graphdock.testing.report import Compliance
+
+        try:
+            self.kit = Conformance(config.getoption("--graphdock-backend"))
+            for op in config.getoption("--graphdock-op") or ():
+                next(self.kit.cases(op), None)
+        except GraphdockError as error:
+            raise pytest.UsageError(str(error)) from error
+        self.report = Compliance(self.kit.backend, gradients=self.kit.gradient_kinds())
+        self.target: str | None = config.getoption("--graphdock-report")
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool:
+        """Leave out whatever the command line does not name."""
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        root = ConformanceCases.from_parent(session, name=f"graphdock-{self.kit.backend}")
+        root.kit = self.kit
+        items.extend(root.collect())
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        found: Any = dict(report.user_properties).get(_PROPERTY)
+        if found is None or (report.when != "call" and report.passed):
+            return
+        if hasattr(report, "wasxfail"):
+            outcome = "xfail" if report.skipped else "failed"
+        else:
+            outcome = {"passed": "ok", "failed": "failed", "skipped": "missing"}[report.outcome]
+        self.report.add(found[0], found[1], outcome)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section(f"graphdock conformance: {self.kit.backend}")
+        for line in self.report.lines():
+            terminalreporter.write_line(line)
+        if self.target is not None:
+            self.report.write(self.target)
+            terminalreporter.write_line(f"written to {self.target}")

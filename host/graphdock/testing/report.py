@@ -1,0 +1,86 @@
+"""The compliance table: what a conformance run found, ops by dtypes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Compliance"]
+
+#: Worst first: a cell shows the first of these that any of its cases had.
+OUTCOMES = ("failed", "xfail", "ok", "missing")
+_SHOWN = {"failed": "FAIL", "xfail": "xfail", "ok": "ok", "missing": "-"}
+_SHORT = {
+    "bfloat16": "bf16", "complex64": "c64", "complex128": "c128", "string": "str", "bool": "bool", "-": "any",
+}  # fmt: skip
+
+
+@dataclass
+class Compliance:
+    """Outcomes of one backend.
+
+    Attributes:
+      cells: op -> dtype -> outcome -> number of cases.
+      gradients: gradient kind -> number of inputs.
+    """
+
+    backend: str
+    cells: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)
+    gradients: Mapping[str, int] = field(default_factory=dict)
+
+    def add(self, op: str, dtype: str, outcome: str) -> None:
+        self.cells.setdefault(op, {}).setdefault(dtype, Counter())[outcome] += 1
+
+    def totals(self) -> Counter[str]:
+        """Cases by outcome."""
+        total: Counter[str] = Counter()
+        for row in self.cells.values():
+            for counts in row.values():
+                total.update(counts)
+        return total
+
+    def cell(self, op: str, dtype: str) -> str:
+        """``ok``, ``FAIL``, ``xfail``, ``-`` (no kernel), or nothing where the op does not take the dtype."""
+        counts = self.cells.get(op, {}).get(dtype)
+        if not counts:
+            return ""
+        return _SHOWN[next(o for o in OUTCOMES if counts[o])]
+
+    def dtypes(self) -> list[str]:
+        """The columns, in the order in which dtypes are usually written."""
+        found = {d for row in self.cells.values() for d in row}
+        usual = (
+            "- bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64"
+            " complex128 string"
+        ).split()
+        return [d for d in usual if d in found] + sorted(found.difference(usual))
+
+    def lines(self) -> Iterable[str]:
+        """The table as text, with totals and the counts of gradient kinds beneath."""
+        columns = self.dtypes()
+        heads = [_SHORT.get(d, d.replace("uint", "u").replace("int", "i").replace("float", "f")) for d in columns]
+        width = max([len(op) for op in self.cells] or [2])
+        yield f"{'op':<{width}}  " + " ".join(f"{h:>5}" for h in heads)
+        for op in sorted(self.cells):
+            yield f"{op:<{width}}  " + " ".join(f"{self.cell(op, d):>5}" for d in columns).rstrip()
+        totals = self.totals()
+        whole = [op for op, row in self.cells.items() if not any(c["missing"] or c["failed"] for c in row.values())]
+        yield (
+            f"{self.backend}: {len(self.cells)} ops, {len(whole)} whole; cases: "
+            + ", ".join(f"{totals[o]} {o}" for o in ("ok", "failed", "xfail", "missing"))
+        )
+        yield "gradients of inputs: " + ", ".join(f"{n} {kind}" for kind, n in self.gradients.items())
+
+    def write(self, path: str | Path) -> None:
+        """Write the outcomes as JSON: ``{backend, totals, gradients, ops: {op: {dtype: {outcome: n}}}}``."""
+        data: dict[str, Any] = {
+            "backend": self.backend,
+            "totals": dict(self.totals()),
+            "gradients": dict(self.gradients),
+            "ops": {op: {d: dict(c) for d, c in sorted(row.items())} for op, row in sorted(self.cells.items())},
+        }
+        Path(path).write_text(json.dumps(data, indent=2, sort_keys=True) + "\n", encoding="utf-8")
