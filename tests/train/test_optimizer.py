@@ -86,6 +86,12 @@ def test_slots_are_variables_named_after_theirs(scope: str | None) -> None:
         "Adagrad": (tf.train.AdagradOptimizer(0.1, 0.25), {"accumulator": f"{prefix}W/Adagrad:0"}),
         "Momentum": (tf.train.MomentumOptimizer(0.1, 0.9), {"momentum": f"{prefix}W/Momentum:0"}),
         "Adam": (tf.train.AdamOptimizer(), {"m": f"{prefix}W/Adam:0", "v": f"{prefix}W/Adam_1:0"}),
+        "AdamW": (tf.train.AdamWOptimizer(0.1), {"m": f"{prefix}W/AdamW:0", "v": f"{prefix}W/AdamW_1:0"}),
+        "RMSProp": (
+            tf.train.RMSPropOptimizer(0.1),
+            {"rms": f"{prefix}W/RMSProp:0", "momentum": f"{prefix}W/RMSProp_1:0"},
+        ),
+        "Ftrl": (tf.train.FtrlOptimizer(0.1), {"accum": f"{prefix}W/Ftrl:0", "linear": f"{prefix}W/Ftrl_1:0"}),
         "GradientDescent": (tf.train.GradientDescentOptimizer(0.1), {}),
     }
     with tf.name_scope("training"):
@@ -229,6 +235,10 @@ def test_mistakes_are_named() -> None:
         optimizer.apply_gradients([(None, w)])
     with pytest.raises(tf.errors.InvalidArgumentError, match="positive"):
         tf.train.AdagradOptimizer(0.1, 0.0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="l1_regularization_strength must not be negative"):
+        tf.train.FtrlOptimizer(0.1, l1_regularization_strength=-1.0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="learning_rate_power must not be positive"):
+        tf.train.FtrlOptimizer(0.1, 0.5)
     with pytest.raises(tf.errors.InvalidArgumentError, match="needs a name"):
         tf.train.Optimizer("")
 

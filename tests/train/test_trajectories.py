@@ -63,6 +63,36 @@ def adam(lr: float, b1: float, b2: float, eps: float) -> Any:
     return rule
 
 
+def adam_w(lr: float, decay: float) -> Any:
+    inner = adam(lr, 0.9, 0.999, 1e-8)
+    return lambda w, g, s, t: inner(w * (1 - lr * decay), g, s, t)
+
+
+def rmsprop(lr: float, rho: float, mu: float, eps: float, centered: bool) -> Any:
+    def rule(w: float, g: float, s: dict[str, float], t: int) -> float:
+        s["ms"] = rho * s.get("ms", 1.0) + (1 - rho) * g * g
+        s["mg"] = rho * s.get("mg", 0.0) + (1 - rho) * g
+        spread = s["ms"] - s["mg"] ** 2 if centered else s["ms"]
+        s["mom"] = mu * s.get("mom", 0.0) + lr * g / math.sqrt(spread + eps)
+        return w - s["mom"]
+
+    return rule
+
+
+def ftrl(lr: float, power: float, l1: float, l2: float) -> Any:
+    """Algorithm 1 of the paper, with any power of the sum: z is kept as the paper keeps it."""
+
+    def rule(w: float, g: float, s: dict[str, float], t: int) -> float:
+        before = s.get("n", 0.1)
+        s["n"] = before + g * g
+        s["z"] = s.get("z", 0.0) + g - (s["n"] ** -power - before**-power) / lr * w
+        if abs(s["z"]) <= l1:
+            return 0.0
+        return (math.copysign(l1, s["z"]) - s["z"]) / (s["n"] ** -power / lr + 2 * l2)
+
+    return rule
+
+
 OPTIMIZERS: dict[str, tuple[Callable[[], Any], Any]] = {
     "descent": (lambda: tf.train.GradientDescentOptimizer(0.7), descent(0.7)),
     "momentum": (lambda: tf.train.MomentumOptimizer(0.3, 0.9), momentum(0.3, 0.9, False)),
@@ -71,6 +101,17 @@ OPTIMIZERS: dict[str, tuple[Callable[[], Any], Any]] = {
     "adagrad_start": (lambda: tf.train.AdagradOptimizer(0.4, 2.0), adagrad(0.4, 2.0)),
     "adam": (lambda: tf.train.AdamOptimizer(0.05), adam(0.05, 0.9, 0.999, 1e-8)),
     "adam_without_epsilon": (lambda: tf.train.AdamOptimizer(0.05, epsilon=0.0), adam(0.05, 0.9, 0.999, 0.0)),
+    "adam_w": (lambda: tf.train.AdamWOptimizer(0.1, 0.05), adam_w(0.05, 0.1)),
+    "rmsprop": (lambda: tf.train.RMSPropOptimizer(0.05, 0.9, 0.5, 1e-3), rmsprop(0.05, 0.9, 0.5, 1e-3, False)),
+    "rmsprop_centered": (
+        lambda: tf.train.RMSPropOptimizer(0.05, 0.9, 0.5, 1e-3, centered=True),
+        rmsprop(0.05, 0.9, 0.5, 1e-3, True),
+    ),
+    "ftrl": (
+        lambda: tf.train.FtrlOptimizer(0.4, l1_regularization_strength=0.05, l2_regularization_strength=0.01),
+        ftrl(0.4, -0.5, 0.05, 0.01),
+    ),
+    "ftrl_power": (lambda: tf.train.FtrlOptimizer(0.4, -0.4), ftrl(0.4, -0.4, 0.0, 0.0)),
     "adam_betas": (lambda: tf.train.AdamOptimizer(0.05, 0.7, 0.9, 1e-3), adam(0.05, 0.7, 0.9, 1e-3)),
 }
 

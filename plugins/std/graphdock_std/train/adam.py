@@ -64,20 +64,23 @@ class AdamOptimizer(Optimizer):
     def _powers(self, graph: Any) -> tuple[Any, Any]:
         return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable("beta2_power", graph)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
+    def _inputs(self, var: Any) -> tuple[list[Any], list[Any]]:
+        """Handles of the variable and its slots, and the scalars of the update."""
         power1, power2 = self._powers(var.graph)
-        return train_ops.resource_apply_adam(
-            var.handle,
-            self.get_slot(var, "m").handle,
-            self.get_slot(var, "v").handle,
-            self._hyper("beta1_power", power1, var),
-            self._hyper("beta2_power", power2, var),
-            self._hyper("learning_rate", self._learning_rate, var),
-            self._hyper("beta1", self._beta1, var),
-            self._hyper("beta2", self._beta2, var),
-            self._hyper("epsilon", self._epsilon, var),
-            grad,
-        )
+        scalars = {
+            "beta1_power": power1,
+            "beta2_power": power2,
+            "learning_rate": self._learning_rate,
+            "beta1": self._beta1,
+            "beta2": self._beta2,
+            "epsilon": self._epsilon,
+        }
+        handles = [var.handle, self.get_slot(var, "m").handle, self.get_slot(var, "v").handle]
+        return handles, [self._hyper(name, value, var) for name, value in scalars.items()]
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        handles, rates = self._inputs(var)
+        return train_ops.resource_apply_adam(*handles, *rates, grad)
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         graph = _tf.get_default_graph()

@@ -1,0 +1,69 @@
+"""RMSProp, plain and centred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphdock_std._gen import train_ops
+from graphdock_std.train.optimizer import Optimizer
+
+__all__ = ["RMSPropOptimizer"]
+
+
+class RMSPropOptimizer(Optimizer):
+    """Divide each gradient by the root of a running mean of its squares.
+
+    Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012; the centred form is Graves's,
+    "Generating sequences with recurrent neural networks", 2013::
+
+        ms = decay * ms + (1 - decay) * grad ** 2
+        mom = momentum * mom + learning_rate * grad / sqrt(ms + epsilon)     # centred: sqrt(ms - mg ** 2 + epsilon)
+        var -= mom
+
+    As in TensorFlow ms begins at one. Slots are ``rms`` and ``momentum`` (variables ``W/RMSProp`` and ``W/RMSProp_1``),
+    and ``mg`` when centred.
+
+    Args:
+      learning_rate, decay, momentum, epsilon: numbers, scalar tensors, or functions that return one.
+      use_locking: taken for TensorFlow's sake.
+      centered: divide by the root of the variance, not of the mean square.
+      name: prefix of what it adds to the graph.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(name, use_locking)
+        self._learning_rate = learning_rate
+        self._decay = decay
+        self._momentum = momentum
+        self._epsilon = epsilon
+        self._centered = centered
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            if self._centered:
+                self._zeros_slot(var, "mg", self._name)
+            self._filled_slot(var, 1, "rms", self._name)
+            self._zeros_slot(var, "momentum", self._name)
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        slots = [self.get_slot(var, name).handle for name in ("rms", "momentum")]
+        rates = [
+            self._hyper("learning_rate", self._learning_rate, var),
+            self._hyper("decay", self._decay, var),
+            self._hyper("momentum", self._momentum, var),
+            self._hyper("epsilon", self._epsilon, var),
+        ]
+        if self._centered:
+            mean = self.get_slot(var, "mg").handle
+            return train_ops.resource_apply_centered_rms_prop(var.handle, mean, *slots, *rates, grad)
+        return train_ops.resource_apply_rms_prop(var.handle, *slots, *rates, grad)

@@ -1,0 +1,68 @@
+"""Clipping by norms against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+
+A, B = np.array([[3.0, 0.0], [0.0, 4.0]], np.float32), np.array([12.0], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def run(fetch: Any) -> Any:
+    with tf.Session() as session:
+        return session.run(fetch)
+
+
+def test_clip_by_norm() -> None:
+    np.testing.assert_allclose(run(tf.clip_by_norm(A, 2.5)), A / 2, rtol=1e-6)
+    np.testing.assert_allclose(run(tf.clip_by_norm(A, 6.0)), A, rtol=1e-6)
+    np.testing.assert_allclose(run(tf.clip_by_norm(A, 3.5, axes=[1])), [[3.0, 0.0], [0.0, 3.5]], rtol=1e-6)
+    np.testing.assert_array_equal(run(tf.clip_by_norm(np.zeros(3), 1.0)), np.zeros(3))
+
+
+def test_the_gradient_of_clip_by_norm_at_zero_is_finite() -> None:
+    x = tf.placeholder(tf.float64, [2])
+    (grad,) = tf.gradients(tf.clip_by_norm(x, 1.0), [x])
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(grad, {x: [0.0, 0.0]}), [1.0, 1.0])
+
+
+def test_global_norm() -> None:
+    assert run(tf.global_norm([A, None, B])) == 13.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least one"):
+        tf.global_norm([None])
+
+
+def test_clip_by_global_norm_scales_all_by_one_factor() -> None:
+    clipped, norm = tf.clip_by_global_norm([A, None, B], 6.5)
+    assert clipped[1] is None
+    a, b, n = run([clipped[0], clipped[2], norm])
+    assert n == 13.0
+    np.testing.assert_allclose(a, A / 2, rtol=1e-6)
+    np.testing.assert_allclose(b, B / 2, rtol=1e-6)
+    small, _ = tf.clip_by_global_norm([A, B], 100.0)
+    np.testing.assert_allclose(run(small[0]), A, rtol=1e-6)
+
+
+def test_slices_are_clipped_by_their_values() -> None:
+    slices = tf.IndexedSlices(tf.constant([[3.0], [4.0]]), tf.constant([0, 2]), tf.constant([4, 1]))
+    (clipped,), norm = tf.clip_by_global_norm([slices], 1.0)
+    assert isinstance(clipped, tf.IndexedSlices)
+    np.testing.assert_allclose(run(clipped.values), [[0.6], [0.8]], rtol=1e-6)
+    assert run(norm) == 5.0
+
+
+@pytest.mark.parametrize("wrong", [np.inf, np.nan])
+def test_an_infinite_norm_does_not_hide(wrong: float) -> None:
+    clipped, norm = tf.clip_by_global_norm([A, np.array([wrong], np.float32)], 1.0)
+    assert np.isnan(run(clipped[0])).all() and not np.isfinite(run(norm))
