@@ -231,3 +231,36 @@ def test_a_fetch_that_waits_for_an_update():
         for n in range(3):
             assert sess.run(y, {x: n}) == n
         assert sess.run(w) == 3.0
+
+
+def test_a_view_that_checks_its_input_checks_it_in_every_step():
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.check_numerics(x * 1.0, "x") + 0.0
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {x: [1.0, 2.0]}), [1, 2])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="NaN"):
+            sess.run(y, {x: [1.0, np.nan]})
+
+
+def test_check_numerics_names_the_node():
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.log(x, name="the_log") * 2.0
+    with tf.Session(config=tf.SessionConfig(check_numerics=True)) as sess:
+        sess.run(y, {x: [1.0, 2.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="the_log.*NaN or infinity"):
+            sess.run(y, {x: [1.0, 0.0]})
+
+
+@pytest.mark.parametrize("setting", [{"executor": "dataflow"}, {"operation_timeout": 1.0}, {"intra_op_threads": 2}])
+def test_a_setting_that_is_not_honoured_is_refused(setting):
+    with pytest.raises(tf.errors.UnimplementedError, match=next(iter(setting))):
+        tf.Session(config=tf.SessionConfig(**setting))
+
+
+def test_splitting_into_one_and_unstacking_one():
+    x = tf.placeholder(tf.float32, [1, 4])
+    (whole,) = tf.split(x * 1.0, 1)
+    (row,) = tf.unstack(x * 1.0)
+    with tf.Session() as sess:
+        got = sess.run([whole, row], {x: [[1, 2, 3, 4]]})
+    assert [g.shape for g in got] == [(1, 4), (4,)]

@@ -307,7 +307,7 @@ class Lowering:
         # a view that needs no value of the step but where its source lies is made once per instance
         viewed = {m.input for m in modes if m.kind == "view"}
         reads = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
-        once = all(i in viewed or infos[i].value is not None for i in reads)
+        once = not node.opdef.is_stateful and all(i in viewed or infos[i].value is not None for i in reads)
         out_slots = [
             self.output(v, mode, slots, kernel, name, at, block, once)
             for v, mode, name in zip(node.outputs, modes, out_names, strict=True)
