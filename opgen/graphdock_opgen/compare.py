@@ -14,9 +14,9 @@ from pathlib import Path
 
 from graphdock.errors import InvalidArgumentError, OpSpecError
 
-from graphdock_opgen.check import Op
 from graphdock_opgen.library import read_ops
 from graphdock_opgen.model import ArgSpec, AttrSpec
+from graphdock_opgen.op import Op
 
 __all__ = ["Change", "at_revision", "compare", "of_directory"]
 

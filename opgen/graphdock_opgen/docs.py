@@ -6,8 +6,8 @@ import textwrap
 
 from graphdock import dtypes
 
-from graphdock_opgen.check import Op, Param
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec
+from graphdock_opgen.op import Op, Param
 
 __all__ = ["docstring", "dtype_words", "gradient_words", "shape_words", "signature", "typed_signature", "typed_returns"]
 

@@ -124,7 +124,7 @@ def _describe(node: ast.AST) -> str:
 
 
 def names(tree: ast.AST) -> Iterator[ast.Name]:
-    """Every name that is read, calls' function names excluded, in source order."""
+    """Every name that is read, calls' function names excluded, in the order of the tree."""
     if isinstance(tree, ast.Call):
         if not isinstance(tree.func, ast.Name):
             yield from names(tree.func)
@@ -192,8 +192,14 @@ def pattern(source: Source) -> list[ast.expr] | None:
             isinstance(element.value, bool) or not isinstance(element.value, int) or element.value < 0
         ):
             source.fail(f"a dim can't be {element.value!r}", element)
-        if any(isinstance(n, ast.List | ast.Starred) for n in ast.walk(element) if n is not element):
+        if any(
+            isinstance(n, ast.List | ast.Starred)
+            for n in ast.walk(element)
+            if n is not element or isinstance(n, ast.List)
+        ):
             source.fail("a dim can't be a list", element)
+        if isinstance(element, ast.UnaryOp) and isinstance(element.operand, ast.Constant):
+            source.fail(f"a dim can't be {ast.unparse(element)}", element)
     return tree.elts
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from graphdock.errors import did_you_mean
 
-from graphdock_opgen.check import GradEntry, Op
 from graphdock_opgen.expr import Source
 from graphdock_opgen.formula import Scope, render
 from graphdock_opgen.library import Library
 from graphdock_opgen.names import local
+from graphdock_opgen.op import GradEntry, Op
 from graphdock_opgen.pretty import statement, string
 
 __all__ = ["Function", "decomposition_function", "gradient_function"]

@@ -12,9 +12,10 @@ from pathlib import Path
 import graphdock.errors
 from graphdock.errors import InvalidArgumentError, OpSpecError
 
-from graphdock_opgen.check import Op, check_file
+from graphdock_opgen.check import check_file
 from graphdock_opgen.model import FileSpec, parse_file
 from graphdock_opgen.names import BARE_NAMESPACES
+from graphdock_opgen.op import Op
 from graphdock_opgen.reader import Document, read
 
 __all__ = ["Library", "SpecFile", "dotted_name", "load_file", "load_library", "read_ops"]

@@ -12,10 +12,10 @@ import jinja2
 from graphdock.errors import OpSpecError
 
 from graphdock_opgen import docs
-from graphdock_opgen.check import Op, expand_allow
 from graphdock_opgen.gradients import Function, decomposition_function, gradient_function
 from graphdock_opgen.library import Library, SpecFile
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec
+from graphdock_opgen.op import Op, expand_allow
 from graphdock_opgen.pretty import Call, Raw, call, literal, parameters, pretty, statement
 
 __all__ = ["Counts", "counts", "environment", "render_library"]

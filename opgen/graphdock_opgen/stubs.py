@@ -9,11 +9,11 @@ from pathlib import Path
 
 from graphdock.errors import OpSpecError
 
-from graphdock_opgen.check import GradEntry, Op
 from graphdock_opgen.docs import shape_words
 from graphdock_opgen.library import Library
 from graphdock_opgen.model import ArgSpec
 from graphdock_opgen.names import local
+from graphdock_opgen.op import GradEntry, Op
 from graphdock_opgen.render import environment
 
 __all__ = ["Addition", "missing_functions", "plan_stubs", "signature_errors", "write_stubs"]

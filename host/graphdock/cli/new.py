@@ -64,6 +64,7 @@ def plugin(name: str, device: bool, ops: bool, summary: str | None, parent: Path
         source / "graphdock-plugin.toml": "manifest.toml",
         source / "plugin.py": "plugin.py",
         source / "kernels.py": "kernels.py",
+        source / "py.typed": "py.typed",
     }
     if device:
         files[source / "device.py"] = "device.py"
@@ -138,7 +139,7 @@ def _render(template: str, **context: Any) -> str:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.strip("\n") + "\n", encoding="utf-8", newline="\n")
+    path.write_text(text.strip("\n") + "\n" if text else "", encoding="utf-8", newline="\n")
 
 
 def _append(path: Path, text: str, head: str) -> None:
