@@ -20,25 +20,27 @@ pytestmark = pytest.mark.skipif(not list(WHEELHOUSE.glob("numpy-*.whl")), reason
 
 CHOSEN = """\
 import json
-import numpy as np
-from graphdock import dtypes
+import graphdock as tf
 from graphdock.plugin.host import default_host
-from graphdock.session.config import effective_config
 
-host, config = default_host(), effective_config()
-backends = [host.backend(name) for name in config.backends]
-device = host.open_device("toy:0", config.options.get("toy"))
-buffer = device.empty(dtypes.float32, (3,))
-device.from_host(np.arange(3, dtype=np.float32), buffer)
-back = np.empty(3, np.float32)
-device.to_host(buffer, back)
+x = tf.placeholder(tf.float32, [2])
+y = tf.square(x) + 1.0
+with tf.Session() as session:
+    result = session.run(y, {x: [1.0, 2.0]}).tolist()
+    import graphdock_toy
+    scaled = session.run(graphdock_toy.scale(y, factor=10.0), {x: [1.0, 2.0]}).tolist()
+    backends = session.config.backends
+from graphdock_toy.device import LAUNCHES
+
+host = default_host()
 print(json.dumps({
-    "backends": [b.name for b in backends],
-    "version": backends[0].version,
-    "op": str(host.ops.get("toy.Scale")),
+    "backends": backends,
+    "version": host.backend("toy").version,
     "package": host.ops.get("toy.Scale").package,
-    "back": back.tolist(),
-    "memory": device.memory,
+    "result": result,
+    "scaled": scaled,
+    "launches": LAUNCHES,
+    "memory": host.open_device("toy:0").memory,
     "stages": {e.plugin: e.stage for e in host.ledger},
 }))
 """
@@ -131,9 +133,10 @@ def test_a_third_party_wheel_from_installation_to_removal(environment, wheels):
     said = json.loads(done.stdout)
     assert said["backends"] == ["toy", "cpu"]
     assert said["version"] == "0.1.0"
-    assert said["op"] == "toy.Scale(x: T) -> y: T"
     assert said["package"] == "graphdock_toy"
-    assert said["back"] == [0.0, 1.0, 2.0]
+    assert said["result"] == [2.0, 5.0]
+    assert said["scaled"] == [20.0, 50.0]
+    assert said["launches"] == {"square": 2, "add": 2, "scale": 1}
     assert said["memory"] == 4096
     assert said["stages"]["toy"] == "registered"
 
