@@ -41,7 +41,7 @@ def call(op: str, arrays: dict[str, np.ndarray], attrs: dict[str, Any], known: b
     infos = tuple(
         ArgInfo(
             arg.name,
-            dtypes.resource if arg.mutates else dtypes.as_dtype(arrays[arg.name].dtype),
+            dtypes.as_dtype(arrays[arg.name].dtype),
             arrays[arg.name].shape if known else None,
             HOST_MEMORY,
             variable=arg.mutates,
@@ -87,6 +87,14 @@ def test_a_gradient_of_another_shape_is_named() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="grad has not the variable's shape") as caught:
         call("ResourceApplyAdagrad", arrays, {}, known=False)
     assert caught.value.expected == "[4, 3]" and caught.value.got == "[1, 3]"
+
+
+def test_a_gradient_that_surely_does_not_fit_is_refused_when_the_kernel_is_built() -> None:
+    arrays = arguments("ResourceApplyAdagrad", (4, 3), "float32")
+    with pytest.raises(errors.ShapeError, match="grad has not the shape of var"):
+        call("ResourceApplyAdagrad", arrays | {"grad": np.ones((1, 3), np.float32)}, {}, known=True)
+    with pytest.raises(errors.DTypeError, match="grad has not the dtype of var"):
+        call("ResourceApplyAdagrad", arrays | {"grad": np.ones((4, 3))}, {}, known=True)
 
 
 def test_bfloat16_learns_slowly_decaying_moments() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, errors
+from graphdock.contracts import ArgInfo, Bound, BuildContext, In, KernelDef, Out, Scratch, errors, shape
 
 __all__ = ["KERNELS"]
 
@@ -47,15 +47,34 @@ def _build(ctx: BuildContext, rule: Rule) -> Bound:
     grad = ctx.inputs[rule.arrays[-1]]
     wide = grad.dtype.accumulator
     update = rule.make(wide.np, ctx.node.attrs)
-    known = grad.shape is not None and None not in grad.shape
-    if wide is grad.dtype and known and math.prod(grad.shape) <= 2 * BLOCK:
-        scratch = (Scratch(grad.dtype, tuple(grad.shape)),) * rule.scratch
+    held = [ctx.inputs[i] for i in rule.arrays[:-1]]
+    for info in held:
+        _check_fits(ctx, info, grad)
+    known = all(i.shape is not None and None not in i.shape for i in (grad, *held))
+    if wide is grad.dtype and known and math.prod(grad.shape or ()) <= 2 * BLOCK:
+        scratch = (Scratch(grad.dtype, tuple(grad.shape or ())),) * rule.scratch
         if rule.prepare is None:
             inputs = tuple(In(i) for i in (*rule.arrays, *rule.scalars))
             return Bound(update, args=inputs + tuple(Out(i) for i in range(rule.scratch)), scratch=scratch)
         return Bound(_prepared(rule, update, wide.np, len(ctx.inputs)), scratch=scratch)
     copies = 0 if wide is grad.dtype else len(rule.arrays)
     return Bound(_blocked(ctx, rule, update, wide.np), scratch=(Scratch(wide, (BLOCK,)),) * (copies + rule.scratch))
+
+
+def _check_fits(ctx: BuildContext, held: ArgInfo, grad: ArgInfo) -> None:
+    """Raises DTypeError or ShapeError when a variable and the gradient can't belong together."""
+    where = {"op": ctx.node.origin, "site": ctx.node.site}
+    if held.dtype is not grad.dtype:
+        raise errors.DTypeError(
+            f"{grad.name} has not the dtype of {held.name}", expected=held.dtype.name, got=grad.dtype.name, **where
+        )
+    if not shape.compatible(held.shape, grad.shape):
+        raise errors.ShapeError(
+            f"{grad.name} has not the shape of {held.name}",
+            expected=shape.show(held.shape),
+            got=shape.show(grad.shape),
+            **where,
+        )
 
 
 def _prepared(rule: Rule, update: Callable[..., None], dtype: np.dtype[Any], count: int) -> Callable[..., None]:
@@ -77,14 +96,14 @@ def _blocked(ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: 
 
     def compute(*args: Any) -> None:
         tensors = [args[i] for i in arrays]
-        shape = tensors[0].shape
+        size = tensors[0].shape
         for tensor, index in zip(tensors, arrays, strict=True):
-            if tensor.shape != shape:
+            if tensor.shape != size:
                 raise errors.InvalidArgumentError(
                     f"{ctx.inputs[index].name} has not the variable's shape",
                     op=node.origin,
                     site=node.site,
-                    expected=str(list(shape)),
+                    expected=str(list(size)),
                     got=str(list(tensor.shape)),
                 )
         flats = [t.reshape(-1) for t in tensors]
@@ -93,12 +112,12 @@ def _blocked(ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: 
         wides, rest = (buffers[: len(arrays)], buffers[len(arrays) :]) if narrow else ((), buffers)
         for start in range(0, flats[0].size, BLOCK):
             parts = [f[start : start + BLOCK] for f in flats]
-            size = parts[0].size
-            temporaries = [b[:size] for b in rest]
+            length = parts[0].size
+            temporaries = [b[:length] for b in rest]
             if not narrow:
                 update(*parts, *values, *temporaries)
                 continue
-            blocks = [w[:size] for w in wides]
+            blocks = [w[:length] for w in wides]
             for block, part in zip(blocks, parts, strict=True):
                 copyto(block, part)
             update(*blocks, *values, *temporaries)
