@@ -8,9 +8,8 @@ configuration file (``[session]``, with a profile's table over it), the default.
 from __future__ import annotations
 
 import os
-import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -18,12 +17,12 @@ from typing import Any, NamedTuple
 
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.plugin import settings
-from graphdock.plugin.settings import ConfigFile, as_bool, as_names
+from graphdock.plugin.settings import ConfigFile
+from graphdock.session.config_values import CHECKS, FIELDS, plain
 
 __all__ = ["Resolved", "SessionConfig", "effective_config"]
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-_POLICIES = ("forbid", "warn", "allow")
 
 #: TensorFlow's ConfigProto fields -> what to write instead.
 _REPLACED = {
@@ -93,10 +92,10 @@ class SessionConfig:
 
     def __new__(cls, **given: Any) -> SessionConfig:
         for name in given:
-            if name not in _FIELDS:
-                hint = f"write {_REPLACED[name]}" if name in _REPLACED else did_you_mean(name, _FIELDS)
+            if name not in FIELDS:
+                hint = f"write {_REPLACED[name]}" if name in _REPLACED else did_you_mean(name, FIELDS)
                 raise ConfigError(
-                    f"SessionConfig has no field {name!r}", expected="one of " + ", ".join(_FIELDS), hint=hint
+                    f"SessionConfig has no field {name!r}", expected="one of " + ", ".join(FIELDS), hint=hint
                 )
         self = super().__new__(cls)
         object.__setattr__(self, "_sources", dict.fromkeys(given, "code"))
@@ -146,7 +145,7 @@ class SessionConfig:
     def resolved(self) -> dict[str, Resolved]:
         """Every field as it holds for a session with this configuration, and where it came from."""
         config = effective_config(self)
-        return {name: Resolved(getattr(config, name), config._given[name]) for name in _FIELDS}
+        return {name: Resolved(getattr(config, name), config._given[name]) for name in FIELDS}
 
     def source(self, name: str) -> str:
         """Where the value of one field came from."""
@@ -159,17 +158,17 @@ class SessionConfig:
         return self.fallback.get(op, self.fallback.get("default", "warn"))
 
     def _key(self) -> tuple[Any, ...]:
-        return (tuple(self._given.items()), tuple(_freeze(getattr(self, name)) for name in _FIELDS))
+        return (tuple(self._given.items()), tuple(_freeze(getattr(self, name)) for name in FIELDS))
 
     def __hash__(self) -> int:
-        return hash(tuple(_freeze(getattr(self, name)) for name in _FIELDS))
+        return hash(tuple(_freeze(getattr(self, name)) for name in FIELDS))
 
     def __reduce__(self) -> Any:
-        values = {name: (_plain(getattr(self, name)), source) for name, source in self._given.items()}
+        values = {name: (plain(getattr(self, name)), source) for name, source in self._given.items()}
         return _rebuild, (values, self.__dict__["_complete"])
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_plain(getattr(self, name))!r}" for name in _FIELDS if name in self._given)
+        shown = ", ".join(f"{name}={plain(getattr(self, name))!r}" for name in FIELDS if name in self._given)
         return f"SessionConfig({shown})"
 
 
@@ -187,132 +186,6 @@ def _freeze(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
-    return {k: _plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
-
-
-# -- values
-
-
-def _wrong(where: str, name: str, expected: str, value: Any) -> ConfigError:
-    return ConfigError(f"{where}: {name} is wrong", expected=expected, got=repr(_plain(value)))
-
-
-def _backends(value: Any, where: str) -> tuple[str, ...]:
-    names = as_names(value, where, "backends")
-    if not names:
-        raise _wrong(where, "backends", "at least one name", value)
-    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
-    if twice is not None:
-        raise _wrong(where, "backends", "each name once", value)
-    return names
-
-
-def _choice(name: str, allowed: Sequence[str]) -> Callable[[Any, str], Any]:
-    def check(value: Any, where: str) -> Any:
-        if value not in allowed:
-            hint = did_you_mean(value, allowed) if isinstance(value, str) else None
-            raise ConfigError(
-                f"{where}: {name} is wrong", expected="one of " + ", ".join(allowed), got=repr(value), hint=hint
-            )
-        return value
-
-    return check
-
-
-def _fallback(value: Any, where: str) -> Any:
-    check = _choice("fallback", _POLICIES)
-    if isinstance(value, Mapping):
-        return MappingProxyType({op: check(policy, where) for op, policy in value.items()})
-    return check(value, where)
-
-
-def _integer(name: str, least: int) -> Callable[[Any, str], int]:
-    def check(value: Any, where: str) -> int:
-        if isinstance(value, str) and value.isdecimal():
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise _wrong(where, name, f"an integer of at least {least}", value)
-        return value
-
-    return check
-
-
-def _truth(name: str) -> Callable[[Any, str], bool]:
-    return lambda value, where: as_bool(value, where, name)
-
-
-def _table(name: str, check: Callable[[str, Any, str], Any]) -> Callable[[Any, str], Any]:
-    def read(value: Any, where: str) -> Any:
-        if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
-            raise _wrong(where, name, "a table", value)
-        return MappingProxyType({key: check(key, item, where) for key, item in value.items()})
-
-    return read
-
-
-def _pin(key: str, value: Any, where: str) -> str:
-    if not re.fullmatch(r"[\w.]+@[a-z]\w*", key):
-        raise _wrong(where, "kernels", "keys such as 'MatMul@cuda'", key)
-    if not isinstance(value, str) or "." not in value:
-        raise _wrong(where, f"kernels[{key!r}]", "a kernel's full name such as 'cuda.matmul_lt'", value)
-    return value
-
-
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-def _bytes(key: str, value: Any, where: str) -> int:
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
-        if match and match[2].upper() in _UNITS:
-            value = int(float(match[1]) * _UNITS[match[2].upper()])
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise _wrong(where, f"memory_limit[{key!r}]", "bytes, or a text such as '20GiB'", value)
-    return value
-
-
-def _options(key: str, value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise _wrong(where, f"options[{key!r}]", "a table of the plugin's options", value)
-    return MappingProxyType(dict(value))
-
-
-def _timeout(value: Any, where: str) -> float | None:
-    if value is None:
-        return None
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
-        raise _wrong(where, "operation_timeout", "seconds, more than 0", value)
-    return float(value)
-
-
-def _executor(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise _wrong(where, "executor", "'auto' or the name of an executor", value)
-    return value
-
-
-_CHECKS: dict[str, Callable[[Any, str], Any]] = {
-    "backends": _backends,
-    "fallback": _fallback,
-    "kernels": _table("kernels", _pin),
-    "executor": _executor,
-    "device_count": _table("device_count", lambda k, v, w: _integer(f"device_count[{k!r}]", 1)(v, w)),
-    "memory_limit": _table("memory_limit", _bytes),
-    "passes": _table("passes", lambda k, v, w: as_bool(v, w, f"passes[{k!r}]")),
-    "fusion": _truth("fusion"),
-    "plan_cache_size": _integer("plan_cache_size", 1),
-    "shape_policy": _choice("shape_policy", ("auto", "exact", "generic")),
-    "intra_op_threads": _integer("intra_op_threads", 0),
-    "inter_op_threads": _integer("inter_op_threads", 0),
-    "deterministic": _truth("deterministic"),
-    "check_numerics": _truth("check_numerics"),
-    "operation_timeout": _timeout,
-    "log_device_placement": _truth("log_device_placement"),
-    "options": _table("options", _options),
-    "debug": _truth("debug"),
-}
-_FIELDS: tuple[str, ...] = tuple(_CHECKS)
 _DEFAULTS = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(SessionConfig)}
 
 #: Variable -> the field it sets.
@@ -323,18 +196,18 @@ _VARIABLES = {
     "GRAPHDOCK_DEBUG": "debug",
 }
 _KINDS = {tuple: "a list of names", bool: "true or false", int: "an integer", MappingProxyType: "a table"}
-_TEXT_FIELDS = frozenset({"fallback", "executor", "shape_policy", "operation_timeout"})
+_TEXT = frozenset({"fallback", "executor", "shape_policy", "operation_timeout"})
 
 
 def _coerce(name: str, value: Any, where: str) -> Any:
     """The value as a SessionConfig holds it. Raises ConfigError that names ``where``."""
-    if isinstance(value, str) and name not in _TEXT_FIELDS:
+    if isinstance(value, str) and name not in _TEXT:
         raise ConfigError(
             f"{where}: {name} has the wrong type",
             expected=_KINDS[type(_DEFAULTS[name])],
             got=repr(value),
         )
-    return _CHECKS[name](value, where)
+    return CHECKS[name](value, where)
 
 
 # -- sources
@@ -342,7 +215,7 @@ def _coerce(name: str, value: Any, where: str) -> Any:
 
 def _from_environment(variables: Mapping[str, str]) -> dict[str, Resolved]:
     return {
-        name: Resolved(_CHECKS[name](variables[variable], variable), variable)
+        name: Resolved(CHECKS[name](variables[variable], variable), variable)
         for variable, name in _VARIABLES.items()
         if variable in variables
     }
@@ -365,7 +238,7 @@ def _from_file(file: ConfigFile, profile: str | None, named_by: str) -> dict[str
 
 
 def _from_table(file: ConfigFile, path: tuple[str, ...]) -> dict[str, Resolved]:
-    table = file.table(path, _FIELDS)
+    table = file.table(path, FIELDS)
     values = {}
     for name, value in table.items():
         where = file.where(*path, name)
@@ -377,9 +250,9 @@ def _from_command_line(given: Mapping[str, Any]) -> dict[str, Resolved]:
     values = {}
     for name, value in given.items():
         flag = "--" + name.replace("_", "-")
-        if name not in _FIELDS:
-            raise ConfigError(f"unknown option {flag}", hint=did_you_mean(name, _FIELDS))
-        values[name] = Resolved(_CHECKS[name](value, flag), flag)
+        if name not in FIELDS:
+            raise ConfigError(f"unknown option {flag}", hint=did_you_mean(name, FIELDS))
+        values[name] = Resolved(CHECKS[name](value, flag), flag)
     return values
 
 

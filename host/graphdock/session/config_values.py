@@ -1,0 +1,142 @@
+"""The fields of a SessionConfig: how a value that somebody wrote is checked and made uniform."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from graphdock.errors import ConfigError, did_you_mean
+from graphdock.plugin.settings import as_bool, as_names
+
+__all__ = ["CHECKS", "FIELDS", "plain"]
+
+_POLICIES = ("forbid", "warn", "allow")
+
+
+def plain(value: Any) -> Any:
+    """The value with ordinary dicts in place of read-only ones."""
+    return {k: plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def _wrong(where: str, name: str, expected: str, value: Any) -> ConfigError:
+    return ConfigError(f"{where}: {name} is wrong", expected=expected, got=repr(plain(value)))
+
+
+def _backends(value: Any, where: str) -> tuple[str, ...]:
+    names = as_names(value, where, "backends")
+    if not names:
+        raise _wrong(where, "backends", "at least one name", value)
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        raise _wrong(where, "backends", "each name once", value)
+    return names
+
+
+def _choice(name: str, allowed: Sequence[str]) -> Callable[[Any, str], Any]:
+    def check(value: Any, where: str) -> Any:
+        if value not in allowed:
+            hint = did_you_mean(value, allowed) if isinstance(value, str) else None
+            raise ConfigError(
+                f"{where}: {name} is wrong", expected="one of " + ", ".join(allowed), got=repr(value), hint=hint
+            )
+        return value
+
+    return check
+
+
+def _fallback(value: Any, where: str) -> Any:
+    check = _choice("fallback", _POLICIES)
+    if isinstance(value, Mapping):
+        return MappingProxyType({op: check(policy, where) for op, policy in value.items()})
+    return check(value, where)
+
+
+def _integer(name: str, least: int) -> Callable[[Any, str], int]:
+    def check(value: Any, where: str) -> int:
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise _wrong(where, name, f"an integer of at least {least}", value)
+        return value
+
+    return check
+
+
+def _truth(name: str) -> Callable[[Any, str], bool]:
+    return lambda value, where: as_bool(value, where, name)
+
+
+def _table(name: str, check: Callable[[str, Any, str], Any]) -> Callable[[Any, str], Any]:
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+            raise _wrong(where, name, "a table", value)
+        return MappingProxyType({key: check(key, item, where) for key, item in value.items()})
+
+    return read
+
+
+def _pin(key: str, value: Any, where: str) -> str:
+    if not re.fullmatch(r"[\w.]+@[a-z]\w*", key):
+        raise _wrong(where, "kernels", "keys such as 'MatMul@cuda'", key)
+    if not isinstance(value, str) or "." not in value:
+        raise _wrong(where, f"kernels[{key!r}]", "a kernel's full name such as 'cuda.matmul_lt'", value)
+    return value
+
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def _bytes(key: str, value: Any, where: str) -> int:
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        if match and match[2].upper() in _UNITS:
+            value = int(float(match[1]) * _UNITS[match[2].upper()])
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise _wrong(where, f"memory_limit[{key!r}]", "bytes, or a text such as '20GiB'", value)
+    return value
+
+
+def _options(key: str, value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong(where, f"options[{key!r}]", "a table of the plugin's options", value)
+    return MappingProxyType(dict(value))
+
+
+def _timeout(value: Any, where: str) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
+        raise _wrong(where, "operation_timeout", "seconds, more than 0", value)
+    return float(value)
+
+
+def _executor(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise _wrong(where, "executor", "'auto' or the name of an executor", value)
+    return value
+
+
+#: Field -> function of (value, where it was written) that returns the value as it is kept, or raises ConfigError.
+CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "backends": _backends,
+    "fallback": _fallback,
+    "kernels": _table("kernels", _pin),
+    "executor": _executor,
+    "device_count": _table("device_count", lambda k, v, w: _integer(f"device_count[{k!r}]", 1)(v, w)),
+    "memory_limit": _table("memory_limit", _bytes),
+    "passes": _table("passes", lambda k, v, w: as_bool(v, w, f"passes[{k!r}]")),
+    "fusion": _truth("fusion"),
+    "plan_cache_size": _integer("plan_cache_size", 1),
+    "shape_policy": _choice("shape_policy", ("auto", "exact", "generic")),
+    "intra_op_threads": _integer("intra_op_threads", 0),
+    "inter_op_threads": _integer("inter_op_threads", 0),
+    "deterministic": _truth("deterministic"),
+    "check_numerics": _truth("check_numerics"),
+    "operation_timeout": _timeout,
+    "log_device_placement": _truth("log_device_placement"),
+    "options": _table("options", _options),
+    "debug": _truth("debug"),
+}
+FIELDS: tuple[str, ...] = tuple(CHECKS)
