@@ -22,7 +22,7 @@ class Result:
 
     Attributes:
       files: path -> text.
-      stale: generated files that no spec asks for.
+      stale: generated files that no spec asks for; none while a spec has errors.
       errors: faults of the specs; while there are any, ``files`` lacks the ops concerned.
     """
 
@@ -39,7 +39,7 @@ def plan(directory: Path) -> Result:
     errors = list(library.errors)
     rendered = render_library(library, errors.append)
     files = {library.directory / name: text for name, text in rendered.items()}
-    stale = tuple(p for p in _generated(library.directory / "_gen") if p not in files)
+    stale = () if errors else tuple(p for p in _generated(library.directory / "_gen") if p not in files)
     return Result(library, files, stale, tuple(errors), counts(library))
 
 

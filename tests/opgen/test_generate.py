@@ -111,6 +111,9 @@ def test_keep_going_leaves_out_the_faulty_op_only(make) -> None:
     assert run("generate", "--keep-going", str(package), cwd=package.parent).returncode == 1
     text = (package / "_gen" / "opdefs.py").read_text()
     assert '"toy.A": a' in text and "toy.B" not in text
+    (package / "specs" / "toy.yaml").write_text("graphdock_opdef: 1\n- broken")
+    assert run("generate", "--keep-going", str(package), cwd=package.parent).returncode == 1
+    assert (package / "_gen" / "toy_ops.py").exists(), "a file that can't be read takes nothing away"
 
 
 def test_check_shows_drift_and_counts(make) -> None:
@@ -149,3 +152,11 @@ def test_the_hosts_own_specs_have_no_fault_and_no_drift() -> None:
     result = plan(HOST / "ops")
     assert result.errors == ()
     assert drift(result) == []
+
+
+def test_the_example_of_the_reference_page_has_no_fault(make) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "op-specs.md").read_text()
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    result = plan(make("graphdock_page", clipnorm=example))
+    assert result.errors == ()
+    assert str(result.counts) == "gradients: formula 1, op 0, function 1, none 0, todo 0"

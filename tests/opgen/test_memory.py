@@ -5,6 +5,8 @@ from __future__ import annotations
 import linecache
 from pathlib import Path
 
+import graphdock as tf
+import numpy as np
 import pytest
 from graphdock import ops
 from graphdock.errors import AlreadyExistsError, GradientError, OpSpecError
@@ -68,3 +70,21 @@ def test_faults_and_clashes(tmp_path: Path) -> None:
     with pytest.raises(OpSpecError, match=r"bad\.yaml:9:27: no output named 'zz'"):
         load_op_library(bad)
     assert "mem5.AddTwice" not in default_host().ops
+
+
+def test_an_op_a_kernel_and_a_gradient_without_a_package(tmp_path: Path) -> None:
+    """The slides' listing: load the library, register the kernel, run."""
+    library = load(tmp_path, "mem6")
+    library.gradients.twice = lambda op, grad: grad * 2.0
+
+    @ops.RegisterKernel("mem6.AddTwice", device="cpu", compute=True)
+    def add_twice(x, y, z):
+        np.add(x, 2 * y, z)
+
+    with Graph().as_default() as graph:
+        x, y = tf.constant([1.0, 2.0]), tf.constant([10.0, 20.0])
+        z = library.add_twice(x, y)
+        dx, dy = tf.gradients(z, [x, y])
+        with tf.Session(graph=graph) as session:
+            got = session.run([z, dx, dy])
+    np.testing.assert_array_equal(got, [[21.0, 42.0], [1.0, 1.0], [2.0, 2.0]])
