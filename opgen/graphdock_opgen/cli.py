@@ -11,7 +11,6 @@ from graphdock.errors import GraphdockError, OpSpecError
 
 from graphdock_opgen.compare import at_revision, compare, of_directory
 from graphdock_opgen.generate import Result, drift, plan, write
-from graphdock_opgen.manifest import updated
 from graphdock_opgen.model import json_schema
 from graphdock_opgen.render import Counts
 from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
@@ -172,6 +171,8 @@ def manifest(package: Path, module: str | None, only_check: bool) -> None:
 
     Only what stands below the marker line is replaced.
     """
+    from graphdock_opgen.manifest import updated  # needs the contracts, which the other commands do without
+
     try:
         path, before, after = updated(package, module)
     except GraphdockError as e:
