@@ -9,6 +9,7 @@ Threads: ``build`` runs under the planner's lock; ``compute`` on the thread that
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -199,6 +200,14 @@ class Bound:
 Build: TypeAlias = Callable[[BuildContext], "Bound | Callable[..., Any]"]
 
 
+@functools.cache  # asked for every node of every plan
+def _snake(op: str) -> str:
+    bare = op.rpartition(".")[2]
+    return "".join(
+        ("_" if c.isupper() and i and not bare[i - 1].isupper() else "") + c.lower() for i, c in enumerate(bare)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class KernelDef:
     """A kernel for one op on one device type. Data only, so that a manifest can hold it.
@@ -242,10 +251,7 @@ class KernelDef:
         """``name``, or the op's name in snake case: ``clipnorm.ClipNorm`` -> ``clip_norm``."""
         if self.name:
             return self.name
-        bare = self.op.rpartition(".")[2]
-        return "".join(
-            ("_" if c.isupper() and i and not bare[i - 1].isupper() else "") + c.lower() for i, c in enumerate(bare)
-        )
+        return _snake(self.op)
 
 
 @dataclass(frozen=True, slots=True)
