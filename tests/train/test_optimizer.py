@@ -182,7 +182,7 @@ class SignDescent(tf.train.Optimizer):
     """A custom rule with a slot, made of ordinary ops."""
 
     def __init__(self, learning_rate: float, name: str = "SignDescent") -> None:
-        super().__init__(name)
+        super().__init__(False, name)
         self._rate = learning_rate
 
     def _create_slots(self, var_list: Any) -> None:
@@ -207,10 +207,39 @@ def test_a_custom_optimizer_is_a_subclass() -> None:
     assert optimizer.get_slot(w, "steps").name == "w/SignDescent:0"
 
 
+class Lazy(tf.train.Optimizer):
+    """As TensorFlow 1's tutorials write them: positional base arguments, _prepare, casts, tf.assign, tf.group."""
+
+    def __init__(self, learning_rate: float = 0.5, use_locking: bool = False, name: str = "Lazy") -> None:
+        super(Lazy, self).__init__(use_locking, name)  # noqa: UP008
+        self._lr = learning_rate
+
+    def _prepare(self) -> None:
+        self._lr_t = tf.convert_to_tensor(self._lr, name="learning_rate")
+
+    def _create_slots(self, var_list: Any) -> None:
+        for v in var_list:
+            self._zeros_slot(v, "m", self._name)
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        rate = tf.cast(self._lr_t, var.dtype)
+        m = self.get_slot(var, "m")
+        m_t = m.assign(tf.maximum(0.9 * m, tf.abs(grad)))
+        return tf.group(tf.assign_sub(var, rate * grad / m_t), m_t)
+
+
+def test_an_optimizer_of_the_tutorials_works_unchanged() -> None:
+    w = tf.Variable([4.0, -4.0], name="w")
+    step = Lazy().minimize(tf.reduce_sum(w * w))
+    with started() as session:
+        session.run(step)
+        np.testing.assert_allclose(session.run(w), [3.5, -3.5])
+
+
 def test_a_rule_without_apply_dense_says_so() -> None:
     w = tf.Variable(1.0)
     with pytest.raises(tf.errors.UnimplementedError, match="_apply_dense"):
-        tf.train.Optimizer("Bare").minimize(w * w)
+        tf.train.Optimizer(name="Bare").minimize(w * w)
 
 
 def test_mistakes_are_named() -> None:
@@ -240,7 +269,7 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="learning_rate_power must not be positive"):
         tf.train.FtrlOptimizer(0.1, 0.5)
     with pytest.raises(tf.errors.InvalidArgumentError, match="needs a name"):
-        tf.train.Optimizer("")
+        tf.train.Optimizer(name="")
 
 
 def test_without_variables_there_is_nothing_to_minimize() -> None:

@@ -17,7 +17,7 @@ from graphdock.contracts import ArgInfo, Bound, BuildContext, In, KernelDef, Out
 __all__ = ["KERNELS"]
 
 #: Elements updated at once.
-BLOCK = 16384
+BLOCK = 32768
 
 
 @dataclass(frozen=True, slots=True)

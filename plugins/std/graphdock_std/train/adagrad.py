@@ -35,7 +35,7 @@ class AdagradOptimizer(Optimizer):
     ) -> None:
         if not initial_accumulator_value > 0.0:
             raise InvalidArgumentError("initial_accumulator_value must be positive", got=str(initial_accumulator_value))
-        super().__init__(name, use_locking)
+        super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_accumulator_value = initial_accumulator_value
 

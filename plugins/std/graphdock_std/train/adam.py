@@ -41,7 +41,7 @@ class AdamOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
-        super().__init__(name, use_locking)
+        super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._beta1 = beta1
         self._beta2 = beta2

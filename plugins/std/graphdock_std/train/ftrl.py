@@ -38,7 +38,7 @@ class FtrlOptimizer(Optimizer):
         use_locking: bool = False,
         name: str = "Ftrl",
     ) -> None:
-        super().__init__(name, use_locking)
+        super().__init__(use_locking, name)
         limits = {
             "learning_rate_power": -learning_rate_power,
             "initial_accumulator_value": initial_accumulator_value,

@@ -20,7 +20,7 @@ class GradientDescentOptimizer(Optimizer):
     """
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
-        super().__init__(name, use_locking)
+        super().__init__(use_locking, name)
         self._learning_rate = learning_rate
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:

@@ -32,7 +32,7 @@ class MomentumOptimizer(Optimizer):
         name: str = "Momentum",
         use_nesterov: bool = False,
     ) -> None:
-        super().__init__(name, use_locking)
+        super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._momentum = momentum
         self._use_nesterov = use_nesterov

@@ -20,7 +20,7 @@ class Optimizer:
 
         class SignDescent(tf.train.Optimizer):
             def __init__(self, learning_rate, name="SignDescent"):
-                super().__init__(name)
+                super().__init__(use_locking=False, name=name)
                 self._rate = learning_rate
 
             def _apply_dense(self, grad, var):
@@ -29,17 +29,17 @@ class Optimizer:
     An optimizer belongs to one graph at a time and is used while that graph is built, from one thread.
 
     Args:
-      name: prefix of what it adds to the graph.
       use_locking: taken for TensorFlow's sake; updates are never torn.
+      name: prefix of what it adds to the graph.
     """
 
     GATE_NONE = 0
     GATE_OP = 1
     GATE_GRAPH = 2
 
-    def __init__(self, name: str = "Optimizer", use_locking: bool = False) -> None:
-        if not name:
-            raise InvalidArgumentError("an optimizer needs a name")
+    def __init__(self, use_locking: bool = False, name: str = "Optimizer") -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidArgumentError("an optimizer needs a name", got=repr(name))
         self._name = name
         self._use_locking = use_locking
         self._slots: dict[str, dict[Any, Any]] = {}
@@ -258,6 +258,10 @@ class Optimizer:
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         """An operation (or tensor) that changes ``var`` by ``grad``, a Tensor of its shape."""
+        return self._resource_apply_dense(grad, var)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        """TensorFlow's name of :meth:`_apply_dense` for variables behind handles, which all are here."""
         raise UnimplementedError(f"{type(self).__name__} does not define _apply_dense")
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:

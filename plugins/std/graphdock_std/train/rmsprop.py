@@ -41,7 +41,7 @@ class RMSPropOptimizer(Optimizer):
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
-        super().__init__(name, use_locking)
+        super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._decay = decay
         self._momentum = momentum
