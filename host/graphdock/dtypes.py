@@ -72,6 +72,11 @@ class DType:
         return self.np.type
 
     @property
+    def base_dtype(self) -> DType:
+        """Itself: TensorFlow's reference dtypes, whose base this is there, do not exist here."""
+        return self
+
+    @property
     def is_floating(self) -> bool:
         return self.kind == "f"
 

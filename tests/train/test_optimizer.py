@@ -222,7 +222,7 @@ class Lazy(tf.train.Optimizer):
             self._zeros_slot(v, "m", self._name)
 
     def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
-        rate = tf.cast(self._lr_t, var.dtype)
+        rate = tf.cast(self._lr_t, var.dtype.base_dtype)
         m = self.get_slot(var, "m")
         m_t = m.assign(tf.maximum(0.9 * m, tf.abs(grad)))
         return tf.group(tf.assign_sub(var, rate * grad / m_t), m_t)
