@@ -346,3 +346,115 @@ def test_indexed_slices_become_a_tensor(sess):
         tf.convert_to_tensor(tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0])))
     with pytest.raises(DTypeError, match="indices"):
         tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0.0]))
+
+
+# -- cond
+
+
+def branchy(x, p, v=None):
+    def true_fn():
+        h = tf.tanh(x * 3.0)
+        return tf.exp(h) * h + (x if v is None else v * x)
+
+    return tf.cond(p, true_fn, lambda: tf.square(x) * 0.5)
+
+
+@pytest.mark.parametrize("choice", [True, False])
+def test_cond_against_differences(choice):
+    x, p = f64(3), tf.placeholder(tf.bool, [])
+    y = tf.reduce_sum(tf.sigmoid(branchy(tf.sin(x), p)))
+    check_gradients(y, {x: [0.3, -0.7, 1.1]}, {p: choice})
+
+
+@pytest.mark.parametrize("outer", [True, False])
+@pytest.mark.parametrize("inner", [True, False])
+def test_nested_conds_and_second_derivatives_against_differences(outer, inner):
+    x, p, q = f64(), tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
+    scale = tf.exp(x)
+    y = tf.cond(p, lambda: tf.cond(q, lambda: tf.sin(x * scale), lambda: scale * x) * x, lambda: branchy(scale, q))
+    feed = {p: outer, q: inner}
+    check_gradients(y, {x: 0.4}, feed)
+    (first,) = tf.gradients(y, x)
+    check_gradients(first, {x: 0.4}, feed)
+
+
+def test_cond_and_its_variables(sess):
+    v, u = tf.Variable(2.0), tf.Variable([1.0, 2.0])
+    x, p = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: v * v * x, lambda: tf.reduce_sum(u * u) * x)
+    grads = tf.gradients(y, [v, u, x])
+    sess.run(tf.global_variables_initializer())
+    gv, gu, gx = sess.run(grads, {p: True, x: 3.0})
+    assert (gv, gu.tolist(), gx) == (12.0, [0.0, 0.0], 4.0)
+    gv, gu, gx = sess.run(grads, {p: False, x: 3.0})
+    assert (gv, gu.tolist(), gx) == (0.0, [6.0, 12.0], 5.0)
+
+
+def test_cond_with_random_values_uses_the_forward_ones(sess):
+    x, p = tf.placeholder(tf.float32, [4]), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: x * tf.random_uniform([4]), lambda: x)
+    (g,) = tf.gradients(y, x)
+    for _ in range(3):
+        value, gradient = sess.run([y, g], {x: np.ones(4), p: True})
+        np.testing.assert_array_equal(value, gradient)
+    assert sess.run(g, {x: np.ones(4), p: False}).tolist() == [1, 1, 1, 1]
+
+
+def test_cond_of_unknown_shapes(sess):
+    x, p = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.exp(x) * x, lambda: tf.reduce_sum(tf.square(x)))
+    (g,) = tf.gradients(y, x)
+    at = np.array([[0.0, 1.0], [2.0, -1.0], [0.5, 0.25]], np.float32)
+    np.testing.assert_allclose(sess.run(g, {x: at, p: True}), np.exp(at) * (1 + at), rtol=1e-6)
+    np.testing.assert_allclose(sess.run(g, {x: at, p: False}), 2 * at, rtol=1e-6)
+
+
+def test_plans_and_updates_made_before_stay(sess):
+    v = tf.Variable(0.0)
+    x, p = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: v.assign_add(1.0) * tf.exp(x), lambda: x)
+    sess.run(v.initializer)
+    assert sess.run(y, {x: 0.0, p: True}) == 1.0
+    (g,) = tf.gradients(y, x)
+    assert len(y.op.outputs) > 1 and y.op.get_attr("Tout") == (tf.float32,) * len(y.op.outputs)
+    assert sess.run(y, {x: 0.0, p: True}) == 2.0
+    assert sess.run([y, g], {x: 0.0, p: True}) == [3.0, 3.0]
+    count = len(y.op.outputs)
+    tf.gradients(y, x)
+    assert len(y.op.outputs) == count
+
+
+def test_cond_in_a_loops_training(sess):
+    w = tf.Variable(4.0)
+
+    def body(i):
+        loss = tf.cond(tf.equal(i % 2, 0), lambda: tf.square(w.read_value()), lambda: w.read_value() * 3.0)
+        (g,) = tf.gradients(loss, [w])
+        with tf.control_dependencies([w.assign_sub(0.1 * g)]):
+            return i + 1
+
+    loop = tf.while_loop(lambda i: i < 4, body, [0])
+    sess.run(w.initializer)
+    sess.run(loop)
+    value = 4.0
+    for i in range(4):
+        value -= 0.1 * (2 * value if i % 2 == 0 else 3.0)
+    assert sess.run(w) == pytest.approx(value, rel=1e-6)
+
+
+def test_a_loop_inside_a_branch_is_found_before_anything_is_added(graph):
+    x, p = tf.placeholder(tf.float32, [], name="x"), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.while_loop(lambda a: a < 9.0, lambda a: a * 2.0, [x]), lambda: x)
+    before = graph.version
+    with pytest.raises(GradientError, match="While"):
+        tf.gradients(y, x)
+    assert graph.version == before and len(y.op.outputs) == 1
+
+
+def test_an_embedding_in_a_branch(sess):
+    table, p = tf.Variable(np.ones((4, 2), np.float32)), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.reduce_sum(tf.gather(table, [1, 1, 3])), lambda: tf.constant(0.0))
+    (g,) = tf.gradients(y, table)
+    sess.run(table.initializer)
+    assert sess.run(g, {p: True}).tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
+    assert sess.run(g, {p: False}).tolist() == [[0, 0]] * 4

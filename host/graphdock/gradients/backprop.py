@@ -95,6 +95,21 @@ def gradients(
     return result
 
 
+def continue_gradients(
+    graph: Graph, ys: Sequence[Tensor], xs: Sequence[Tensor], grads: Sequence[Tensor]
+) -> list[Tensor | IndexedSlices | None]:
+    """Gradients of ``ys`` by ``xs``, tensors of one body, built in another ``graph`` that captures what it needs of it.
+
+    ``grads`` are tensors of ``graph``; ``xs`` may hold handles. Raises GradientError as :func:`gradients`.
+    """
+    flow = Flow(ys, set(xs), set())
+    flow.check()
+    build = _Build(graph, flow, False, False)
+    build.seed(ys, grads)
+    build.run()
+    return [build.total(x) for x in xs]
+
+
 def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []

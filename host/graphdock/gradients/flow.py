@@ -120,7 +120,19 @@ class Flow:
                 if tensor not in self.stops and tensor.op in self._live:
                     receiving.add(tensor)
                     self._parents.setdefault(tensor.op, op)
+            if op.type == "Cond" and not self._sources[op].by_user:
+                self._check_branches(op, active, receiving)
             self.steps.append(Step(op, tuple(active), self._sources[op]))
+
+    def _check_branches(self, op: Operation, active: Sequence[int], receiving: set[Tensor]) -> None:
+        """The same check inside the branches of a Cond, which are differentiated one by one."""
+        for body in op.bodies:
+            ys = [inner for inner, outer in zip(body.outputs, op.outputs, strict=True) if outer in receiving]
+            try:
+                Flow(ys, {body.captures[op.inputs[i]] for i in active}, set()).check()
+            except GradientError as error:
+                error.add_note(f"inside the body {body.name!r} of {op.name}, made at {op.site}")
+                raise
 
     def _error(self, op: Operation, index: int, reason: str) -> GradientError:
         path: list[Operation] = []

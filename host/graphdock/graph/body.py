@@ -67,6 +67,16 @@ class BodyGraph(Graph):
         self.captures[tensor] = inner
         return inner
 
+    def replace(self, before: Tensor, after: Tensor) -> None:
+        """Let everything in here read ``after`` where it reads ``before``; for bodies that are not in a node yet."""
+        for op in self._ops:
+            if before in op.inputs:
+                op.inputs = tuple(after if t is before else t for t in op.inputs)
+            for inner in op.bodies:
+                if before in inner.captures:
+                    inner.captures = {(after if k is before else k): v for k, v in inner.captures.items()}
+        self.outputs = [after if t is before else t for t in self.outputs]
+
     def _placeholder(self, name: str, dtype: DType, dims: Dims) -> Tensor:
         from graphdock.plugin.host import default_host
 

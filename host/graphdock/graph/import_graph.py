@@ -341,6 +341,7 @@ class _Reader:
                 )
         body.parameters = [inner.ops[n].outputs[0] for n in parameters]
         body.captures = {}
+        merged: list[tuple[Tensor, Tensor]] = []  # two captures were mapped to one tensor
         for outer, n in zip(inputs[skip:], captures, strict=True):
             placeholder = inner.ops[n].outputs[0]
             if placeholder.dtype is not outer.dtype:
@@ -350,13 +351,15 @@ class _Reader:
                     got=placeholder.dtype.name,
                 )
             if outer in body.captures:
-                _use_instead(body, placeholder, body.captures[outer])
+                merged.append((placeholder, body.captures[outer]))
                 continue
             body.captures[outer] = placeholder
             if outer.op.type == "VarHandleOp" or outer.op._original is not None:
                 placeholder.op._original = outer.op._original or outer.op
         outputs = [expect(n, str, where) for n in expect(data.get("outputs"), list, f"{where}: outputs")]
         body.outputs = [inner.tensor(n) for n in outputs]
+        for before, after in merged:
+            body.replace(before, after)
         return body
 
 
@@ -380,16 +383,6 @@ def _check_bodies(attrs: Mapping[str, Any], op_type: str, bodies: Sequence[BodyG
     for body in returning:
         if tuple(t.dtype for t in body.outputs) != promised:
             raise InvalidArgumentError(f"GraphDef: {where}: the outputs of {body.name!r} do not have the dtypes Tout")
-
-
-def _use_instead(body: BodyGraph, before: Tensor, after: Tensor) -> None:
-    """Let the ops of a body read ``after`` where they read ``before``: two captures were mapped to one tensor."""
-    for op in body.get_operations():
-        if before in op.inputs:
-            op.inputs = tuple(after if t is before else t for t in op.inputs)
-        for inner in op.bodies:
-            if before in inner.captures:
-                inner.captures = {(after if k is before else k): v for k, v in inner.captures.items()}
 
 
 def _without_repeats(

@@ -310,7 +310,7 @@ CASES: dict[str, dict] = {
         },
         "args": {"pred": "bool", "inputs": "Tin"},
         "tolerances": {},
-        "gradcheck": (),
+        "gradcheck": ("inputs",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "properties": (),

@@ -41,8 +41,9 @@ def check_numerics(op, grad_output):
 
 
 def cond(op, *grads):
-    """inputs: todo."""
-    raise _todo("Cond", "inputs", "gradients of cond come with the dataflow executor")
+    """inputs: fn; pred: none."""
+    _fn = _import_module("graphdock.gradients.control_flow")
+    return [None, *_fn.cond(op, *grads)]
 
 
 def while_(op, *grads):

@@ -299,7 +299,7 @@ def cond() -> OpDef:
         shape_fn="graphdock.ops.core_shapes:cond",
         traits=frozenset({"control_flow", "stateful"}),
         gradient="graphdock.ops._gen.gradients:cond",
-        gradient_kinds={"pred": "none", "inputs": "todo: gradients of cond come with the dataflow executor"},
+        gradient_kinds={"pred": "none", "inputs": "fn"},
         package="graphdock",
         source="specs/core.yaml:150",
     )
