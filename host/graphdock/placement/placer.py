@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Candidate, Decision
@@ -77,13 +77,18 @@ class _Groups:
 
 
 def place(
-    graph: PlanGraph, devices: Sequence[DeviceSpec], chooser: Chooser, fallback: Callable[[str], str]
+    graph: PlanGraph,
+    devices: Sequence[DeviceSpec],
+    chooser: Chooser,
+    fallback: Callable[[str], str],
+    device_type: Callable[[str], str] = str,
 ) -> Placement:
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
     Args:
       devices: the session's devices in order of preference, whole names.
       fallback: op type -> ``forbid``, ``warn`` or ``allow`` (DESIGN section 3).
+      device_type: what a scope calls a device type -> its own name (aliases).
 
     Raises:
       InvalidArgumentError: no such device, or colocated nodes that ask for different ones.
@@ -91,6 +96,10 @@ def place(
     """
     placement = Placement()
     nodes = [n for level in graph.all_graphs() for n in level.nodes]
+    known = {d.type for d in devices}
+    for node in nodes:
+        if node.requested is not None and node.requested.type not in known and node.requested.type is not None:
+            node.requested = replace(node.requested, type=device_type(node.requested.type))
     groups = _groups(graph, nodes)
     for members in groups:
         _place_group(members, devices, chooser, fallback, placement)
@@ -193,6 +202,7 @@ def _place_group(
             continue
         moved = device.type != (request.type if request is not None and request.type else devices[0].type)
         if moved and missing and fallback == "forbid" and request is None:
+            missing += [(n, c.decision) for n, c in choices]
             break
         for node in members:
             node.device = device

@@ -13,7 +13,7 @@ from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import GraphdockError
+from graphdock.errors import GraphdockError, NotFoundError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import check_switches, run_passes
@@ -39,6 +39,7 @@ class Planner:
 
     Args:
       backends: names of plugins, in order. ``device_count``: device type -> how many.
+      named_by: where ``backends`` was written, for messages.
       store_of: container name -> where its variables live.
     """
 
@@ -53,6 +54,7 @@ class Planner:
         options: Mapping[str, Mapping[str, Any]],
         debug: bool,
         check_numerics: bool,
+        named_by: str | None,
         ordinals: RandomOrdinals,
         store_of: Callable[[str], VariableStore],
     ) -> None:
@@ -70,7 +72,8 @@ class Planner:
         self._open: dict[DeviceSpec, Device] = {}
         self.spaces: dict[str, Device] = {HOST_MEMORY: HostMemory()}
         for name in backends:
-            backend = host.backend(name)
+            host.plugin_options(name, options.get(name, {}))
+            backend = host.backend(name, named_by)
             for kind in backend.device_types:
                 for info in host.device_infos(kind, device_count.get(kind, 1)):
                     spec = DeviceSpec("localhost", 0, kind, info.index)
@@ -96,7 +99,7 @@ class Planner:
             graph = translate(outputs, targets, feeds)
             translated = sum(len(g.nodes) for g in graph.all_graphs())
             reports = run_passes(graph, self._passes, self._evaluate, self._debug)
-            placement = place(graph, self.devices, self.chooser, self._fallback)
+            placement = place(graph, self.devices, self.chooser, self._fallback, self._device_type)
             kernels = placement.kernels
             scalars = scalar_values(graph, kernels)
             spaces = assign_spaces(graph, kernels, scalars, lambda d: self._open[d].memory_space)
@@ -128,6 +131,13 @@ class Planner:
             return Plan(
                 graph, placement, lowered, self.spaces, self._ordinals, reports, locked, self._debug, translated
             )
+
+    def _device_type(self, name: str) -> str:
+        """The device type behind an alias (``gpu``); the name itself where nobody owns it."""
+        try:
+            return self._host.device_type(name)
+        except NotFoundError:
+            return name
 
     def _variable(self, handle: Value, node: PlanNode) -> VariableState:
         owner = handle.node

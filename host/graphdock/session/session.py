@@ -95,6 +95,7 @@ class Session:
             c.options,
             c.debug,
             c.check_numerics,
+            c.source("backends"),
             self._ordinals,
             self._container,
         )

@@ -1,0 +1,84 @@
+"""Every code block of the README and of docs/ runs.
+
+A block after ``<!-- file: PATH -->`` is written to that file. A ``python`` block runs in the page's own namespace, a ``console`` block
+line by line in the page's own folder; ``<!-- exit: N -->`` before it says which status its last line has. ``pip install`` of the package
+that the page makes is done into a folder of the page's own, without an index; lines after ``<!-- not run -->`` are not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+
+
+@dataclass
+class Page:
+    folder: Path
+    site: Path
+    cwd: Path
+    names: dict = field(default_factory=lambda: {"__name__": "page"})
+
+    def environment(self):
+        path = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        env = {**os.environ, "PATH": os.pathsep.join(path), "PYTHONPATH": str(self.site), "NO_COLOR": "1"}
+        env.pop("GRAPHDOCK_DEBUG", None)
+        env.pop("PYTEST_XDIST_WORKER", None)
+        return env
+
+    def console(self, text, status):
+        commands = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+        outputs = []
+        for number, command in enumerate(commands):
+            if command.startswith("cd "):
+                self.cwd = (self.cwd if (self.cwd / command[3:]).is_dir() else self.folder) / command[3:]
+                continue
+            if command.startswith("pip install -e"):
+                command = f"{sys.executable} -m pip install -q --no-deps --no-build-isolation --no-index --target {self.site} ."
+            want = status if number == len(commands) - 1 else 0
+            command = re.sub(r"^pytest\b", f"{sys.executable} -m pytest -q", command)
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=self.cwd, env=self.environment(), capture_output=True, text=True
+            )
+            assert done.returncode == want, f"$ {command}\n{done.stdout}\n{done.stderr}"
+            outputs.append(done.stdout)
+        return outputs
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+def test_page(path, tmp_path, monkeypatch):
+    page = Page(tmp_path, tmp_path / ".site", tmp_path)
+    page.site.mkdir()
+    blocks = list(BLOCK.finditer(path.read_text()))
+    assert blocks
+    for found in blocks:
+        mark, kind, text = found["mark"] or "", found["kind"], found["text"]
+        if mark == "not run":
+            continue
+        if mark.startswith("file: "):
+            target = tmp_path / mark[6:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        elif kind == "python":
+            monkeypatch.chdir(tmp_path)
+            import graphdock as tf
+
+            graph = page.names.setdefault("__graph__", tf.Graph())
+            with graph.as_default(), contextlib.redirect_stdout(None):
+                exec(compile(text, f"{path.name}", "exec"), page.names)
+        elif kind == "console":
+            status = int(mark[6:]) if mark.startswith("exit: ") else 0
+            outputs = page.console(text, status)
+            if mark == "output":
+                shown = "\n".join(line for line in text.splitlines() if not line.startswith("$ "))
+                assert outputs[-1].strip() == shown.strip()
