@@ -163,6 +163,39 @@ def test_picking() -> None:
         np.testing.assert_array_equal(session.run(tf.where(tf.constant(x) > 5)), np.argwhere(x > 5))
 
 
+def test_scattering_into_variables() -> None:
+    start, rows = np.arange(12.0).reshape(4, 3), np.ones((2, 3))
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(start)
+        at = tf.placeholder(tf.int32, [2])
+        steps = [tf.scatter_add(v, at, rows), tf.scatter_sub(v, at, 2 * rows), tf.scatter_update(v, at, 5.0)]
+        for step in steps:
+            session.run(tf.global_variables_initializer())
+            found = session.run(step, {at: [2, 2]})
+            want = start.copy()
+            want[2] = {steps[0]: want[2] + 2, steps[1]: want[2] - 4, steps[2]: 5.0}[step]
+            np.testing.assert_array_equal(found, want)
+            with pytest.raises(errors.InvalidArgumentError, match="out of bounds"):
+                session.run(step, {at: [0, 4]})
+            np.testing.assert_array_equal(session.run(v), want)
+        with pytest.raises(errors.InvalidArgumentError, match="changes a Variable"):
+            tf.scatter_add(tf.zeros([2, 2]), [0], [[1.0, 1.0]])
+
+
+def test_the_gradient_of_a_gather_is_its_rows() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.Variable(np.ones((1000, 4)))
+        at = tf.placeholder(tf.int32, [None, 2])
+        loss = tf.reduce_sum(tf.square(tf.gather(table, at))) + tf.reduce_sum(tf.gather(table, [7]))
+        (grad,) = tf.gradients(loss, [table])
+        assert isinstance(grad, tf.IndexedSlices)
+        session.run(tf.global_variables_initializer())
+        whole = session.run(tf.convert_to_tensor(grad), {at: [[3, 3], [9, 3]]})
+        want = np.zeros((1000, 4))
+        want[3], want[9], want[7] = 6, 2, 1
+        np.testing.assert_array_equal(whole, want)
+
+
 def test_growing() -> None:
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(run(lambda a: tf.tile(a, [2, 3]), x), np.tile(x, (2, 3)))

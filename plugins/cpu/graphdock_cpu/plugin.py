@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
-FAMILIES = ("core", "math", "reduce", "matmul", "array", "views", "indexing", "nn", "random", "train")
+FAMILIES = ("core", "math", "reduce", "matmul", "array", "views", "indexing", "scatter", "nn", "random", "train")
 
 
 @hookimpl

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as _tf
 import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
@@ -121,14 +122,19 @@ def strided_slice_grad(op: Any, grad: Any) -> Any:
 
 
 def gather(op: Any, grad: Any) -> Any:
-    """A dense sum over the indices; for an axis other than 0, with that axis moved to the front and back."""
+    """IndexedSlices along axis 0; else a dense sum over the indices, with the axis moved to the front and back."""
     params, indices, axis = op.inputs
     at, dims, index_dims = _value(axis), static_shape(params), static_shape(indices)
     if at is not None and (int(at) == 0 or (dims is not None and int(at) == -len(dims))):
-        count = dims[0] if dims is not None and dims[0] is not None else _ops.shape(params)[0]
-        total = _ops.apply_op("UnsortedSegmentSum", data=grad, segment_ids=indices, num_segments=count)
-        total.set_shape(params.shape)
-        return total
+        shape = _ops.shape(params)
+        if index_dims is None or len(index_dims) != 1:
+            rest = None if dims is None else dims[1:]
+            if rest is not None and None not in rest and 0 not in rest:
+                grad = _reshape(grad, [-1, *rest])
+            else:
+                grad = _reshape(grad, _array.concat([_array.stack([_array.size(indices)]), shape[1:]], 0))
+            indices = _reshape(indices, [-1])
+        return _tf.IndexedSlices(grad, indices, shape)
     if at is not None and dims is not None and index_dims is not None:
         k, r = int(at) % len(dims), len(index_dims)
         rank = len(dims) - 1 + r

@@ -17,11 +17,11 @@ from graphdock_cpu.kernels.array import bind_writer
 from graphdock_cpu.kernels.common import is_half, known
 from graphdock_cpu.kernels.views import strided_index
 
-__all__ = ["KERNELS", "check_indices"]
+__all__ = ["KERNELS", "LONG_ROW", "check_indices", "flat_places"]
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
 #: Rows from this many elements on are added one by one; shorter ones through one call over flat indices.
-_LONG_ROW = 512
+LONG_ROW = 512
 
 
 def check_indices(indices: Any, bound: int, what: str) -> None:
@@ -72,7 +72,7 @@ class _RowSum:
         self.half = is_half(dtype)
 
     def scratch(self, rows: tuple[int, int], out: tuple[int, ...]) -> tuple[Scratch, ...]:
-        flat = Scratch(dtypes.int64, rows if rows[1] < _LONG_ROW else (0, 0))
+        flat = Scratch(dtypes.int64, rows if rows[1] < LONG_ROW else (0, 0))
         if not self.half:
             return (flat,)
         return flat, Scratch(dtypes.float32, rows), Scratch(dtypes.float32, out)
@@ -89,20 +89,25 @@ class _RowSum:
         if ids.size and ids.min() < 0:
             keep = ids >= 0
             rows, ids, flat = rows[keep], ids[keep], None
-        if width >= _LONG_ROW:
+        if width >= LONG_ROW:
             for i, row in zip(ids.tolist(), rows, strict=True):
                 target = out[i]
                 np.add(target, row, target)
         elif ids.size:
-            if flat is None:
-                flat = np.empty(rows.shape, np.int64)
-            np.copyto(flat, ids[:, None])
-            if width != 1:
-                np.multiply(flat, width, flat)
-                np.add(flat, _numbers(width), flat)
-            np.add.at(out.reshape(-1), flat.reshape(-1), rows.reshape(-1))
+            np.add.at(out.reshape(-1), flat_places(ids, width, flat), rows.reshape(-1))
         if self.half:
             np.copyto(narrow, out, "unsafe")
+
+
+def flat_places(ids: Any, width: int, places: Any = None) -> Any:
+    """Where the elements of rows ``ids`` lie in a matrix of that width, flattened; written into ``places`` if it is given."""
+    if places is None:
+        places = np.empty((ids.size, width), np.int64)
+    np.copyto(places, ids[:, None])
+    if width != 1:
+        np.multiply(places, width, places)
+        np.add(places, _numbers(width), places)
+    return places.reshape(-1)
 
 
 @lru_cache(maxsize=256)

@@ -5021,6 +5021,252 @@ CASES: dict[str, dict] = {
         "properties": (),
         "reference": "graphdock_std.reference.reduce:sum_to",
     },
+    "ResourceScatterUpdate": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0), "dtype": "int32"},
+                    "updates": {"shape": (2, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((1, 2), (4, 3)), "dtype": "int64"},
+                    "updates": {"shape": (2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": (1,), "dtype": "int32"},
+                    "updates": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": 2, "dtype": "int32"},
+                    "updates": {"shape": (2,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 5), "dtype": "int32"},
+                    "updates": {"shape": (2, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "5.*5",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0), "dtype": "int32"},
+                    "updates": {"shape": (2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": ()},
+                    "indices": {"value": (0,), "dtype": "int32"},
+                    "updates": {"shape": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "scalar",
+            },
+        ),
+        "types": {
+            "T": (
+                "bool",
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "properties": (),
+        "reference": "graphdock_std.reference.scatter:scatter_update",
+    },
+    "ResourceScatterAdd": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0, 4), "dtype": "int32"},
+                    "updates": {"shape": (3, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((1, 1), (4, 1)), "dtype": "int64"},
+                    "updates": {"shape": (2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": (1, 1), "dtype": "int32"},
+                    "updates": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (2, 600)},
+                    "indices": {"value": (1, 1), "dtype": "int32"},
+                    "updates": {"shape": (2, 600)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": (), "dtype": "int32"},
+                    "updates": {"shape": (0, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (-1, 0), "dtype": "int32"},
+                    "updates": {"shape": (2, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "-1.*5",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "properties": (),
+        "reference": "graphdock_std.reference.scatter:scatter_add",
+    },
+    "ResourceScatterSub": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0, 4), "dtype": "int32"},
+                    "updates": {"shape": (3, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((1, 1), (4, 1)), "dtype": "int64"},
+                    "updates": {"shape": (2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (2, 600)},
+                    "indices": {"value": (1, 0), "dtype": "int32"},
+                    "updates": {"shape": (2, 600)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (0,), "dtype": "int32"},
+                    "updates": {"shape": (2, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "properties": (),
+        "reference": "graphdock_std.reference.scatter:scatter_sub",
+    },
     "ResourceApplyGradientDescent": {
         "samples": (
             {

@@ -2778,6 +2778,85 @@ def sum_to() -> OpDef:
     )
 
 
+def resource_scatter_update() -> OpDef:
+    return OpDef(
+        name="ResourceScatterUpdate",
+        version=1,
+        summary="Sets rows of a variable in place; of several updates of one row the last one stays.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_update",
+        package="graphdock_std",
+        source="specs/scatter.yaml:4",
+    )
+
+
+def resource_scatter_add() -> OpDef:
+    return OpDef(
+        name="ResourceScatterAdd",
+        version=1,
+        summary="Adds to rows of a variable in place; repeated rows add up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_add",
+        package="graphdock_std",
+        source="specs/scatter.yaml:25",
+    )
+
+
+def resource_scatter_sub() -> OpDef:
+    return OpDef(
+        name="ResourceScatterSub",
+        version=1,
+        summary="Subtracts from rows of a variable in place; repeated rows add up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_sub",
+        package="graphdock_std",
+        source="specs/scatter.yaml:46",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -3180,6 +3259,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ArgMin": arg_min,
     "Cumsum": cumsum,
     "SumTo": sum_to,
+    "ResourceScatterUpdate": resource_scatter_update,
+    "ResourceScatterAdd": resource_scatter_add,
+    "ResourceScatterSub": resource_scatter_sub,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
