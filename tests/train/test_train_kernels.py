@@ -14,6 +14,7 @@ from graphdock_std._gen.cases import CASES
 from graphdock_std._gen.opdefs import OPS
 
 KERNELS = {k.op: k for k in train.KERNELS}
+DENSE = [op for op in KERNELS if "Sparse" not in op]
 DEVICE = CpuFactory().open(CpuFactory().probe()[0], {})
 HYPER = {"alpha": 0.1, "lr": 0.1, "momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-4}
 HYPER |= {"beta1_power": 0.9**3, "beta2_power": 0.999**3, "weight_decay": 0.1, "rho": 0.9}
@@ -63,7 +64,7 @@ def call(op: str, arrays: dict[str, np.ndarray], attrs: dict[str, Any], known: b
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize(
-    ("op", "attrs"), [(op, {}) for op in KERNELS] + [("ResourceApplyMomentum", {"use_nesterov": True})]
+    ("op", "attrs"), [(op, {}) for op in DENSE] + [("ResourceApplyMomentum", {"use_nesterov": True})]
 )
 def test_update_agrees_with_the_formula(
     op: str, attrs: dict[str, Any], dtype: str, shape: tuple[int, ...], known: bool
@@ -104,3 +105,35 @@ def test_bfloat16_learns_slowly_decaying_moments() -> None:
     before = arrays["var"].copy()
     call("ResourceApplyAdam", arrays, {}, known=True)
     assert (arrays["v"].astype(float) > 0).all() and not np.array_equal(before, arrays["var"])
+
+
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_a_row_outside_the_variable_is_named(wrong: int) -> None:
+    arrays = {
+        "var": np.ones((4, 2), np.float32),
+        "alpha": np.array(0.5, np.float32),
+        "delta": np.ones((2, 2), np.float32),
+        "indices": np.array([1, wrong], np.int32),
+    }
+    with pytest.raises(errors.InvalidArgumentError, match="a row to update is not there") as caught:
+        call("ResourceSparseApplyGradientDescent", arrays, {}, known=True)
+    assert caught.value.got == str(wrong) and caught.value.expected == "rows from 0 to 3"
+    np.testing.assert_array_equal(arrays["var"], 1.0)
+
+
+@pytest.mark.parametrize("op", [op for op in KERNELS if op not in DENSE])
+def test_sparse_updates_of_all_rows_are_the_dense_update(op: str) -> None:
+    dense = op.replace("Sparse", "")
+    attrs = {a.name: a.default for a in OPS[op]().attrs}
+    arrays = arguments(dense, (6, 3), "float64")
+    rows = np.array([5, 0, 3, 1, 4, 2])
+    name = "delta" if "delta" in arrays else "grad"
+    sparse = {}
+    for arg in OPS[op]().inputs:
+        sparse[arg.name] = rows if arg.name == "indices" else arrays[arg.name].copy()
+    sparse[name] = sparse[name][rows]
+    call(dense, arrays, attrs, known=True)
+    call(op, sparse, attrs, known=True)
+    for held in ("var", "accum"):
+        if held in arrays:
+            np.testing.assert_array_equal(sparse[held], arrays[held])

@@ -63,18 +63,10 @@ def _build(ctx: BuildContext, rule: Rule) -> Bound:
 
 def _check_fits(ctx: BuildContext, held: ArgInfo, grad: ArgInfo) -> None:
     """Raises DTypeError or ShapeError when a variable and the gradient can't belong together."""
-    where = {"op": ctx.node.origin, "site": ctx.node.site}
     if held.dtype is not grad.dtype:
-        raise errors.DTypeError(
-            f"{grad.name} has not the dtype of {held.name}", expected=held.dtype.name, got=grad.dtype.name, **where
-        )
+        raise _misfit(ctx, "dtype", held.name, grad.name, held.dtype.name, grad.dtype.name)
     if not shape.compatible(held.shape, grad.shape):
-        raise errors.ShapeError(
-            f"{grad.name} has not the shape of {held.name}",
-            expected=shape.show(held.shape),
-            got=shape.show(grad.shape),
-            **where,
-        )
+        raise _misfit(ctx, "shape", held.name, grad.name, shape.show(held.shape), shape.show(grad.shape))
 
 
 def _prepared(rule: Rule, update: Callable[..., None], dtype: np.dtype[Any], count: int) -> Callable[..., None]:
@@ -125,6 +117,58 @@ def _blocked(ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: 
                 copyto(part, block, "same_kind")
 
     return compute
+
+
+def _sparse_kernel(op: str, rule: Rule, indices: int) -> KernelDef:
+    return KernelDef(op, "cpu", lambda ctx: _sparse(ctx, rule, indices))
+
+
+def _sparse(ctx: BuildContext, rule: Rule, indices: int) -> Bound:
+    """The update of the rows that input ``indices`` names: gathered, updated with their summed gradients, put back.
+
+    How many rows differ is known in the step only, so the rows' copies are made there.
+    """
+    grad = ctx.inputs[rule.arrays[-1]]
+    for held in (ctx.inputs[i] for i in rule.arrays[:-1]):
+        if held.dtype is not grad.dtype:
+            raise _misfit(ctx, "dtype", held.name, grad.name, held.dtype.name, grad.dtype.name)
+    dtype = grad.dtype.accumulator.np
+    update = rule.make(dtype, ctx.node.attrs)
+    arrays, scalars, node = rule.arrays, rule.scalars, ctx.node
+
+    def compute(*args: Any) -> None:
+        rows, inverse = np.unique(args[indices], return_inverse=True)
+        if not rows.size:
+            return
+        held, given = [args[i] for i in arrays[:-1]], args[arrays[-1]]
+        if rows[0] < 0 or rows[-1] >= held[0].shape[0]:
+            raise errors.InvalidArgumentError(
+                "a row to update is not there",
+                op=node.origin,
+                site=node.site,
+                expected=f"rows from 0 to {held[0].shape[0] - 1}",
+                got=str(rows[0] if rows[0] < 0 else rows[-1]),
+            )
+        for tensor in held:
+            if tensor.shape[1:] != given.shape[1:]:
+                raise _misfit(ctx, "row shape", "var", grad.name, str(tensor.shape[1:]), str(given.shape[1:]))
+        total = np.zeros((rows.size, *given.shape[1:]), dtype)
+        np.add.at(total, inverse.reshape(-1), given.astype(dtype, copy=False))
+        parts = [tensor[rows].astype(dtype, copy=False) for tensor in held]
+        update(*parts, total, *[np.asarray(args[i], dtype) for i in scalars], np.empty_like(total))
+        for tensor, part in zip(held, parts, strict=True):
+            tensor[rows] = part
+
+    return Bound(compute)
+
+
+def _misfit(
+    ctx: BuildContext, what: str, held: str, given: str, expected: str, got: str
+) -> errors.InvalidArgumentError:
+    kind = errors.DTypeError if what == "dtype" else errors.ShapeError
+    return kind(
+        f"{given} has not the {what} of {held}", op=ctx.node.origin, site=ctx.node.site, expected=expected, got=got
+    )
 
 
 def _gradient_descent(dtype: np.dtype[Any], attrs: Any) -> Callable[..., None]:
@@ -330,4 +374,7 @@ KERNELS = [
     _kernel("ResourceApplyRMSProp", Rule((0, 1, 2, 7), (3, 4, 5, 6), _rms_prop, _rms_prop_scalars)),
     _kernel("ResourceApplyCenteredRMSProp", Rule((0, 1, 2, 3, 8), (4, 5, 6, 7), _centered_rms_prop, _rms_prop_scalars)),
     _kernel("ResourceApplyFtrl", Rule((0, 1, 2, 3), (4, 5, 6, 7), _ftrl, _ftrl_scalars, scratch=2)),
+    _sparse_kernel("ResourceSparseApplyGradientDescent", Rule((0, 2), (1,), _gradient_descent), 3),
+    _sparse_kernel("ResourceSparseApplyMomentum", Rule((0, 1, 3), (2, 5), _momentum), 4),
+    _sparse_kernel("ResourceSparseApplyAdagrad", Rule((0, 1, 3), (2,), _adagrad), 4),
 ]

@@ -3136,6 +3136,103 @@ def resource_apply_ftrl() -> OpDef:
     )
 
 
+def resource_sparse_apply_gradient_descent() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyGradientDescent",
+        version=1,
+        summary="ResourceApplyGradientDescent on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("alpha", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("delta", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={"var": "none", "alpha": "none", "delta": "none", "indices": "none"},
+        reference="graphdock_std.reference.train:resource_sparse_apply_gradient_descent",
+        package="graphdock_std",
+        source="specs/train.yaml:209",
+    )
+
+
+def resource_sparse_apply_momentum() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyMomentum",
+        version=1,
+        summary="ResourceApplyMomentum on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the accumulated gradients."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+            ArgDef("momentum", "Th", shape="[]", doc="How much of the accumulated gradient stays."),
+        ),
+        attrs=(
+            AttrDef("use_nesterov", "bool", default=False, doc="Look ahead: var -= lr * (grad + momentum * accum)."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "lr": "none",
+            "grad": "none",
+            "indices": "none",
+            "momentum": "none",
+        },
+        reference="graphdock_std.reference.train:resource_sparse_apply_momentum",
+        package="graphdock_std",
+        source="specs/train.yaml:230",
+    )
+
+
+def resource_sparse_apply_adagrad() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyAdagrad",
+        version=1,
+        summary="ResourceApplyAdagrad on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the sum of squared gradients."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        gradient_kinds={"var": "none", "accum": "none", "lr": "none", "grad": "none", "indices": "none"},
+        reference="graphdock_std.reference.train:resource_sparse_apply_adagrad",
+        package="graphdock_std",
+        source="specs/train.yaml:255",
+    )
+
+
 OPS: dict[str, Callable[[], OpDef]] = {
     "Reshape": reshape,
     "Transpose": transpose,
@@ -3270,6 +3367,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceApplyRMSProp": resource_apply_rms_prop,
     "ResourceApplyCenteredRMSProp": resource_apply_centered_rms_prop,
     "ResourceApplyFtrl": resource_apply_ftrl,
+    "ResourceSparseApplyGradientDescent": resource_sparse_apply_gradient_descent,
+    "ResourceSparseApplyMomentum": resource_sparse_apply_momentum,
+    "ResourceSparseApplyAdagrad": resource_sparse_apply_adagrad,
 }
 
 OPERATORS: dict[str, str] = {

@@ -14,6 +14,9 @@ __all__ = [
     "resource_apply_gradient_descent",
     "resource_apply_momentum",
     "resource_apply_rms_prop",
+    "resource_sparse_apply_adagrad",
+    "resource_sparse_apply_gradient_descent",
+    "resource_sparse_apply_momentum",
 ]
 
 def resource_apply_gradient_descent(var: Any, alpha: Any, delta: Any, name: str | None = ...) -> Operation: ...
@@ -86,5 +89,30 @@ def resource_apply_ftrl(
     l1: Any,
     l2: Any,
     lr_power: Any,
+    name: str | None = ...,
+) -> Operation: ...
+def resource_sparse_apply_gradient_descent(
+    var: Any,
+    alpha: Any,
+    delta: Any,
+    indices: Any,
+    name: str | None = ...,
+) -> Operation: ...
+def resource_sparse_apply_momentum(
+    var: Any,
+    accum: Any,
+    lr: Any,
+    grad: Any,
+    indices: Any,
+    momentum: Any,
+    use_nesterov: bool = ...,
+    name: str | None = ...,
+) -> Operation: ...
+def resource_sparse_apply_adagrad(
+    var: Any,
+    accum: Any,
+    lr: Any,
+    grad: Any,
+    indices: Any,
     name: str | None = ...,
 ) -> Operation: ...

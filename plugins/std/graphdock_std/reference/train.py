@@ -18,6 +18,9 @@ __all__ = [
     "resource_apply_gradient_descent",
     "resource_apply_momentum",
     "resource_apply_rms_prop",
+    "resource_sparse_apply_adagrad",
+    "resource_sparse_apply_gradient_descent",
+    "resource_sparse_apply_momentum",
 ]
 
 
@@ -114,3 +117,39 @@ def resource_apply_ftrl(
     z = z + g - (total**-p - n**-p) / rate * x
     x = np.where(np.abs(z) > one, (np.sign(z) * one - z) / (total**-p / rate + 2.0 * two), 0.0)
     return tuple(np.asarray(a).astype(var.dtype) for a in (x, total, z))
+
+
+def _sparse(rule: Any, tensors: list[Any], grad: Any, indices: Any) -> tuple[np.ndarray, ...]:
+    """A dense rule on one named row at a time, in float64."""
+    wide = [np.array(t, np.float64) for t in tensors]
+    for row in sorted(set(np.asarray(indices).tolist())):
+        total = sum(np.asarray(g).astype(np.float64) for g, i in zip(grad, indices, strict=True) if i == row)
+        moved = rule(*[w[row] for w in wide], total)
+        for w, value in zip(wide, moved if isinstance(moved, tuple) else (moved,), strict=True):
+            w[row] = value
+    return tuple(w.astype(t.dtype) for w, t in zip(wide, tensors, strict=True))
+
+
+def resource_sparse_apply_gradient_descent(var: Any, alpha: Any, delta: Any, indices: Any, **_: Any) -> np.ndarray:
+    def rule(v: Any, d: Any) -> Any:
+        return resource_apply_gradient_descent(v, alpha, d)
+
+    return _sparse(rule, [var], delta, indices)[0]
+
+
+def resource_sparse_apply_momentum(
+    var: Any, accum: Any, lr: Any, grad: Any, indices: Any, momentum: Any, use_nesterov: bool = False, **_: Any
+) -> tuple[np.ndarray, ...]:
+    def rule(v: Any, a: Any, g: Any) -> Any:
+        return resource_apply_momentum(v, a, lr, g, momentum, use_nesterov)
+
+    return _sparse(rule, [var, accum], grad, indices)
+
+
+def resource_sparse_apply_adagrad(
+    var: Any, accum: Any, lr: Any, grad: Any, indices: Any, **_: Any
+) -> tuple[np.ndarray, ...]:
+    def rule(v: Any, a: Any, g: Any) -> Any:
+        return resource_apply_adagrad(v, a, lr, g)
+
+    return _sparse(rule, [var, accum], grad, indices)

@@ -47,3 +47,8 @@ class AdagradOptimizer(Optimizer):
         rate = self._hyper("learning_rate", self._learning_rate, var)
         accumulator = self.get_slot(var, "accumulator")
         return train_ops.resource_apply_adagrad(var.handle, accumulator.handle, rate, grad)
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        rate = self._hyper("learning_rate", self._learning_rate, var)
+        accumulator = self.get_slot(var, "accumulator")
+        return train_ops.resource_sparse_apply_adagrad(var.handle, accumulator.handle, rate, grad.values, grad.indices)

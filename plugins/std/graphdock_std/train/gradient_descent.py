@@ -26,3 +26,7 @@ class GradientDescentOptimizer(Optimizer):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         rate = self._hyper("learning_rate", self._learning_rate, var)
         return train_ops.resource_apply_gradient_descent(var.handle, rate, grad)
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        rate = self._hyper("learning_rate", self._learning_rate, var)
+        return train_ops.resource_sparse_apply_gradient_descent(var.handle, rate, grad.values, grad.indices)

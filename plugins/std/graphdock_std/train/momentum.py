@@ -50,3 +50,15 @@ class MomentumOptimizer(Optimizer):
             self._hyper("momentum", self._momentum, var),
             use_nesterov=self._use_nesterov,
         )
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        """Only the rows that the gradient names move, and only their momentum decays."""
+        return train_ops.resource_sparse_apply_momentum(
+            var.handle,
+            self.get_slot(var, "momentum").handle,
+            self._hyper("learning_rate", self._learning_rate, var),
+            grad.values,
+            grad.indices,
+            self._hyper("momentum", self._momentum, var),
+            use_nesterov=self._use_nesterov,
+        )
