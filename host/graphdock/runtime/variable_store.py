@@ -133,7 +133,7 @@ class VariableStore:
                 expected=f"{state.dtype.name}{show(state.dims)}",
                 got=f"{dtype.name}{show(dims)}",
             )
-        if state.device is not device:
+        if state.device.memory_space != device.memory_space:
             raise FailedPreconditionError(
                 f"variable {name!r} of {where} lives on {state.device!r}",
                 got=f"a plan that places it on {device!r}",

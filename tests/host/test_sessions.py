@@ -1,0 +1,113 @@
+"""A session's life: containers, reset, closing, two sessions on one graph, several threads."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import graphdock as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    graph = tf.Graph()
+    with graph.as_default():
+        yield graph
+
+
+def test_variables_of_two_sessions_are_apart():
+    w = tf.Variable(1.0)
+    step = tf.assign_add(w, 1.0)
+    with tf.Session() as one, tf.Session() as two:
+        one.run(w.initializer)
+        one.run(step)
+        with pytest.raises(tf.errors.UninitializedError, match="'Variable'.*read before"):
+            two.run(w)
+        two.run(w.initializer)
+        assert (one.run(w), two.run(w)) == (2.0, 1.0)
+
+
+def test_a_named_container_is_shared_by_disjoint_graphs_and_reset():
+    def build():
+        graph = tf.Graph()
+        with graph.as_default(), tf.container("shared_by_the_test"):
+            w = tf.Variable(5.0, name="w")
+            return graph, w, tf.assign_add(w, 1.0)
+
+    graph_a, w_a, step_a = build()
+    graph_b, w_b, step_b = build()
+    with tf.Session(graph=graph_a) as a, tf.Session(graph=graph_b) as b:
+        a.run(w_a.initializer)
+        threads = [
+            threading.Thread(target=lambda s=s, step=step: [s.run(step) for _ in range(100)])
+            for s, step in ((a, step_a), (b, step_b))
+        ]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert a.run(w_a) == b.run(w_b) == 205.0
+        tf.Session.reset("", ["shared_by_the_test"])
+        for session, w in ((a, w_a), (b, w_b)):
+            with pytest.raises(tf.errors.UninitializedError):
+                session.run(w)
+
+
+def test_a_closed_session_says_so():
+    x = tf.constant(1.0)
+    sess = tf.Session()
+    sess.run(x)
+    sess.close()
+    sess.close()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="closed"):
+        sess.run(x)
+
+
+def test_with_makes_it_the_default_session_and_closes_it():
+    x = tf.constant(3.0)
+    with tf.Session() as sess:
+        assert tf.get_default_session() is sess
+        assert x.eval() == 3.0
+    assert tf.get_default_session() is None
+    with pytest.raises(tf.errors.FailedPreconditionError, match="no default session"):
+        x.eval()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="closed"):
+        sess.run(x)
+
+
+def test_nested_fetches_keep_their_structure():
+    from collections import namedtuple
+
+    Pair = namedtuple("Pair", "left right")
+    a, b = tf.constant(1.0), tf.constant([2.0, 3.0])
+    op = tf.no_op()
+    with tf.Session() as sess:
+        got = sess.run({"pair": Pair(a, [b, op]), "name": ("Const:0", b.name)})
+    assert got["pair"].left == 1.0 and got["pair"].right[1] is None
+    assert got["name"][0] == 1.0
+    np.testing.assert_array_equal(got["name"][1], [2, 3])
+
+
+def test_make_callable_takes_values_in_order():
+    x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    with tf.Session() as sess:
+        divide = sess.make_callable(x / y, [x, y])
+        assert divide(6.0, 3.0) == 2.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="takes 2 values"):
+            divide(1.0)
+
+
+def test_two_sessions_with_different_device_counts_agree():
+    x = tf.placeholder(tf.float32, [4])
+    with tf.device("cpu:1"):
+        y = tf.sqrt(x)
+    z = y + x
+    fed = np.array([1, 4, 9, 16], np.float32)
+    with tf.Session(config=tf.SessionConfig(device_count={"cpu": 2})) as many:
+        np.testing.assert_array_equal(many.run(z, {x: fed}), [2, 6, 12, 20])
+        assert {r.device for r in many.explain(z).rows} == {"cpu:0", "cpu:1"}
+    with tf.Session() as one, pytest.raises(tf.errors.InvalidArgumentError, match="cpu:1") as caught:
+        one.run(z, {x: fed})
+    assert "test_sessions.py" in str(caught.value)
