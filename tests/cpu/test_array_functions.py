@@ -196,6 +196,24 @@ def test_the_gradient_of_a_gather_is_its_rows() -> None:
         np.testing.assert_array_equal(whole, want)
 
 
+def test_descent_along_rows_is_descent_along_the_whole() -> None:
+    start, at = np.linspace(-1, 1, 40).reshape(10, 4), [3, 3, 8]
+    found = []
+    for dense in (False, True):
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            table = tf.Variable(start)
+            rows = tf.gather(table * 1.0 if dense else table, at)
+            step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.square(rows) * rows))
+            kinds = {op.type for op in graph.get_operations()}
+            assert any("Sparse" in kind for kind in kinds) is not dense
+            session.run(tf.global_variables_initializer())
+            for _ in range(3):
+                session.run(step)
+            found.append(session.run(table))
+    np.testing.assert_allclose(*found, rtol=1e-12)
+    np.testing.assert_array_equal(np.delete(found[0], [3, 8], 0), np.delete(start, [3, 8], 0))
+
+
 def test_growing() -> None:
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(run(lambda a: tf.tile(a, [2, 3]), x), np.tile(x, (2, 3)))
