@@ -111,6 +111,7 @@ DIFFERENTIABLE = {
         lambda x, y: tf.nn.sigmoid_cross_entropy_with_logits(logits=x, labels=y),
         [LOGITS, LABELS],
     ),
+    "l2_normalize": (lambda x: tf.nn.l2_normalize(x, 1) * [1.0, 2.0, 3.0], [LOGITS]),
     "moments": (lambda x: tf.nn.moments(x, [0])[1] * [1.0, 2.0, 3.0], [LOGITS]),
 }
 
@@ -198,3 +199,49 @@ def test_moments(keep: bool) -> None:
     mean, variance = run(lambda x: tf.nn.moments(x, [0, 2], keepdims=keep), X)
     np.testing.assert_allclose(mean, X.mean((0, 2), keepdims=keep), rtol=1e-12)
     np.testing.assert_allclose(variance, X.var((0, 2), keepdims=keep), rtol=1e-12)
+
+
+def test_l2_normalize() -> None:
+    got = run(lambda x: tf.nn.l2_normalize(x, axis=[0, 2]), X)
+    np.testing.assert_allclose(got, X / np.sqrt((X**2).sum((0, 2), keepdims=True)), rtol=1e-12)
+    np.testing.assert_array_equal(run(tf.nn.l2_normalize, np.zeros(3)), np.zeros(3))
+
+
+TABLE = RNG.normal(size=(7, 3))
+IDS = np.array([[0, 6, 3], [3, 5, 1]])
+
+
+def shards_of(strategy: str, n: int) -> list[np.ndarray]:
+    return [TABLE[k::n] for k in range(n)] if strategy == "mod" else np.array_split(TABLE, n)
+
+
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_embedding_lookup_in_shards_and_its_gradient(strategy: str, n: int) -> None:
+    shards = shards_of(strategy, n)
+    weights = RNG.normal(size=(2, 3, 3))
+
+    def build(*feeds: Any) -> Any:
+        rows = tf.nn.embedding_lookup(list(feeds), tf.constant(IDS), partition_strategy=strategy)
+        return rows, [tf.convert_to_tensor(g) for g in tf.gradients(tf.reduce_sum(rows * weights), list(feeds))]
+
+    rows, grads = run(build, *shards)
+    np.testing.assert_array_equal(rows, TABLE[IDS])
+    want = np.zeros_like(TABLE)
+    np.add.at(want, IDS, weights)
+    for k, grad in enumerate(grads):
+        np.testing.assert_allclose(grad, want[k::n] if strategy == "mod" else np.array_split(want, n)[k], atol=1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.parametrize("wrong", [-1, 8])
+def test_an_id_without_a_row_is_an_error(strategy: str, wrong: int) -> None:
+    shards = shards_of(strategy, 2)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(lambda *p: tf.nn.embedding_lookup(list(p), tf.constant([0, wrong]), strategy), *shards)
+
+
+def test_embedding_lookup_clips_rows() -> None:
+    got = run(lambda t: tf.nn.embedding_lookup(t, tf.constant(IDS), max_norm=1.0), TABLE)
+    norms = np.linalg.norm(TABLE[IDS], axis=-1, keepdims=True)
+    np.testing.assert_allclose(got, TABLE[IDS] / np.maximum(norms, 1.0), rtol=1e-12)

@@ -17,6 +17,8 @@ from graphdock_std.grad_support import static_shape
 ENDPOINTS: dict[str, str] = {
     "nn.bias_add": "graphdock_std.nn:bias_add",
     "nn.dropout": "graphdock_std.nn:dropout",
+    "nn.embedding_lookup": "graphdock_std.embedding:embedding_lookup",
+    "nn.l2_normalize": "graphdock_std.nn:l2_normalize",
     "nn.log_softmax": "graphdock_std.nn:log_softmax",
     "nn.moments": "graphdock_std.nn:moments",
     "nn.relu_layer": "graphdock_std.nn:relu_layer",
@@ -28,6 +30,7 @@ ENDPOINTS: dict[str, str] = {
     "nn.sparse_softmax_cross_entropy_with_logits": "graphdock_std.nn:sparse_softmax_cross_entropy_with_logits",
     "nn.tanh": "graphdock_std._gen.math_ops:tanh",
     "nn.xw_plus_b": "graphdock_std.nn:xw_plus_b",
+    "math.l2_normalize": "graphdock_std.nn:l2_normalize",
     "math.log_softmax": "graphdock_std.nn:log_softmax",
     "math.softmax": "graphdock_std.nn:softmax",
 }
@@ -285,3 +288,11 @@ def _drop(tensor: Any, axes: Any) -> Any:
     if axes is None:
         return _tf.reshape(tensor, [])
     return squeeze(tensor, list(axes) if isinstance(axes, Sequence) else [axes])
+
+
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Any:
+    """``x / sqrt(max(sum(x ** 2), epsilon))`` along ``axis`` (default: over all); ``dim`` is its older name."""
+    with _tf.name_scope(name or "l2_normalize"):
+        x = _ops.convert_to_tensor(x)
+        squares = _tf.reduce_sum(x * x, dim if axis is None else axis, keepdims=True)
+        return x * _tf.rsqrt(_tf.maximum(squares, _ops.constant(epsilon, x.dtype)))

@@ -1,0 +1,88 @@
+"""Rows of a table, or of one that is cut into shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+from graphdock.errors import InvalidArgumentError
+
+from graphdock_std.grad_support import static_shape
+
+__all__ = ["embedding_lookup"]
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Any:
+    """Rows of an embedding table.
+
+    Args:
+      params: the table, ``[rows, *dims]``, or a list of its shards (tensors or Variables), which may lie on different devices.
+      ids: integer tensor of any shape.
+      partition_strategy: ``mod``: row i lies in shard ``i % n`` at ``i // n``; ``div``: shards hold runs of rows, the first
+        ones one row more where the rows do not divide evenly (shards then need known shapes).
+      validate_indices: taken for TensorFlow's sake; an id that has no row is always an error of the step.
+      max_norm: make rows whose Euclidean norm is above it shorter.
+
+    Returns:
+      A tensor of shape ``ids.shape + dims``. The gradient of each shard is IndexedSlices. Ids of other shards count there as
+      row 0, with a gradient of zero.
+
+    Raises:
+      InvalidArgumentError: no shard, an unknown strategy, or ``div`` with shards of unknown sizes.
+    """
+    shards = list(params) if isinstance(params, list | tuple) else [params]
+    if not shards:
+        raise InvalidArgumentError("embedding_lookup needs at least one shard")
+    if partition_strategy not in ("mod", "div"):
+        raise InvalidArgumentError(
+            "unknown partition_strategy", expected="'mod' or 'div'", got=repr(partition_strategy)
+        )
+    with _tf.name_scope(name or "embedding_lookup"):
+        ids = _ops.convert_to_tensor(ids)
+        rows = _tf.gather(shards[0], ids) if len(shards) == 1 else _sharded(shards, ids, partition_strategy)
+        if max_norm is None:
+            return rows
+        dims, at = static_shape(shards[0]), static_shape(ids)
+        if dims is None or at is None:
+            raise InvalidArgumentError("max_norm needs a table and ids of known rank")
+        return _tf.clip_by_norm(rows, max_norm, axes=list(range(len(at), len(at) + len(dims) - 1)))
+
+
+def _sharded(shards: list[Any], ids: Any, strategy: str) -> Any:
+    n = len(shards)
+    if strategy == "mod":
+        count = _ops.constant(n, ids.dtype)
+        owner, local = ids % count, ids // count
+        mine = [_tf.equal(owner, _ops.constant(k, ids.dtype)) for k in range(n)]
+        within = [local] * n
+    else:
+        starts = [0]
+        for shard in shards:
+            dims = static_shape(shard)
+            if dims is None or dims[0] is None:
+                raise InvalidArgumentError("partition_strategy 'div' needs shards of known sizes", got=str(shard.shape))
+            starts.append(starts[-1] + dims[0])
+        limits = [_ops.constant(s, ids.dtype) for s in starts]
+        mine, within = [], []
+        for k in range(n):
+            # an id beyond either end goes to the shard at that end, whose gather refuses it
+            low = ids >= limits[k] if k else _ops.ones_like(ids) > 0
+            mine.append(_tf.logical_and(low, ids < limits[k + 1]) if k < n - 1 else low)
+            within.append(ids - limits[k])
+    zero = _ops.zeros_like(ids)
+    rank = len(static_shape(shards[0]) or (0,)) - 1
+    parts = []
+    for shard, own, local in zip(shards, mine, within, strict=True):
+        rows = _tf.gather(shard, _tf.where(own, local, zero))
+        for _ in range(rank):
+            own = _tf.expand_dims(own, -1)
+        parts.append(_tf.select(own, rows, _ops.constant(0, rows.dtype)))
+    return _ops.add_n(parts)
