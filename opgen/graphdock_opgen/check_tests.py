@@ -103,7 +103,7 @@ def _sample_input(place: Place, at: Path_, arg: ArgSpec, value: Any, group: str)
 
 
 def _sample_tensor(place: Place, at: Path_, value: Any) -> None:
-    known = ("shape", "value", "low", "high", "dtype", "unique", "sorted", "static")
+    known = ("shape", "value", "low", "high", "dtype")
     if not isinstance(value, dict):
         place.fail(*at, message=f"expected {{shape: [...]}} or {{value: ...}}, got {value!r}")
     for key in value:

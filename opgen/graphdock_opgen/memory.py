@@ -9,6 +9,7 @@ import sys
 import types
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from graphdock.errors import GradientError, OpSpecError
 
@@ -18,6 +19,8 @@ from graphdock_opgen.render import render_library
 __all__ = ["load"]
 
 _numbers = itertools.count()
+#: Host -> (file, its bytes) -> what load returned.
+_loaded: WeakKeyDictionary[Any, dict[tuple[Path, bytes], types.SimpleNamespace]] = WeakKeyDictionary()
 
 
 class _Handwritten(types.ModuleType):
@@ -35,6 +38,8 @@ class _Handwritten(types.ModuleType):
 def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
     """Declare the ops of a YAML file in the default host.
 
+    The same file with the same text, as when a notebook's cell runs again, gives the namespace made before.
+
     Returns:
       A namespace with the wrappers, under snake-case names and the last part of their endpoints; ``gradients``, to
       which the functions of ``{fn: f}`` entries are assigned; ``ops``, the op types; ``__file__``.
@@ -46,6 +51,11 @@ def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
     from graphdock.plugin.host import default_host
 
     file = Path(os.fspath(path))
+    host = default_host()
+    key = (file.resolve(), file.read_bytes())
+    before = _loaded.setdefault(host, {}).get(key)
+    if before is not None:
+        return before
     package = f"graphdock_loaded_{file.stem.replace('-', '_').replace('.', '_')}_{next(_numbers)}"
     errors: list[OpSpecError] = []
     library = load_file(file, package, errors.append)
@@ -63,7 +73,6 @@ def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
         stem = Path(name).stem
         if name.endswith(".py") and stem in _modules(library):
             loaded[stem] = _module(f"{package}._gen.{stem}", text, name)
-    host = default_host()
     host.ops.add_library(loaded["opdefs"].OPS, loaded["opdefs"].OPERATORS, package)
     namespace = types.SimpleNamespace(
         __file__=str(file), gradients=root.__dict__["gradients"], ops=[op.type for op in library.ops]
@@ -72,6 +81,7 @@ def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
         wrapper = getattr(loaded[op.module], op.function)
         setattr(namespace, op.function, wrapper)
         setattr(namespace, op.snake, wrapper)
+    _loaded[host][key] = namespace
     return namespace
 
 

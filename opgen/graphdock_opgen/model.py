@@ -295,7 +295,6 @@ class TestsSpec(Spec):
     error_samples: list[dict[str, Any]] = []
     tolerances: dict[str, ToleranceSpec] = {}
     gradcheck: Annotated[GradcheckSpec | None, BeforeValidator(_gradcheck), WithJsonSchema(_GRADCHECK)] = None
-    properties: list[str] = []
 
 
 class EndpointSpec(Spec):

@@ -360,7 +360,6 @@ def case(op: Op) -> dict[str, Any]:
         "gradcheck": op.gradcheck,
         "gradcheck_options": options,
         "deterministic": op.spec.traits.deterministic,
-        "properties": tuple(tests.properties),
         "reference": op.spec.reference,
     }
 

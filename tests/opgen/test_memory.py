@@ -62,9 +62,11 @@ def test_tracebacks_show_generated_lines(tmp_path: Path) -> None:
 
 
 def test_faults_and_clashes(tmp_path: Path) -> None:
-    load(tmp_path, "mem4")
+    first = load(tmp_path, "mem4")
+    assert load(tmp_path, "mem4") is first
+    (tmp_path / "mem4.yaml").write_text(SPEC.replace("NAMESPACE", "mem4").replace("x + 2 y.", "Something else."))
     with pytest.raises(AlreadyExistsError, match=r"mem4\.AddTwice"):
-        load(tmp_path, "mem4")
+        load_op_library(tmp_path / "mem4.yaml")
     bad = tmp_path / "bad.yaml"
     bad.write_text(SPEC.replace("NAMESPACE", "mem5").replace("g.z", "g.zz"))
     with pytest.raises(OpSpecError, match=r"bad\.yaml:9:27: no output named 'zz'"):

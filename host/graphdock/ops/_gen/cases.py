@@ -15,7 +15,6 @@
   gradcheck    names of the inputs whose gradient is compared with central differences in float64.
   gradcheck_options  ``eps``, ``rtol``, ``atol`` where the spec sets them.
   deterministic      "bitwise" or "tolerance".
-  properties   names of further properties.
   reference    "module:function" of the oracle, or None.
 """
 
@@ -63,7 +62,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "Placeholder": {
@@ -75,7 +73,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "PlaceholderWithDefault": {
@@ -87,7 +84,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("input",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "NoOp": {
@@ -99,7 +95,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "Identity": {
@@ -115,7 +110,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("input",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:identity",
     },
     "StopGradient": {
@@ -130,7 +124,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:identity",
     },
     "AddN": {
@@ -159,7 +152,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("inputs",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:add_n",
     },
     "ZerosLike": {
@@ -174,7 +166,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:zeros_like",
     },
     "OnesLike": {
@@ -189,7 +180,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:ones_like",
     },
     "Shape": {
@@ -204,7 +194,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:shape",
     },
     "Cast": {
@@ -250,7 +239,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:cast",
     },
     "CheckNumerics": {
@@ -262,7 +250,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("tensor",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock.ops.core_reference:check_numerics",
     },
     "Cond": {
@@ -313,7 +300,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("inputs",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "While": {
@@ -361,10 +347,9 @@ CASES: dict[str, dict] = {
         },
         "args": {"inputs": "Tin"},
         "tolerances": {},
-        "gradcheck": (),
+        "gradcheck": ("inputs",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "VarHandleOp": {
@@ -376,7 +361,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "ReadVariableOp": {
@@ -388,7 +372,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "AssignVariableOp": {
@@ -400,7 +383,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "AssignAddVariableOp": {
@@ -412,7 +394,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "AssignSubVariableOp": {
@@ -424,7 +405,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "VarIsInitializedOp": {
@@ -436,7 +416,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "DestroyResourceOp": {
@@ -448,7 +427,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "PyFunc": {
@@ -499,7 +477,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "Assert": {
@@ -531,7 +508,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
     "Print": {
@@ -564,7 +540,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("input",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": None,
     },
 }

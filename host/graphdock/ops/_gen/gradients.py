@@ -3,15 +3,6 @@
 
 from importlib import import_module as _import_module
 
-from graphdock.errors import GradientError as _GradientError
-
-
-def _todo(op_type, inputs, reason):
-    return _GradientError(
-        f"the gradient of {op_type} with respect to {inputs} is still to be written: {reason}",
-        hint="stop_gradient(x) keeps gradients from getting there",
-    )
-
 
 def placeholder_with_default(op, grad_output):
     """input: formula."""
@@ -47,8 +38,9 @@ def cond(op, *grads):
 
 
 def while_(op, *grads):
-    """inputs: todo."""
-    raise _todo("While", "inputs", "gradients of while_loop come with the dataflow executor")
+    """inputs: fn."""
+    _fn = _import_module("graphdock.gradients.loops")
+    return [*_fn.while_loop(op, *grads)]
 
 
 def read_variable_op(op, grad_value):

@@ -332,7 +332,7 @@ def while_() -> OpDef:
         shape_fn="graphdock.ops.core_shapes:while_loop",
         traits=frozenset({"control_flow", "stateful"}),
         gradient="graphdock.ops._gen.gradients:while_",
-        gradient_kinds={"inputs": "todo: gradients of while_loop come with the dataflow executor"},
+        gradient_kinds={"inputs": "fn"},
         package="graphdock",
         source="specs/core.yaml:166",
     )
