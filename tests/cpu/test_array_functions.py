@@ -114,6 +114,27 @@ def test_an_error_names_the_users_line() -> None:
         assert "[2,3] and [3,3]" in str(raised.value)
 
 
+def test_shapes_computed_from_shapes_are_known() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 3, 4])
+        b, h, w = tf.unstack(tf.shape(x))
+        low, high = tf.split(tf.shape(x)[1:], 2)
+        for built, dims in (
+            (tf.reshape(x, [b, h * w]), (None, 12)),
+            (tf.reshape(x, tf.reverse(tf.shape(x), [0])), (4, 3, None)),
+            (tf.reshape(x, tf.concat([[-1], high, low], 0)), (None, 4, 3)),
+            (tf.reshape(x, tf.concat([tf.fill([2], 1), [-1]], 0)), (1, 1, None)),
+            (tf.zeros(tf.stack([b, 2])), (None, 2)),
+            (tf.tile(x, [1, 2, b]), (None, 6, None)),
+            (tf.pad(x, [[0, 0], [1, 1], [0, 2]]), (None, 5, 6)),
+            (tf.pad(x, tf.stack([[0, 0], [1, h], [0, 2]])), (None, 7, 6)),
+            (x[:, 1:, ::2], (None, 2, 2)),
+            (x[:, -1], (None, 4)),
+            (tf.broadcast_to(x[:1], tf.stack([7, h, w])), (7, 3, 4)),
+        ):
+            assert built.shape.dims == dims, built
+
+
 def test_rearranging() -> None:
     x = np.arange(24, dtype=np.float32).reshape(SHAPE)
     np.testing.assert_array_equal(run(lambda t: tf.transpose(t), x), x.T)

@@ -33,7 +33,7 @@ def evaluate(tensor: Any, producer: Producer, shape_of: Callable[[Any], Dims], d
     made = producer(tensor)
     if made is None or depth > _DEPTH:
         return None
-    op, attrs, inputs, _ = made
+    op, attrs, inputs, index = made
     if depth == 0:
         rows = _rows(op, attrs, inputs, lambda x: evaluate(x, producer, shape_of, 1), shape_of)
         if rows is not None:
@@ -45,7 +45,10 @@ def evaluate(tensor: Any, producer: Producer, shape_of: Callable[[Any], Dims], d
     def value(i: int) -> Known:
         return evaluate(inputs[i], producer, shape_of, depth + 1)
 
-    known: Known = rule(attrs, inputs, value, shape_of)
+    found = rule(attrs, inputs, value, shape_of)
+    if op in _LISTED and found is not None:
+        found = found[index]
+    known: Known = found
     return known
 
 
@@ -190,6 +193,35 @@ def _reshape(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
     return None
 
 
+def _unpack(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Any:
+    x = value(0)
+    return x if isinstance(x, tuple) and len(x) == attrs["num"] else None
+
+
+def _split(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Any:
+    x, count = value(1), attrs["num_split"]
+    if not isinstance(x, tuple) or len(x) % count:
+        return None
+    size = len(x) // count
+    return [x[i * size : (i + 1) * size] for i in range(count)]
+
+
+def _reverse(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
+    x, axes = value(0), value(1)
+    if not isinstance(x, tuple) or not isinstance(axes, tuple) or None in axes:
+        return None
+    return x[::-1] if axes else x
+
+
+def _fill(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Any:
+    dims, element = value(0), value(1)
+    if isinstance(element, tuple) or not isinstance(dims, tuple) or len(dims) > 1 or None in dims:
+        return None
+    if not dims:
+        return element
+    return (element,) * dims[0] if dims[0] is not None and 0 <= dims[0] <= LIMIT else None
+
+
 def _binary(function: Callable[[int, int], int]) -> Any:
     def rule(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
         limit = 1 << (8 * attrs["T"].size - 1)
@@ -233,6 +265,10 @@ _RULES: dict[str, Any] = {
     "ExpandDims": _expand,
     "Squeeze": _squeeze,
     "Reshape": _reshape,
+    "Unpack": _unpack,
+    "Split": _split,
+    "ReverseV2": _reverse,
+    "Fill": _fill,
     "Add": _binary(operator.add),
     "Sub": _binary(operator.sub),
     "Mul": _binary(operator.mul),
@@ -241,3 +277,6 @@ _RULES: dict[str, Any] = {
     "Minimum": _binary(min),
     "Maximum": _binary(max),
 }
+
+#: Ops with a list output, whose rules return what is known of each.
+_LISTED = ("Unpack", "Split")
