@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 
 import graphdock as tf
@@ -235,19 +236,37 @@ def test_other_graphs_are_refused():
 def test_a_missing_gradient_shows_the_path_and_adds_nothing(graph):
     x = tf.placeholder(tf.float32, [], name="x")
     h = tf.square(x, name="h")
-    loop = tf.while_loop(lambda a: a < 100.0, lambda a: a * 2.0, [h], name="loop")
+    step = lambda a: a * tf.random_uniform([])  # noqa: E731
+    loop = tf.while_loop(lambda a: a < 100.0, step, [h], name="loop")
     loss = tf.negative(loop, name="loss")
+    with graph.gradient_override_map({"Neg": "Broken"}):
+        odd = tf.negative(h, name="odd")
     before = graph.version
-    with pytest.raises(GradientError) as info:
+    with pytest.raises(GradientError, match="loop .While. has no gradient: its body runs loop/body/.*RandomUniform"):
         tf.gradients(loss, x)
-    text = str(info.value)
-    assert "loop (While) stands between loss and x:0" in text
-    assert text.index("loss (Neg), made at") < text.index("loop (While), made at")
-    assert text.count("test_gradients.py:") >= 3 and "stop_gradient" in info.value.hint
+    with pytest.raises(GradientError, match="'Broken', which is not registered"):
+        tf.gradients(odd, x)
     assert graph.version == before
     assert tf.gradients(loss, tf.placeholder(tf.float32, [])) == [None]
     (g,) = tf.gradients(tf.stop_gradient(loop) * x, x)
     assert g is not None
+
+
+def test_an_op_without_gradient_is_shown_with_the_path_to_it(graph, monkeypatch):
+    x = tf.placeholder(tf.float32, [], name="x")
+    h = tf.square(x, name="h")
+    loss = tf.negative(tf.sigmoid(h, name="middle"), name="loss")
+    opdef = dataclasses.replace(h.op.op_def, gradient_kinds={"x": "todo: somebody must write it"})
+    monkeypatch.setattr(h.op, "op_def", opdef)
+    before = graph.version
+    with pytest.raises(GradientError) as info:
+        tf.gradients(loss, x)
+    text = str(info.value)
+    assert "h (Square) stands between loss and x:0" in text and "somebody must write it" in text
+    places = [text.index(line) for line in ("loss (Neg), made at", "middle (Sigmoid), made at", "h (Square), made at")]
+    assert places == sorted(places)
+    assert text.count("test_gradients.py:") >= 3 and "stop_gradient" in info.value.hint
+    assert graph.version == before
 
 
 def test_a_gradient_function_that_does_not_fit_is_named():
@@ -442,11 +461,12 @@ def test_cond_in_a_loops_training(sess):
     assert sess.run(w) == pytest.approx(value, rel=1e-6)
 
 
-def test_a_loop_inside_a_branch_is_found_before_anything_is_added(graph):
+def test_what_a_branch_hides_is_found_before_anything_is_added(graph):
     x, p = tf.placeholder(tf.float32, [], name="x"), tf.placeholder(tf.bool, [])
-    y = tf.cond(p, lambda: tf.while_loop(lambda a: a < 9.0, lambda a: a * 2.0, [x]), lambda: x)
+    loop = lambda: tf.while_loop(lambda a: a < 9.0, lambda a: a + tf.random_uniform([]), [x])  # noqa: E731
+    y = tf.cond(p, loop, lambda: x)
     before = graph.version
-    with pytest.raises(GradientError, match="While"):
+    with pytest.raises(GradientError, match="RandomUniform"):
         tf.gradients(y, x)
     assert graph.version == before and len(y.op.outputs) == 1
 
@@ -458,3 +478,84 @@ def test_an_embedding_in_a_branch(sess):
     sess.run(table.initializer)
     assert sess.run(g, {p: True}).tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
     assert sess.run(g, {p: False}).tolist() == [[0, 0]] * 4
+
+
+# -- while_loop
+
+
+@pytest.mark.parametrize("steps", [0, 1, 6])
+def test_while_against_differences(steps):
+    x, n = f64(), tf.placeholder(tf.int32, [])
+    _, y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x + tf.sin(y)), [0, tf.exp(x)])
+    check_gradients(y, {x: 0.3}, {n: steps})
+
+
+@pytest.mark.parametrize("batch", [2, None])
+def test_a_recurrence_against_the_same_unrolled(sess, batch):
+    rng = np.random.default_rng(5)
+    h0 = tf.placeholder(tf.float64, [batch, 3])
+    w, b = tf.Variable(rng.normal(size=(3, 3))), tf.Variable(rng.normal(size=3))
+    xs = tf.constant(rng.normal(size=(5, 3)))
+    step = lambda i, h: tf.tanh(tf.matmul(h, w) * h + b + tf.gather(xs, i))  # noqa: E731
+    _, looped = tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, step(i, h)), [0, h0])
+    unrolled = h0
+    for i in range(5):
+        unrolled = step(i, unrolled)
+    sess.run(tf.global_variables_initializer())
+    feed = {h0: rng.normal(size=(2, 3))}
+    wanted = sess.run(tf.gradients(unrolled, [h0, w, b]), feed)
+    for got, want in zip(sess.run(tf.gradients(looped, [h0, w, b]), feed), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+
+
+def test_what_no_iteration_changes_is_not_stacked(graph):
+    h0, w = tf.placeholder(tf.float32, [1, 4]), tf.Variable(np.eye(4, dtype=np.float32))
+    _, h = tf.while_loop(lambda i, h: i < 9, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, tf.square(w)))), [0, h0])
+    tf.gradients(h, w)
+    replays = [op for op in graph.get_operations() if op.type == "While" and "replay" in op.name]
+    stacked = [t.shape.as_list() for op in replays for t in op.outputs[3:]]
+    assert stacked and all(shape[1:] == [1, 4] for shape in stacked)
+
+
+def test_loops_in_loops_and_conds_in_loops_against_differences():
+    x, p = f64(2), tf.placeholder(tf.bool, [])
+
+    def inner(y, i):
+        return tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, tf.sin(z) * x + z), [0, y])[1]
+
+    def body(i, y):
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: inner(y, i) * y, lambda: tf.exp(y * 0.1) * x)
+
+    _, y = tf.while_loop(lambda i, y: i < 4, body, [0, x])
+    out = tf.cond(p, lambda: tf.reduce_sum(y * y), lambda: tf.reduce_sum(inner(x, tf.constant(3))))
+    for choice in (True, False):
+        check_gradients(out, {x: [0.3, -0.2]}, {p: choice})
+
+
+def test_second_derivatives_of_a_loop():
+    x = f64()
+    _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * tf.sin(x * y)), [0, x + 1.0])
+    (first,) = tf.gradients(y, x)
+    check_gradients(first, {x: 0.4})
+
+
+def test_a_loop_whose_shapes_grow():
+    x = f64(2)
+    grow = lambda i, y: (i + 1, tf.concat([tf.sin(y), y * y], 0))  # noqa: E731
+    _, y = tf.while_loop(lambda i, y: i < 3, grow, [0, x], shape_invariants=[[], [None]])
+    check_gradients(y, {x: [0.3, 0.8]})
+
+
+def test_a_loop_limited_by_maximum_iterations(sess):
+    x = tf.placeholder(tf.float32, [])
+    y = tf.while_loop(lambda y: y < 1e6, lambda y: y * x, [x], maximum_iterations=3)
+    (g,) = tf.gradients(y, x)
+    assert sess.run([y, g], {x: 2.0}) == [16.0, 4 * 8.0]
+
+
+def test_loop_variables_that_are_swapped_or_passed_through(sess):
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    _, x, y, z = tf.while_loop(lambda i, *_: i < 3, lambda i, x, y, z: (i + 1, y, x * 2.0, z), [0, a, b, a])
+    grads = tf.gradients([x, y * 10.0, z * 100.0], [a, b])
+    # after three steps x = 2 b, y = 4 a, z = a
+    assert sess.run(grads, {a: 1.0, b: 1.0}) == [40.0 + 100.0, 2.0]

@@ -52,7 +52,7 @@ def while_loop(
       shape_invariants: for each loop variable the shape that holds through all iterations, with None for a dim that may
         change; by default the shape with which the variable enters.
       parallel_iterations: how many iterations a dataflow executor may overlap.
-      back_prop, swap_memory: taken for TensorFlow's sake; gradients of loops are not there yet.
+      back_prop, swap_memory: taken for TensorFlow's sake; gradients are built when they are asked for.
       maximum_iterations: stop after so many; an integer or an integer scalar tensor.
       return_same_structure: return a structure of one as it is; otherwise its one tensor.
 

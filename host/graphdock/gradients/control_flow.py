@@ -10,55 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from graphdock.control_flow.trace import add_node, body_scope, shared_captures
-from graphdock.dtypes import DType
 from graphdock.errors import InternalError
+from graphdock.gradients.gradient_body import GradientBody, zeros, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
-from graphdock.ops.apply import apply_op
-from graphdock.ops.convert import constant_of
-from graphdock.ops.core import zeros_like
-from graphdock.shape import Dims, size
 
 __all__ = ["cond"]
-
-#: Zeros of at most so many elements are a constant.
-_SMALL = 1024
-
-
-class _GradientBody(BodyGraph):
-    """A branch of the gradient. A tensor of the forward branch that is used in here becomes an input of it.
-
-    Attributes:
-      forward: the forward branch.
-      needed: tensor of the forward branch -> its placeholder in here.
-    """
-
-    def __init__(self, name: str, outer: Graph, forward: BodyGraph) -> None:
-        super().__init__(name, outer)
-        self.forward = forward
-        self.needed: dict[Tensor, Tensor] = {}
-        self._constants: dict[Tensor, Tensor] = {}
-        self._outer_of: dict[Tensor, Tensor] = {inner: around for around, inner in forward.captures.items()}
-
-    def capture(self, tensor: Tensor) -> Tensor:
-        if tensor.op.graph is not self.forward:
-            return super().capture(tensor)
-        if tensor in self._outer_of:
-            return self.capture(self._outer_of[tensor])
-        if tensor.op.type == "Const":
-            if tensor not in self._constants:
-                attrs = tensor.op.node_attrs
-                self._constants[tensor] = constant_of(attrs["value"], attrs["dtype"], graph=self)
-            return self._constants[tensor]
-        if tensor not in self.needed:
-            self.needed[tensor] = self._placeholder(tensor.op.name.rpartition("/")[2], tensor.dtype, tensor._dims)
-        return self.needed[tensor]
 
 
 def cond(op: Operation, *grads: Any) -> list[Any]:
@@ -66,7 +27,7 @@ def cond(op: Operation, *grads: Any) -> list[Any]:
     graph = get_default_graph()
     with graph.name_scope("cond") as scope:
         sides = [
-            _side(op, branch, grads, _GradientBody(f"{scope}{label}", graph, branch))
+            _side(op, branch, grads, GradientBody(f"{scope}{label}", graph, branch))
             for label, branch in zip(("then", "else"), op.bodies, strict=True)
         ]
         count = len(op.inputs) - 1
@@ -75,9 +36,9 @@ def cond(op: Operation, *grads: Any) -> list[Any]:
             return [None] * count
         for body, found in sides:
             with body_scope(body):
-                body.outputs = [
-                    _zeros_for(body, op.inputs[1 + i]) if found[i] is None else body.capture(found[i]) for i in wanted
-                ]
+                for i in wanted:
+                    grad = found[i]
+                    body.outputs.append(body.capture(zeros_of(op.inputs[1 + i]) if grad is None else grad))
         for index, (body, _) in enumerate(sides):
             _connect(op, index, body, graph)
         bodies = tuple(body for body, _ in sides)
@@ -99,8 +60,8 @@ def cond(op: Operation, *grads: Any) -> list[Any]:
 
 
 def _side(
-    op: Operation, branch: BodyGraph, grads: Sequence[Any], body: _GradientBody
-) -> tuple[_GradientBody, list[Tensor | None]]:
+    op: Operation, branch: BodyGraph, grads: Sequence[Any], body: GradientBody
+) -> tuple[GradientBody, list[Tensor | None]]:
     """Build one branch of the gradient: the gradient by each capture, None where the branch does not depend on it."""
     from graphdock.gradients.backprop import continue_gradients
 
@@ -114,32 +75,7 @@ def _side(
     return body, [whole.get(t) for t in placeholders]
 
 
-def _zeros_for(body: BodyGraph, captured: Tensor) -> Tensor:
-    """Zeros of the shape of a captured tensor, or of a captured variable's value."""
-    inner = body.capture(captured)
-    if inner.dtype.name != "resource":
-        return zeros_like(inner)
-    attrs = (captured.op._original or captured.op).node_attrs
-    dims, dtype = attrs["shape"], attrs["dtype"]
-    if dims is not None and None not in dims:
-        return _zeros(dims, dtype)
-    return zeros_like(apply_op("ReadVariableOp", resource=inner, dtype=dtype))
-
-
-def _zeros(dims: Dims, dtype: DType) -> Tensor:
-    """Zeros of a static shape; an unknown dim counts as 0, an unknown rank as a scalar."""
-    shape = tuple(d or 0 for d in dims or ())
-    count = size(shape)
-    if dtype.kind not in "biuf" or (count is not None and count <= _SMALL):
-        fill: Any = b"" if dtype.kind == "S" else 0
-        return constant_of(np.full(shape, fill, dtype.np), dtype, "zeros")
-    import graphdock as tf
-
-    zeros: Tensor = tf.zeros(shape, dtype)
-    return zeros
-
-
-def _connect(op: Operation, index: int, body: _GradientBody, graph: Graph) -> None:
+def _connect(op: Operation, index: int, body: GradientBody, graph: Graph) -> None:
     """Let the forward Cond return what ``body`` needs of its branch ``index``, and ``body`` capture it."""
     branch, other = op.bodies[index], op.bodies[1 - index]
     for tensor, placeholder in body.needed.items():
@@ -161,7 +97,7 @@ def _append_output(op: Operation, branch: BodyGraph, other: BodyGraph, tensor: T
     """One more output of a Cond: ``tensor`` of ``branch``, zeros from the other; returns its number."""
     with op.graph._lock:
         with body_scope(other):
-            filler = _zeros(tensor._dims, tensor.dtype)
+            filler = zeros(tensor._dims, tensor.dtype)
         branch.outputs.append(tensor)
         other.outputs.append(filler)
         at = len(op.outputs)

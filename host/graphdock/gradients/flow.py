@@ -120,16 +120,28 @@ class Flow:
                 if tensor not in self.stops and tensor.op in self._live:
                     receiving.add(tensor)
                     self._parents.setdefault(tensor.op, op)
-            if op.type == "Cond" and not self._sources[op].by_user:
-                self._check_branches(op, active, receiving)
+            if op.bodies and not self._sources[op].by_user:
+                self._check_bodies(op, active, receiving)
             self.steps.append(Step(op, tuple(active), self._sources[op]))
 
-    def _check_branches(self, op: Operation, active: Sequence[int], receiving: set[Tensor]) -> None:
-        """The same check inside the branches of a Cond, which are differentiated one by one."""
-        for body in op.bodies:
-            ys = [inner for inner, outer in zip(body.outputs, op.outputs, strict=True) if outer in receiving]
+    def _check_bodies(self, op: Operation, active: Sequence[int], receiving: set[Tensor]) -> None:
+        """The same check inside the branches of a Cond, or the body of a While."""
+        bodies = op.bodies
+        if op.type == "While":
+            from graphdock.gradients.loops import check_replay
+
+            check_replay(op)
+            bodies = bodies[1:]
+        for body in bodies:
+            if op.type == "While":
+                ys = [t for t in body.outputs if t.dtype.is_floating]
+                xs = {t for t in body.parameters if t.dtype.is_floating}
+            else:
+                ys = [inner for inner, outer in zip(body.outputs, op.outputs, strict=True) if outer in receiving]
+                xs = set()
+            xs |= {body.captures[op.inputs[i]] for i in active if op.inputs[i] in body.captures}
             try:
-                Flow(ys, {body.captures[op.inputs[i]] for i in active}, set()).check()
+                Flow(ys, xs, set()).check()
             except GradientError as error:
                 error.add_note(f"inside the body {body.name!r} of {op.name}, made at {op.site}")
                 raise

@@ -1,0 +1,50 @@
+"""Copies of bodies: the same operations in a new body graph, with everything nested in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphdock.graph.body import BodyGraph
+from graphdock.graph.graph import Graph
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+
+__all__ = ["copy_body", "copy_operation"]
+
+
+def copy_body(
+    body: BodyGraph, name: str, outer: Graph, outer_of: Callable[[Tensor], Tensor]
+) -> tuple[BodyGraph, dict[Tensor, Tensor]]:
+    """A copy of ``body`` inside ``outer``, and what each of its tensors became.
+
+    Args:
+      outer_of: what a tensor captured by ``body`` is in ``outer``.
+    """
+    made = BodyGraph(name, outer)
+    became: dict[Tensor, Tensor] = {}
+    with made.as_default(), made.name_scope(name + "/"):
+        for tensor in body.parameters:
+            became[tensor] = made.add_parameter(tensor.op.name, tensor.dtype, tensor._dims)
+        for around, inner in body.captures.items():
+            became[inner] = made.capture(outer_of(around))
+        for op in body.get_operations():
+            if op.type == "Placeholder":
+                continue
+            copy = copy_operation(op, made, became, op.name.removeprefix(body.name + "/"))
+            became.update(zip(op.outputs, copy.outputs, strict=True))
+    made.outputs = [became[t] for t in body.outputs]
+    return made, became
+
+
+def copy_operation(op: Operation, graph: Graph, became: dict[Tensor, Tensor], name: str) -> Operation:
+    """The same operation in ``graph``, over what its inputs ``became``; its control inputs are not copied."""
+    prefix = graph._scopes.prefix
+    bodies = [copy_body(b, f"{prefix}{name}/{i}", graph, became.__getitem__)[0] for i, b in enumerate(op.bodies)]
+    copies: dict[int, Any] = {id(b): c for b, c in zip(op.bodies, bodies, strict=True)}
+    attrs = {k: copies.get(id(v), v) for k, v in op.node_attrs.items()} if bodies else op.node_attrs
+    made = graph.add_op(op.op_def, [became[t] for t in op.inputs], attrs, name, op._input_lengths, tuple(bodies))
+    made._device, made._gradient_type, made._site = op._device, op._gradient_type, op._site
+    for before, after in zip(op.outputs, made.outputs, strict=True):
+        after._dims = before._dims
+    return made
