@@ -15,7 +15,6 @@
   gradcheck    names of the inputs whose gradient is compared with central differences in float64.
   gradcheck_options  ``eps``, ``rtol``, ``atol`` where the spec sets them.
   deterministic      "bitwise" or "tolerance".
-  properties   names of further properties.
   reference    "module:function" of the oracle, or None.
 """
 
@@ -101,7 +100,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:reshape",
     },
     "Transpose": {
@@ -151,7 +149,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:transpose",
     },
     "ExpandDims": {
@@ -181,7 +178,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:expand_dims",
     },
     "Squeeze": {
@@ -200,7 +196,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:squeeze",
     },
     "Concat": {
@@ -257,7 +252,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("values",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:concat",
     },
     "Split": {
@@ -303,7 +297,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("value",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:split",
     },
     "SplitV": {
@@ -353,7 +346,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("value",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:split_v",
     },
     "Pack": {
@@ -390,7 +382,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("values",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:pack",
     },
     "Unpack": {
@@ -410,7 +401,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("value",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:unpack",
     },
     "Slice": {
@@ -473,7 +463,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:slice_",
     },
     "StridedSlice": {
@@ -589,7 +578,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:strided_slice",
     },
     "StridedSliceGrad": {
@@ -652,7 +640,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("dy",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:strided_slice_grad",
     },
     "Gather": {
@@ -735,7 +722,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("params",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:gather",
     },
     "UnsortedSegmentSum": {
@@ -811,7 +797,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("data",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.array:unsorted_segment_sum",
     },
     "GatherNd": {
@@ -860,7 +845,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("params",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:gather_nd",
     },
     "ScatterNd": {
@@ -916,7 +900,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("updates",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.array:scatter_nd",
     },
     "Tile": {
@@ -958,7 +941,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:tile",
     },
     "Pad": {
@@ -1029,7 +1011,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "constant_values"),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:pad",
     },
     "MirrorPadGrad": {
@@ -1062,7 +1043,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("dy",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.array:mirror_pad_grad",
     },
     "Fill": {
@@ -1098,7 +1078,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("value",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:fill",
     },
     "Size": {
@@ -1114,7 +1093,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:size",
     },
     "Rank": {
@@ -1129,7 +1107,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:rank",
     },
     "Range": {
@@ -1182,7 +1159,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("start", "delta"),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:range_",
     },
     "LinSpace": {
@@ -1215,7 +1191,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("start", "stop"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.array:lin_space",
     },
     "OneHot": {
@@ -1297,7 +1272,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("on_value", "off_value"),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:one_hot",
     },
     "BroadcastTo": {
@@ -1334,7 +1308,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:broadcast_to",
     },
     "ReverseV2": {
@@ -1375,7 +1348,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:reverse",
     },
     "InvertPermutation": {
@@ -1413,7 +1385,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:invert_permutation",
     },
     "MatrixDiag": {
@@ -1429,7 +1400,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("diagonal",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:matrix_diag",
     },
     "MatrixDiagPart": {
@@ -1445,7 +1415,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("input",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:matrix_diag_part",
     },
     "MatrixBandPart": {
@@ -1488,7 +1457,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:matrix_band_part",
     },
     "Where": {
@@ -1509,7 +1477,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.array:where",
     },
     "Add": {
@@ -1541,7 +1508,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:add",
     },
     "Sub": {
@@ -1573,7 +1539,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:sub",
     },
     "Mul": {
@@ -1605,7 +1570,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:mul",
     },
     "RealDiv": {
@@ -1667,7 +1631,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:real_div",
     },
     "FloorDiv": {
@@ -1729,7 +1692,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:floor_div",
     },
     "FloorMod": {
@@ -1803,7 +1765,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:floor_mod",
     },
     "Pow": {
@@ -1874,7 +1835,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:pow",
     },
     "Maximum": {
@@ -1906,7 +1866,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:maximum",
     },
     "Minimum": {
@@ -1938,7 +1897,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:minimum",
     },
     "SquaredDifference": {
@@ -1970,7 +1928,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:squared_difference",
     },
     "Atan2": {
@@ -2044,7 +2001,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("y", "x"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:atan2",
     },
     "Less": {
@@ -2071,7 +2027,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:less",
     },
     "LessEqual": {
@@ -2098,7 +2053,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:less_equal",
     },
     "Greater": {
@@ -2125,7 +2079,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:greater",
     },
     "GreaterEqual": {
@@ -2152,7 +2105,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:greater_equal",
     },
     "Equal": {
@@ -2202,7 +2154,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:equal",
     },
     "NotEqual": {
@@ -2252,7 +2203,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:not_equal",
     },
     "LogicalAnd": {
@@ -2279,7 +2229,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:logical_and",
     },
     "LogicalOr": {
@@ -2306,7 +2255,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:logical_or",
     },
     "LogicalXor": {
@@ -2333,7 +2281,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:logical_xor",
     },
     "LogicalNot": {
@@ -2350,7 +2297,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:logical_not",
     },
     "Neg": {
@@ -2372,7 +2318,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:neg",
     },
     "Abs": {
@@ -2395,7 +2340,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:abs",
     },
     "Sign": {
@@ -2418,7 +2362,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:sign",
     },
     "Square": {
@@ -2440,7 +2383,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:square",
     },
     "Sqrt": {
@@ -2462,7 +2404,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:sqrt",
     },
     "Rsqrt": {
@@ -2484,7 +2425,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:rsqrt",
     },
     "Reciprocal": {
@@ -2506,7 +2446,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:reciprocal",
     },
     "Exp": {
@@ -2528,7 +2467,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:exp",
     },
     "Expm1": {
@@ -2550,7 +2488,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:expm1",
     },
     "Log": {
@@ -2572,7 +2509,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:log",
     },
     "Log1p": {
@@ -2594,7 +2530,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:log1p",
     },
     "Sin": {
@@ -2616,7 +2551,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:sin",
     },
     "Cos": {
@@ -2638,7 +2572,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:cos",
     },
     "Tan": {
@@ -2660,7 +2593,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:tan",
     },
     "Asin": {
@@ -2682,7 +2614,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:asin",
     },
     "Acos": {
@@ -2704,7 +2635,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:acos",
     },
     "Atan": {
@@ -2726,7 +2656,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:atan",
     },
     "Sinh": {
@@ -2748,7 +2677,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:sinh",
     },
     "Cosh": {
@@ -2770,7 +2698,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:cosh",
     },
     "Tanh": {
@@ -2792,7 +2719,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:tanh",
     },
     "Asinh": {
@@ -2814,7 +2740,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:asinh",
     },
     "Acosh": {
@@ -2836,7 +2761,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:acosh",
     },
     "Atanh": {
@@ -2858,7 +2782,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:atanh",
     },
     "Sigmoid": {
@@ -2881,7 +2804,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:sigmoid",
     },
     "Erf": {
@@ -2909,7 +2831,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:erf",
     },
     "Erfc": {
@@ -2937,7 +2858,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:erfc",
     },
     "Floor": {
@@ -2965,7 +2885,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:floor",
     },
     "Ceil": {
@@ -2993,7 +2912,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:ceil",
     },
     "Round": {
@@ -3021,7 +2939,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:round",
     },
     "Rint": {
@@ -3049,7 +2966,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:rint",
     },
     "IsNan": {
@@ -3072,7 +2988,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:is_nan",
     },
     "IsInf": {
@@ -3095,7 +3010,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:is_inf",
     },
     "IsFinite": {
@@ -3118,7 +3032,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:is_finite",
     },
     "TanhGrad": {
@@ -3157,7 +3070,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("y", "dy"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:tanh_grad",
     },
     "SigmoidGrad": {
@@ -3196,7 +3108,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("y", "dy"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:sigmoid_grad",
     },
     "Select": {
@@ -3247,7 +3158,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "y"),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.math:select",
     },
     "ClipByValue": {
@@ -3296,7 +3206,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x", "low", "high"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:clip_by_value",
     },
     "MatMul": {
@@ -3370,7 +3279,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("a", "b"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.math:matmul",
     },
     "Softmax": {
@@ -3399,7 +3307,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("logits",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:softmax",
     },
     "LogSoftmax": {
@@ -3427,7 +3334,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("logits",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:log_softmax",
     },
     "SoftmaxCrossEntropyWithLogits": {
@@ -3493,7 +3399,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features", "labels"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:softmax_cross_entropy_with_logits",
     },
     "SparseSoftmaxCrossEntropyWithLogits": {
@@ -3543,7 +3448,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:sparse_softmax_cross_entropy_with_logits",
     },
     "Relu": {
@@ -3571,7 +3475,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:relu",
     },
     "Relu6": {
@@ -3599,7 +3502,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:relu6",
     },
     "Elu": {
@@ -3621,7 +3523,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:elu",
     },
     "Selu": {
@@ -3643,7 +3544,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:selu",
     },
     "LeakyRelu": {
@@ -3666,7 +3566,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:leaky_relu",
     },
     "Softplus": {
@@ -3688,7 +3587,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:softplus",
     },
     "Softsign": {
@@ -3710,7 +3608,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("features",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:softsign",
     },
     "ReluGrad": {
@@ -3755,7 +3652,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("gradients",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:relu_grad",
     },
     "BiasAdd": {
@@ -3802,7 +3698,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("value", "bias"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:bias_add",
     },
     "BiasAddGrad": {
@@ -3831,7 +3726,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("out_backprop",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:bias_add_grad",
     },
     "L2Loss": {
@@ -3853,7 +3747,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("t",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.nn:l2_loss",
     },
     "RandomUniform": {
@@ -3917,7 +3810,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.random:random_uniform",
     },
     "RandomStandardNormal": {
@@ -3974,7 +3866,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.random:standard_normal",
     },
     "TruncatedNormal": {
@@ -4031,7 +3922,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.random:truncated_normal",
     },
     "RandomUniformInt": {
@@ -4086,7 +3976,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.random:random_uniform_int",
     },
     "RandomShuffle": {
@@ -4102,7 +3991,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.random:random_shuffle",
     },
     "Sum": {
@@ -4195,7 +4083,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:sum_",
     },
     "Mean": {
@@ -4288,7 +4175,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:mean_",
     },
     "Prod": {
@@ -4387,7 +4273,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:prod_",
     },
     "Max": {
@@ -4480,7 +4365,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:max_",
     },
     "Min": {
@@ -4573,7 +4457,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:min_",
     },
     "All": {
@@ -4661,7 +4544,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:all_",
     },
     "Any": {
@@ -4749,7 +4631,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:any_",
     },
     "ArgMax": {
@@ -4825,7 +4706,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:arg_max",
     },
     "ArgMin": {
@@ -4901,7 +4781,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "bitwise",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:arg_min",
     },
     "Cumsum": {
@@ -4949,7 +4828,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:cumsum",
     },
     "SumTo": {
@@ -5018,7 +4896,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.reduce:sum_to",
     },
     "ResourceScatterUpdate": {
@@ -5124,7 +5001,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.scatter:scatter_update",
     },
     "ResourceScatterAdd": {
@@ -5204,7 +5080,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.scatter:scatter_add",
     },
     "ResourceScatterSub": {
@@ -5264,7 +5139,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.scatter:scatter_sub",
     },
     "ResourceApplyGradientDescent": {
@@ -5300,7 +5174,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_gradient_descent",
     },
     "ResourceApplyMomentum": {
@@ -5366,7 +5239,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_momentum",
     },
     "ResourceApplyAdagrad": {
@@ -5417,7 +5289,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_adagrad",
     },
     "ResourceApplyAdam": {
@@ -5497,7 +5368,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_adam",
     },
     "ResourceApplyAdamW": {
@@ -5581,7 +5451,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_adam_w",
     },
     "ResourceApplyRMSProp": {
@@ -5653,7 +5522,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_rms_prop",
     },
     "ResourceApplyCenteredRMSProp": {
@@ -5729,7 +5597,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_centered_rms_prop",
     },
     "ResourceApplyFtrl": {
@@ -5816,7 +5683,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_apply_ftrl",
     },
     "ResourceSparseApplyGradientDescent": {
@@ -5867,7 +5733,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_sparse_apply_gradient_descent",
     },
     "ResourceSparseApplyMomentum": {
@@ -5944,7 +5809,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_sparse_apply_momentum",
     },
     "ResourceSparseApplyAdagrad": {
@@ -5998,7 +5862,6 @@ CASES: dict[str, dict] = {
         "gradcheck": (),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_std.reference.train:resource_sparse_apply_adagrad",
     },
 }
