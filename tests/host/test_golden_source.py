@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 import graphdock as tf
+import pytest
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 
+import graphdock as tf
 import numpy as np
 import pytest
-
-import graphdock as tf
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,9 @@ import sys
 import threading
 import tracemalloc
 
+import graphdock as tf
 import numpy as np
 import pytest
-
-import graphdock as tf
 from graphdock.contracts.ir_print import print_graph
 
 SEEDS_PROGRAM = """

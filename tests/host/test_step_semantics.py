@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import graphdock as tf
 import numpy as np
 import pytest
-
-import graphdock as tf
 
 
 @pytest.fixture(autouse=True)

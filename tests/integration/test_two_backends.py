@@ -10,10 +10,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import graphdock as tf
 import numpy as np
 import pytest
-
-import graphdock as tf
 from graphdock.errors import DeviceUnavailable, PluginError
 from graphdock.plugin.host import Host
 

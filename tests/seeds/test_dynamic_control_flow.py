@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import graphdock as tf
+import pytest
 
 
 @pytest.mark.parametrize(("x_value", "y_value", "want"), [(1.0, 2.0, 4.0), (3.0, 2.0, 4.0), (5.0, -3.0, 9.0)])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import graphdock as tf
+import pytest
 from graphdock import ops
 
 

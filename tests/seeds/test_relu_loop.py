@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import graphdock as tf
+import numpy as np
 
 
 def test_a_hundred_steps():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 
+import graphdock as tf
 import numpy as np
 import pytest
-
-import graphdock as tf
 from graphdock import ops
 from graphdock.gradients import registry
 

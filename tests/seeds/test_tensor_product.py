@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import graphdock as tf
 import numpy as np
 import pytest
-
-import graphdock as tf
 from graphdock import ops
 from graphdock.gradients import registry
 
