@@ -168,7 +168,7 @@ def test_zeros_and_ones(mode: Any) -> None:
     assert (made if mode is FRESH else planned[0])[0] == b""
 
 
-@pytest.mark.parametrize("mode", [FRESH, PLANNED, view(0)])
+@pytest.mark.parametrize("mode", [FRESH, PLANNED, inplace(0)])
 def test_check_numerics(mode: Any) -> None:
     x = np.ones((2, 2), np.float32)
     made, planned = build("CheckNumerics", [x], mode, message="weights")

@@ -299,7 +299,7 @@ class Lowering:
         kname = self.name("k")
         call_inputs = [s.expr for s in slots]
         for i in bound.retains:
-            call_inputs[i] = f"keep({call_inputs[i]})"
+            call_inputs[i] = f"{self.copier(infos[i].memory_space, node.inputs[i])}({call_inputs[i]})"
         if "random" in node.opdef.traits:
             stream = self.name("r")
             self.out.streams[stream] = node
@@ -447,7 +447,7 @@ class Lowering:
     def contiguous_copy(self, value: Value, slot: Slot, space: str, block: Block, at: int, node: PlanNode) -> Slot:
         if concrete(value.shape) is None:
             expr = self.name("t")
-            block.add(f"{expr} = keep({slot.expr})", node)
+            block.add(f"{expr} = {self.copier(space, value)}({slot.expr})", node)
             return Slot(expr, (), True, False, "fresh")
         root = self.root("planned", space, value, at)
         block.add(f"{self.method(space, 'copy')}({slot.expr}, {root.name})", node)

@@ -62,7 +62,8 @@ def build(
 
     Args:
       how: ``planned``: whole shapes, host inputs constant. ``fresh``: dims unknown, host inputs fed. ``unranked``: not
-        even ranks known. ``strided``: as planned, with every device input a strided view.
+        even ranks known. ``strided``: as planned, with every device input a strided view. ``computed``: as planned, with
+        every numeric device input made by an op, so that its buffer is the plan's own and may be taken over.
       fed: host inputs that are fed all the same.
       make: called instead of ``apply_op`` with the inputs and attributes; returns the flattened outputs (a decomposition).
 
@@ -109,7 +110,7 @@ def _input(
     feeds: dict[Any, Any], arg: Any, name: str, index: int | None, array: Any, how: str, fed: Sequence[str]
 ) -> Tensor:
     dtype = as_dtype(array.dtype)
-    if arg.memory == "host" and name not in fed and how in ("planned", "strided"):
+    if arg.memory == "host" and name not in fed and how in ("planned", "strided", "computed"):
         return constant(array, dtype)
     if how == "unranked":
         dims: Any = None
@@ -117,10 +118,14 @@ def _input(
         dims = [None] * array.ndim
     else:
         dims = array.shape
-    if how != "strided" or array.ndim == 0 or arg.memory == "host":
+    if how not in ("strided", "computed") or (how == "strided" and array.ndim == 0) or arg.memory == "host":
         tensor = placeholder(dtype, dims)
         feeds[tensor] = (name, index, "as is")
         return tensor
+    if how == "computed":
+        tensor = placeholder(dtype, dims)
+        feeds[tensor] = (name, index, "as is")
+        return _one(apply_op("AddN", inputs=[tensor])) if dtype.is_integer or dtype.is_floating else tensor
     if array.ndim == 1:
         tensor = placeholder(dtype, (2 * array.shape[0],))
         feeds[tensor] = (name, index, "gaps")

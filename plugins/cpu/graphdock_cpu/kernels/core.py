@@ -77,7 +77,7 @@ def _cast(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
 def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:
     message, node = ctx.attr("message"), ctx.node
-    view = ctx.outputs[0].mode.kind == "view"
+    here = ctx.outputs[0].mode.kind == "inplace"
 
     def check(x: np.ndarray, finite: np.ndarray) -> None:
         np.isfinite(x, finite)
@@ -91,26 +91,22 @@ def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
     def allocating(x: np.ndarray, *out: np.ndarray) -> Any:
         check(x, np.empty(x.shape, np.bool_))
-        if view:
-            return x
-        if out:
+        if not out:
+            return x.copy()
+        if not here:
             np.copyto(out[0], x)
-            return None
-        return x.copy()
+        return None
 
     shape = ctx.inputs[0].shape
     if ctx.fresh or shape is None or not known(shape):
         return allocating
 
-    def viewing(x: np.ndarray, finite: np.ndarray) -> np.ndarray:
-        check(x, finite)
-        return x
-
     def copying(x: np.ndarray, out: np.ndarray, finite: np.ndarray) -> None:
         check(x, finite)
-        np.copyto(out, x)
+        if not here:
+            np.copyto(out, x)
 
-    return Bound(viewing if view else copying, scratch=(Scratch(dtypes.bool_, tuple(shape)),))  # type: ignore[arg-type]
+    return Bound(copying, scratch=(Scratch(dtypes.bool_, tuple(shape)),))  # type: ignore[arg-type]
 
 
 def _read(ctx: BuildContext) -> Bound | Callable[..., Any]:
@@ -146,8 +142,9 @@ KERNELS = [
         "cpu",
         _check_numerics,
         layout="strided",
-        views={"output": ViewRule("tensor", contiguous=True)},
-        modes=("planned", "fresh", "view"),
+        # no view: the planner makes views of planned buffers once, but the check is due in every step
+        inplace={"output": ("tensor",)},
+        modes=("planned", "fresh", "inplace"),
     ),
     KernelDef(
         "AddN",
