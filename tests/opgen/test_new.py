@@ -25,12 +25,24 @@ def run(*command: str, cwd: Path, site: Path | None = None) -> subprocess.Comple
 
 
 def install(root: Path, site: Path) -> list[str]:
-    """Build a wheel offline, unpack it into ``site``, and return the names it holds."""
+    """Build a wheel offline, install it into ``site``, and return the names it holds."""
     done = run("-m", "hatchling", "build", "-t", "wheel", cwd=root)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = (root / "dist").glob("*.whl")
+    pip = [
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(site),
+    ]
+    done = run(*pip, str(wheel), cwd=root)
+    assert done.returncode == 0, done.stdout + done.stderr
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
         return archive.namelist()
 
 
