@@ -1,8 +1,9 @@
 """Every code block of the README and of docs/ runs.
 
-A block after ``<!-- file: PATH -->`` is written to that file. A ``python`` block runs in the page's own namespace, a ``console`` block
-line by line in the page's own folder; ``<!-- exit: N -->`` before it says which status its last line has. ``pip install`` of the package
-that the page makes is done into a folder of the page's own, without an index; lines after ``<!-- not run -->`` are not run.
+A block after ``<!-- file: PATH -->`` is written to that file. A ``python`` block runs in the page's own namespace, a
+``console`` block line by line in the page's own folder; ``<!-- exit: N -->`` before it says which status its last line
+has, ``<!-- output -->`` that what it shows is exactly what is printed. ``pip install`` of the package that the page
+makes is done into a folder of the page's own, without an index; a block after ``<!-- not run -->`` is not run.
 """
 
 from __future__ import annotations
