@@ -177,8 +177,9 @@ class Session:
         if self._closed:
             self._check_open()
         try:
-            key = (list, *fetches) if type(fetches) is list else fetches
-            signature = self._signatures[(key, *feed_dict) if feed_dict else key]
+            kind = type(fetches)
+            key = (kind, *fetches) if kind is list or kind is tuple else fetches
+            signature = self._signatures[(dict, key, *feed_dict) if feed_dict else key]
         except (KeyError, TypeError):
             signature = self._signature(fetches, feed_dict)
         if signature.mutation != self.graph._mutation:
@@ -265,12 +266,9 @@ class Session:
                     "feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds)
                 )
             single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
-            base: Any = (list, *fetches) if type(fetches) is list else fetches
-            try:
-                key: Any = (base, *feed_dict) if feed_dict else base
-                hash(key)
-            except TypeError:
-                key = (_frozen(fetches), *(feed_dict or ()))
+            key: Any = _structure(fetches)
+            if feed_dict:
+                key = (dict, key, *feed_dict)
             found = self._signatures.get(key)
             if found is not None and found.mutation == self.graph._mutation:
                 return found
@@ -314,6 +312,13 @@ def _refuse(config: SessionConfig) -> None:
     for name in ("memory_limit", "intra_op_threads", "inter_op_threads", "operation_timeout"):
         if getattr(config, name):
             raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")
+
+
+def _structure(fetches: Any) -> Any:
+    """A hashable key of a fetch structure: what ``run`` looks up at once, unless it is nested or a namedtuple."""
+    if type(fetches) in (list, tuple) and not any(isinstance(f, (list, tuple, Mapping)) for f in fetches):
+        return type(fetches), *fetches
+    return _frozen(fetches)
 
 
 def _frozen(fetches: Any) -> Any:
