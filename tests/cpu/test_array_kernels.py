@@ -249,6 +249,15 @@ def test_ranks_up_to_numpys_limit_of_old() -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_rank_that_numpy_does_not_have_is_refused_clearly() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        t = tf.placeholder(tf.float32, [2])
+        for deep in (tf.reshape(t, [1] * 70 + [2]), tf.expand_dims(tf.reshape(t, [1] * 63 + [2]), 0)):
+            with pytest.raises(errors.UnimplementedError, match="at most (64|32) axes") as raised:
+                session.run(deep, {t: [1.0, 2.0]})
+            assert "test_array_kernels.py" in str(raised.value)
+
+
 def test_gather_checks_every_index_before_it_writes() -> None:
     sample = {
         "inputs": {

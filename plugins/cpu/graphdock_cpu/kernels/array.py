@@ -13,7 +13,7 @@ import numpy as np
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes, errors
 
 from graphdock_cpu.kernels.common import is_half, known
-from graphdock_cpu.kernels.views import ALL, guarded
+from graphdock_cpu.kernels.views import ALL, guarded, within_rank
 
 __all__ = ["KERNELS", "Writer", "bind_writer"]
 
@@ -376,7 +376,7 @@ def where(ctx: BuildContext) -> Bound:
 
 
 def _kernel(op: str, build: Any, **more: Any) -> KernelDef:
-    return KernelDef(op, "cpu", build, layout="strided", **more)
+    return KernelDef(op, "cpu", within_rank(build), layout="strided", **more)
 
 
 KERNELS = [

@@ -15,9 +15,11 @@ from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, ViewRul
 
 from graphdock_cpu.kernels.common import known
 
-__all__ = ["KERNELS", "bind_view", "guarded", "strided_index"]
+__all__ = ["KERNELS", "bind_view", "guarded", "strided_index", "within_rank"]
 
 ALL = slice(None)
+#: Axes that a NumPy array can have.
+MAX_RANK = 64 if int(np.__version__.partition(".")[0]) >= 2 else 32
 
 
 def guarded(function: Callable[..., Any], what: str) -> Callable[..., Any]:
@@ -33,6 +35,22 @@ def guarded(function: Callable[..., Any], what: str) -> Callable[..., Any]:
             raise errors.InvalidArgumentError(f"{what}: {error}", got=f"arrays of shapes {shapes}") from error
 
     return call
+
+
+def within_rank(build: Callable[[BuildContext], Bound]) -> Callable[[BuildContext], Bound]:
+    """``build``, which refuses results of more axes than a NumPy array can have."""
+
+    def checked(ctx: BuildContext) -> Bound:
+        for out in ctx.outputs:
+            if out.shape is not None and len(out.shape) > MAX_RANK:
+                raise errors.UnimplementedError(
+                    f"the result has rank {len(out.shape)}, but an array on the cpu has at most {MAX_RANK} axes",
+                    op=ctx.node.origin,
+                    site=ctx.node.site,
+                )
+        return build(ctx)
+
+    return checked
 
 
 def bind_view(ctx: BuildContext, source: int, view: Callable[..., Any], hosts: Sequence[int] = ()) -> Bound:
@@ -306,7 +324,7 @@ def unpack(ctx: BuildContext) -> Bound:
 
 def _kernel(op: str, build: Any, source: str = "x", **rule: bool) -> KernelDef:
     views = {"y": ViewRule(source, **rule)}
-    return KernelDef(op, "cpu", build, layout="strided", views=views, modes=("planned", "fresh", "view"))
+    return KernelDef(op, "cpu", within_rank(build), layout="strided", views=views, modes=("planned", "fresh", "view"))
 
 
 KERNELS = [
