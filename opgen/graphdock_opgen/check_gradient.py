@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphdock import dtypes
 from graphdock.errors import did_you_mean
 
-from graphdock_opgen.model import ArgSpec
 from graphdock_opgen.op import GradEntry, Op, Place, module_name
 from graphdock_opgen.reader import Path_
 
@@ -16,8 +14,8 @@ __all__ = ["gradient_entries"]
 
 def gradient_entries(place: Place, op: Op) -> tuple[GradEntry, ...]:
     spec = place.spec
-    floating_out = any(_may_float(place, op, a) for a in spec.outputs)
-    needing = [a.name for a in spec.inputs if a.grad and _may_float(place, op, a)]
+    floating_out = any(op.may_float(a) for a in spec.outputs)
+    needing = [a.name for a in spec.inputs if a.grad and op.may_float(a)]
     if spec.gradient is None or not spec.gradient.inputs:
         if spec.gradient is None and needing and floating_out and not spec.traits.no_gradient:
             place.document.fail(
@@ -88,9 +86,3 @@ def _entry(place: Place, at: Path_, value: Any) -> tuple[str, str, Path_]:
         hint="write none, not null" if value is None else None,
     )
     raise AssertionError("unreachable")
-
-
-def _may_float(place: Place, op: Op, arg: ArgSpec) -> bool:
-    if arg.dtype in place.type_attrs:
-        return True
-    return any(dtypes.ALL[d].kind in "fc" for d in op.dtypes_of(arg.dtype))

@@ -89,6 +89,13 @@ class Op:
     def attr(self, name: str) -> AttrSpec | None:
         return next((a for a in self.spec.attrs if a.name == name), None)
 
+    def may_float(self, arg: ArgSpec) -> bool:
+        """Whether an argument may hold floating or complex elements."""
+        attr = self.attr(arg.dtype)
+        if attr is not None and attr.type in ("type", "list(type)"):
+            return True
+        return any(dtypes.ALL[d].kind in "fc" for d in self.dtypes_of(arg.dtype))
+
     def dtypes_of(self, dtype: str) -> tuple[str, ...]:
         """dtypes that an argument's ``dtype`` may stand for."""
         if dtype in dtypes.ALL:

@@ -47,9 +47,16 @@ class Counts:
 
 
 def counts(library: Library) -> Counts:
-    """Gradient entries by kind, one per input."""
-    kinds = [e.kind for op in library.ops for e in op.entries for _ in e.inputs]
+    """Gradient entries by kind, one per input; ``none`` counts inputs that could be floating, where it is a decision."""
+    kinds = [
+        e.kind for op in library.ops for e in op.entries for n in e.inputs if e.kind != "none" or _is_decision(op, n)
+    ]
     return Counts(**{k: kinds.count(k) for k in ("formula", "op", "fn", "none", "todo")})
+
+
+def _is_decision(op: Op, name: str) -> bool:
+    arg = op.input(name)
+    return arg is not None and op.may_float(arg) and any(op.may_float(out) for out in op.spec.outputs)
 
 
 @cache
