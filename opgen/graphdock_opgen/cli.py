@@ -12,7 +12,7 @@ from graphdock.errors import GraphdockError, OpSpecError
 from graphdock_opgen.compare import at_revision, compare, of_directory
 from graphdock_opgen.generate import Result, drift, plan, write
 from graphdock_opgen.model import json_schema
-from graphdock_opgen.render import Counts
+from graphdock_opgen.render import Counts, decisions
 from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
 
 __all__ = ["command"]
@@ -49,6 +49,14 @@ def _plan(directory: Path) -> Result:
         raise click.ClickException(str(e)) from e
 
 
+def _show_undecided(result: Result) -> None:
+    """Name the inputs that have no gradient: there must be no derivative, or somebody has to write it."""
+    for kind in ("none", "todo"):
+        names = [name for name, k in decisions(result.library) if k == kind]
+        if names:
+            click.echo(f"{result.library.package}: {kind}: {', '.join(names)}")
+
+
 def _show_errors(result: Result) -> None:
     for error in result.errors:
         click.echo(f"error: {error}", err=True)
@@ -57,7 +65,7 @@ def _show_errors(result: Result) -> None:
 @command.command()
 @_PACKAGES
 @click.option("--keep-going", is_flag=True, help="Write the other ops although some have errors.")
-@click.option("--counts", "only_counts", is_flag=True, help="Print only how inputs get their gradients; write nothing.")
+@click.option("--counts", "only_counts", is_flag=True, help="Only print how inputs get their gradients; write nothing.")
 def generate(packages: tuple[Path, ...], keep_going: bool, only_counts: bool) -> None:
     """Write _gen of each package; files that would not change are left alone.
 
@@ -69,6 +77,8 @@ def generate(packages: tuple[Path, ...], keep_going: bool, only_counts: bool) ->
         total += result.counts
         faults += len(result.errors)
         _show_errors(result)
+        if only_counts:
+            _show_undecided(result)
         if only_counts or (result.errors and not keep_going):
             continue
         changed = write(result)
@@ -95,6 +105,7 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
         _show_errors(result)
         bad = bad or bool(result.errors)
         if only_counts:
+            _show_undecided(result)
             continue
         for text in drift(result):
             bad = True

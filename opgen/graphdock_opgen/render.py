@@ -18,7 +18,7 @@ from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec
 from graphdock_opgen.op import Op, expand_allow
 from graphdock_opgen.pretty import Call, Raw, call, literal, parameters, pretty, statement
 
-__all__ = ["Counts", "counts", "environment", "render_library"]
+__all__ = ["Counts", "counts", "decisions", "environment", "render_library"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,14 @@ class Counts:
 
 def counts(library: Library) -> Counts:
     """Gradient entries by kind, one per input; ``none`` counts inputs that could be floating, where it is a decision."""
-    kinds = [
-        e.kind for op in library.ops for e in op.entries for n in e.inputs if e.kind != "none" or _is_decision(op, n)
-    ]
+    kinds = [kind for _, kind in decisions(library)]
     return Counts(**{k: kinds.count(k) for k in ("formula", "op", "fn", "none", "todo")})
+
+
+def decisions(library: Library) -> list[tuple[str, str]]:
+    """``("MatMul.a", "formula")`` for every input whose gradient the specs decide."""
+    entries = [(op, e.kind, name) for op in library.ops for e in op.entries for name in e.inputs]
+    return [(f"{op.type}.{name}", kind) for op, kind, name in entries if kind != "none" or _is_decision(op, name)]
 
 
 def _is_decision(op: Op, name: str) -> bool:
