@@ -2,18 +2,19 @@
 """Conformance cases of graphdock_toy: plain data, no imports.
 
 ``CASES`` maps an op type to a dict with these keys, all present:
-  samples      tuple of dicts: ``inputs`` (input name -> tensor, tuple of tensors for a list argument, None for an absent
-               optional), ``attrs`` (given attributes, and type variables that no input binds), ``types`` (type variable -> dtype name,
-               or tuple of them, that this sample is about; others are free), ``note``.
-               A tensor is a dict: ``shape`` (random elements) or ``value`` (a literal), and maybe ``low``, ``high``, ``dtype``.
-  errors       the same with ``match``: a part of the message of the InvalidArgumentError that construction or running must raise.
+  samples      tuple of dicts: ``inputs`` (input name -> tensor; a tuple of tensors for a list argument, None for an
+               absent optional one), ``attrs`` (given attributes, and type variables that no input binds), ``types``
+               (type variable -> dtype name, or tuple of them, that this sample is about; others are free), ``note``.
+               A tensor is a dict: ``shape`` (random elements) or ``value`` (a literal), and maybe ``low``, ``high``,
+               ``dtype``.
+  errors       the same with ``match``: a regular expression to be found in the message of the error that building or
+               running must raise.
   types        type variable -> tuple of dtype names it may stand for.
   args         input name -> its dtype or type variable.
   tolerances   dtype name -> {"rtol": x, "atol": y}.
   gradcheck    names of the inputs whose gradient is compared with central differences in float64.
   gradcheck_options  ``eps``, ``rtol``, ``atol`` where the spec sets them.
   deterministic      "bitwise" or "tolerance".
-  properties   names of further properties.
   reference    "module:function" of the oracle, or None.
 """
 
@@ -32,7 +33,6 @@ CASES: dict[str, dict] = {
         "gradcheck": ("x",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
-        "properties": (),
         "reference": "graphdock_toy.reference:scale",
     },
 }

@@ -2,7 +2,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from graphdock import Operation, Tensor
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
 
 __all__ = ["scale"]
 
