@@ -41,8 +41,11 @@ format: env ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: env ## Run the op generator over the specs in this repository
+generate: env ## Run the op generator over the specs, renew manifests and the README's table
 	$(BIN)/python -m graphdock_opgen generate $(GENERATED)
+	$(BIN)/python -m graphdock_opgen manifest plugins/std/graphdock_std
+	$(BIN)/python -m graphdock_opgen manifest plugins/cpu/graphdock_cpu
+	$(BIN)/python scripts/readme.py
 
 wheelhouse: env ## Wheels for the tests that install packages without an index
 	$(BIN)/python scripts/wheelhouse.py
