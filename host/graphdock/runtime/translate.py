@@ -95,7 +95,9 @@ def translate(
     builder = Builder(name)
     values: dict[Tensor, Value] = {}
     for tensor, dims in feeds:
-        values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}", tensor.dtype, dims)
+        # a later output of a node that runs for its others is named like this too
+        fed = "/fed" if tensor.value_index else ""
+        values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
     roots = [t.op for t in outputs if t not in values] + list(targets)
     _Translation(builder, values).run(needed_operations(roots, values))
     nodes = {n.origin: n for n in builder.graph.nodes}
