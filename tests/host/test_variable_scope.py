@@ -77,7 +77,7 @@ def test_initializers():
         limit = np.sqrt(6 / 150)
         glorot = sess.run(e)
         assert abs(glorot).max() <= limit and abs(glorot).max() > 0.9 * limit
-    assert c.dtype == tf.int32
+    assert c.dtype == tf.int32 and tf.get_variable("n", initializer=7).dtype == tf.int32
     with pytest.raises(InvalidArgumentError, match="needs a shape"):
         tf.get_variable("h")
 

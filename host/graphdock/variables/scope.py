@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,7 +17,6 @@ from graphdock.errors import (
     ShapeError,
     did_you_mean,
 )
-from graphdock.graph.graph import Graph
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.scopes import init_scope
@@ -69,17 +67,12 @@ class _Store(threading.local):
         self.stack: list[VariableScope] = [VariableScope()]
 
 
-_stores: weakref.WeakKeyDictionary[Graph, _Store] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
-
-
 def _store() -> _Store:
-    graph = outermost_graph()
-    with _lock:
-        found = _stores.get(graph)
-        if found is None:
-            found = _stores[graph] = _Store({}, threading.RLock())
-    return found
+    held: dict[str, Any] = vars(outermost_graph())
+    found = held.get("_variable_store")
+    if found is None:
+        found = held.setdefault("_variable_store", _Store({}, threading.RLock()))
+    return found  # type: ignore[no-any-return]
 
 
 def get_variable_scope() -> VariableScope:
@@ -231,9 +224,7 @@ def _make(
     given = scope.initializer if initializer is None else initializer
     if given is not None and not callable(given):
         value: Any = given
-        wanted = (
-            None if dtype is None and (isinstance(given, Tensor) or hasattr(given, "dtype")) else dtype or scope.dtype
-        )
+        wanted = dtype
         if shape is not None and isinstance(given, Tensor) and not compatible(as_dims(shape), given._dims):
             raise ShapeError(
                 f"the initial value of {full!r} has another shape", expected=show(as_dims(shape)), got=str(given.shape)
