@@ -184,6 +184,26 @@ def test_picking() -> None:
         np.testing.assert_array_equal(session.run(tf.where(tf.constant(x) > 5)), np.argwhere(x > 5))
 
 
+def test_part_and_stitch_as_in_a_sharded_embedding() -> None:
+    """The embedding layer of the TensorFlow paper: Part, a Gather per shard, Stitch."""
+    table, at = np.arange(24.0).reshape(6, 4), np.array([5, 0, 3, 2, 3])
+    with tf.Graph().as_default(), tf.Session() as session:
+        shards = [tf.Variable(table[k::2]) for k in range(2)]
+        ids = tf.placeholder(tf.int32, [None])
+        owner = ids % 2
+        parts = tf.dynamic_partition(ids // 2, owner, 2)
+        places = tf.dynamic_partition(tf.range(tf.size(ids)), owner, 2)
+        rows = tf.dynamic_stitch(places, [tf.gather(s, p) for s, p in zip(shards, parts, strict=True)])
+        grads = tf.gradients(tf.reduce_sum(tf.square(rows)), shards)
+        session.run(tf.global_variables_initializer())
+        found, *whole = session.run([rows, *map(tf.convert_to_tensor, grads)], {ids: at})
+        np.testing.assert_array_equal(found, table[at])
+        want = np.zeros_like(table)
+        np.add.at(want, at, 2 * table[at])
+        for k in range(2):
+            np.testing.assert_allclose(whole[k], want[k::2])
+
+
 def test_scattering_into_variables() -> None:
     start, rows = np.arange(12.0).reshape(4, 3), np.ones((2, 3))
     with tf.Graph().as_default(), tf.Session() as session:

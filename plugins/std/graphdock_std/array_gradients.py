@@ -265,3 +265,41 @@ def matrix_diag_part(op: Any, grad: Any) -> Any:
     padded = _array.pad(square, paddings)
     padded.set_shape(x.shape)
     return padded
+
+
+def dynamic_partition(op: Any, *grads: Any) -> Any:
+    """The slices back in their first order, by partitioning their numbers in the same way."""
+    data, partitions = op.inputs
+    count = _array.size(partitions)
+    numbers = _reshape(_array.range(count), _ops.shape(partitions))
+    places = _ops.apply_op(
+        "DynamicPartition", data=numbers, partitions=partitions, num_partitions=op.get_attr("num_partitions")
+    )
+    whole = _ops.apply_op("DynamicStitch", indices=places, data=_given(op, grads))
+    result = _reshape(whole, _ops.shape(data))
+    result.set_shape(data.shape)
+    return result
+
+
+def dynamic_stitch(op: Any, grad: Any) -> list[Any]:
+    """Each slice gets the gradient of its row, if a later one did not take the row over."""
+    indices, data = op.arg("indices"), op.arg("data")
+    counts = [_array.size(i) for i in indices]
+    flat = [_reshape(i, [-1]) for i in indices]
+    numbers, start = [], _ops.constant(0, dtypes.int32)
+    for n in counts:
+        numbers.append(_array.range(start, start + n))
+        start = start + n
+    owner = _ops.apply_op("DynamicStitch", indices=flat, data=numbers)
+    grads = []
+    for where, mine, values, shape in zip(flat, numbers, data, indices, strict=True):
+        rows = _indexing.gather(grad, where)
+        kept = _ops.apply_op("Equal", x=_indexing.gather(owner, where), y=mine)
+        rest = _ops.shape(values)[_array.rank(shape) :]
+        ones = _ops.apply_op("Fill", dims=_ops.shape(rest), value=1)
+        mask = _reshape(kept, _array.concat([_ops.shape(mine), ones], 0))
+        found = _ops.apply_op("Select", condition=mask, x=rows, y=_ops.zeros_like(rows))
+        found = _reshape(found, _ops.shape(values))
+        found.set_shape(values.shape)
+        grads.append(found)
+    return grads

@@ -148,3 +148,35 @@ def one_hot(ctx: Any) -> list[Dims]:
         return [None]
     at = axis_of(ctx, axis, len(indices) + 1, "the result")
     return [(*indices[:at], depth, *indices[at:])]
+
+
+def dynamic_partition(ctx: Any) -> list[Dims]:
+    data, partitions, count = ctx.shape("data"), ctx.shape("partitions"), ctx.attrs["num_partitions"]
+    if data is None or partitions is None:
+        return [None] * count
+    if not fits(data[: len(partitions)], partitions):
+        raise ctx.fail(f"the shape {show(data)} of data does not begin with the shape {show(partitions)} of partitions")
+    return [(None, *data[len(partitions) :])] * count
+
+
+def dynamic_stitch(ctx: Any) -> list[Dims]:
+    rest: Dims = None
+    highest: int | None = -1
+    for i, (indices, data) in enumerate(zip(ctx.shapes("indices"), ctx.shapes("data"), strict=True)):
+        known = ctx.values("indices", i)
+        found = known if isinstance(known, tuple) else None if known is None else (known,)
+        if found is None or None in found or highest is None:
+            highest = None
+        else:
+            highest = max(highest, *found)
+        if indices is None or data is None:
+            continue
+        if not fits(data[: len(indices)], indices):
+            raise ctx.fail(
+                f"the shape {show(data)} of data does not begin with the shape {show(indices)} of its indices"
+            )
+        tail = data[len(indices) :]
+        if rest is not None and not fits(rest, tail):
+            raise ctx.fail(f"data of shape {show(data)} does not end in {show(rest)}, as those before do")
+        rest = tail if rest is None else tuple(b if a is None else a for a, b in zip(rest, tail, strict=True))
+    return [None if rest is None else (None if highest is None else highest + 1, *rest)]

@@ -24,13 +24,13 @@ _UNSIGNED = {4: np.uint32, 8: np.uint64}
 LONG_ROW = 512
 
 
-def check_indices(indices: Any, bound: int, what: str) -> None:
+def check_indices(indices: Any, bound: int, what: str, name: str = "indices") -> None:
     """Raise InvalidArgumentError unless all indices lie in ``[0, bound)``; allocates nothing."""
     if indices.size and indices.view(_UNSIGNED[indices.itemsize]).max() >= bound:
         bad = np.argwhere((indices < 0) | (indices >= bound))[0]
         at = "".join(f"[{i}]" for i in bad)
         raise errors.InvalidArgumentError(
-            f"indices{at} is {int(indices[tuple(bad)])}, which is out of bounds for {what} of size {bound}",
+            f"{name}{at} is {int(indices[tuple(bad)])}, which is out of bounds for {what} of size {bound}",
             expected=f"from 0 to {bound - 1}",
         )
 
@@ -268,6 +268,49 @@ def strided_slice_grad(ctx: BuildContext) -> Bound:
     )
 
 
+def dynamic_partition(ctx: BuildContext) -> Bound:
+    count = ctx.attr("num_partitions")
+
+    def compute(data: Any, partitions: Any) -> Any:
+        if data.shape[: partitions.ndim] != partitions.shape:
+            raise errors.InvalidArgumentError(
+                f"the shape {list(data.shape)} of data does not begin with the shape {list(partitions.shape)} of partitions"
+            )
+        check_indices(partitions, count, "partitions", "partitions")
+        found = tuple([data[partitions == p] for p in range(count)])
+        return found if count > 1 else found[0]
+
+    return Bound(compute)
+
+
+def dynamic_stitch(ctx: BuildContext) -> Bound:
+    count = ctx.attr("N")
+
+    def rows(*args: Any) -> int:
+        highest = -1
+        for indices in args[:count]:
+            if indices.size:
+                if indices.min() < 0:
+                    raise errors.InvalidArgumentError(f"indices hold {int(indices.min())}", expected="0 or more")
+                highest = max(highest, int(indices.max()))
+        return highest + 1
+
+    def write(*args: Any) -> None:
+        out = args[-1]
+        if out.shape[0] != rows(*args):
+            raise errors.InvalidArgumentError(f"indices reach {rows(*args)} rows", expected=f"{out.shape[0]} rows")
+        for indices, data in zip(args[:count], args[count : 2 * count], strict=True):
+            if data.shape != (*indices.shape, *out.shape[1:]):
+                raise errors.InvalidArgumentError(
+                    f"data have shape {list(data.shape)}", expected=str([*indices.shape, *out.shape[1:]])
+                )
+        out.fill(b"" if out.dtype == object else 0)
+        for indices, data in zip(args[:count], args[count : 2 * count], strict=True):
+            out[indices] = data
+
+    return bind_writer(ctx, write, range(2 * count), lambda *a: (rows(*a), *a[count].shape[a[0].ndim :]))
+
+
 def _kernel(op: str, build: Callable[..., Any], layout: str = "contiguous") -> KernelDef:
     return KernelDef(op, "cpu", build, layout=layout)
 
@@ -278,5 +321,7 @@ KERNELS = [
     _kernel("GatherNd", gather_nd),
     _kernel("ScatterNd", scatter_nd),
     _kernel("OneHot", one_hot),
+    _kernel("DynamicStitch", dynamic_stitch),
+    KernelDef("DynamicPartition", "cpu", dynamic_partition, modes=("fresh",)),
     _kernel("StridedSliceGrad", strided_slice_grad, "strided"),
 ]

@@ -3749,6 +3749,111 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.nn:l2_loss",
     },
+    "DynamicPartition": {
+        "samples": (
+            {
+                "inputs": {"data": {"shape": (5,)}, "partitions": {"value": (0, 1, 1, 0, 1)}},
+                "attrs": {"num_partitions": 2},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"data": {"shape": (4, 3)}, "partitions": {"value": (2, 0, 2, 0)}},
+                "attrs": {"num_partitions": 3},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"data": {"shape": (2, 2, 2)}, "partitions": {"value": ((0, 1), (1, 1))}},
+                "attrs": {"num_partitions": 2},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"data": {"shape": (3, 2)}, "partitions": {"value": (0, 0, 0)}},
+                "attrs": {"num_partitions": 1},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"data": {"shape": (2,)}, "partitions": {"value": (0, 2)}},
+                "attrs": {"num_partitions": 2},
+                "types": {},
+                "note": "",
+                "match": "2.*2",
+            },
+            {
+                "inputs": {"data": {"shape": (2, 3)}, "partitions": {"value": (0, 1, 0)}},
+                "attrs": {"num_partitions": 2},
+                "types": {},
+                "note": "",
+                "match": "\\[2,3\\]",
+            },
+        ),
+        "types": {"T": _ANY},
+        "args": {"data": "T", "partitions": "int32"},
+        "tolerances": {},
+        "gradcheck": ("data",),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.array:dynamic_partition",
+    },
+    "DynamicStitch": {
+        "samples": (
+            {
+                "inputs": {
+                    "indices": ({"value": (0, 3)}, {"value": (1, 2)}),
+                    "data": ({"shape": (2, 2)}, {"shape": (2, 2)}),
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "indices": ({"value": 4}, {"value": ((1, 2), (3, 0))}),
+                    "data": ({"shape": (3,)}, {"shape": (2, 2, 3)}),
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"indices": ({"value": (2, 0)},), "data": ({"shape": (2,)},)},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"indices": ({"value": (0, -1)},), "data": ({"shape": (2,)},)},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "-1",
+            },
+            {
+                "inputs": {
+                    "indices": ({"value": (0,)}, {"value": (1,)}),
+                    "data": ({"shape": (1, 2)}, {"shape": (1, 3)}),
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "\\[1,3\\]",
+            },
+        ),
+        "types": {"T": _ANY},
+        "args": {"indices": "int32", "data": "T"},
+        "tolerances": {},
+        "gradcheck": ("data",),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.array:dynamic_stitch",
+    },
     "RandomUniform": {
         "samples": (
             {

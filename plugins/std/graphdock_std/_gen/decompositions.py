@@ -2,6 +2,20 @@
 """Decompositions of graphdock_std: ``f(*, <inputs, attributes, type variables>)`` returns the flattened outputs."""
 
 import graphdock as _tf
+from graphdock import ops as _ops
+
+
+def fill(*, dims, value, T, Tdims, **_unused):
+    """Builds Fill from other ops."""
+    y = _tf.broadcast_to(value, dims)
+    return [y]
+
+
+def lin_space(*, start, stop, num, T, Tidx, **_unused):
+    """Builds LinSpace from other ops."""
+    steps = _ops.cast(_tf.maximum(num - 1, 1), T)
+    y = start + (stop - start) * (_ops.cast(_tf.range(0, num, 1, Tidx), T) / steps)
+    return [y]
 
 
 def squared_difference(*, x, y, T, **_unused):

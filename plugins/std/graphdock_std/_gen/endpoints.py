@@ -18,6 +18,8 @@ ENDPOINTS: dict[str, str] = {
     "cos": "graphdock_std._gen.math_ops:cos",
     "cosh": "graphdock_std._gen.math_ops:cosh",
     "cumsum": "graphdock_std._gen.reduce_ops:cumsum",
+    "dynamic_partition": "graphdock_std._gen.partition_ops:dynamic_partition",
+    "dynamic_stitch": "graphdock_std._gen.partition_ops:dynamic_stitch",
     "equal": "graphdock_std._gen.math_ops:equal",
     "erf": "graphdock_std._gen.math_ops:erf",
     "erfc": "graphdock_std._gen.math_ops:erfc",

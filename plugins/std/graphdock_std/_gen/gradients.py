@@ -562,6 +562,18 @@ def l2_loss(op, grad_output):
     return [grad_output * t]
 
 
+def dynamic_partition(op, *grads):
+    """data: fn; partitions: none."""
+    _fn = _import_module("graphdock_std.array_gradients")
+    return [_fn.dynamic_partition(op, *grads), None]
+
+
+def dynamic_stitch(op, grad_y):
+    """data: fn; indices: none."""
+    _fn = _import_module("graphdock_std.array_gradients")
+    return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
+
+
 def sum(op, grad_y):
     """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math_gradients")

@@ -543,6 +543,7 @@ def fill() -> OpDef:
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:fill",
         gradient_kinds={"dims": "none", "value": "formula"},
+        decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
         source="specs/array.yaml:470",
@@ -561,7 +562,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:492",
+        source="specs/array.yaml:493",
     )
 
 
@@ -577,7 +578,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:503",
+        source="specs/array.yaml:504",
     )
 
 
@@ -599,7 +600,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:514",
+        source="specs/array.yaml:515",
     )
 
 
@@ -622,9 +623,10 @@ def lin_space() -> OpDef:
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:lin_space",
         gradient_kinds={"start": "fn", "stop": "fn", "num": "none"},
+        decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:540",
+        source="specs/array.yaml:541",
     )
 
 
@@ -652,7 +654,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:564",
+        source="specs/array.yaml:568",
     )
 
 
@@ -673,7 +675,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:592",
+        source="specs/array.yaml:596",
     )
 
 
@@ -700,7 +702,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:616",
+        source="specs/array.yaml:620",
     )
 
 
@@ -716,7 +718,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:640",
+        source="specs/array.yaml:644",
     )
 
 
@@ -733,7 +735,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:658",
+        source="specs/array.yaml:662",
     )
 
 
@@ -751,7 +753,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:672",
+        source="specs/array.yaml:676",
     )
 
 
@@ -772,7 +774,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:687",
+        source="specs/array.yaml:691",
     )
 
 
@@ -794,7 +796,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:709",
+        source="specs/array.yaml:713",
     )
 
 
@@ -2271,6 +2273,57 @@ def l2_loss() -> OpDef:
     )
 
 
+def dynamic_partition() -> OpDef:
+    return OpDef(
+        name="DynamicPartition",
+        version=1,
+        summary="The slices of data sorted into as many tensors as there are partitions, each in its first order.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor whose shape begins with partitions' shape."),
+            ArgDef("partitions", "int32", doc="Numbers from 0 up to, not including, num_partitions."),
+        ),
+        outputs=(ArgDef("y", "T", arity="many", count="num_partitions"),),
+        attrs=(AttrDef("num_partitions", "int", minimum=1, doc="How many."),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_indexing:dynamic_partition",
+        traits=frozenset({"pure"}),
+        gradient="graphdock_std._gen.gradients:dynamic_partition",
+        gradient_kinds={"data": "fn", "partitions": "none"},
+        reference="graphdock_std.reference.array:dynamic_partition",
+        package="graphdock_std",
+        source="specs/partition.yaml:4",
+    )
+
+
+def dynamic_stitch() -> OpDef:
+    return OpDef(
+        name="DynamicStitch",
+        version=1,
+        summary="Slices of several tensors put into one, where indices say; the inverse of DynamicPartition.",
+        doc="Of several slices for one row the last one stays; a row that no index names is zero.",
+        inputs=(
+            ArgDef("indices", "int32", arity="many", count="N", doc="Rows of the result, 0 or more."),
+            ArgDef(
+                "data",
+                "T",
+                arity="many",
+                count="N",
+                doc="Tensors; the shape of each begins with that of its indices, and all end alike.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        attrs=(AttrDef("N", "int", minimum=1, doc="How many.", inferred=True),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_indexing:dynamic_stitch",
+        traits=frozenset({"pure"}),
+        gradient="graphdock_std._gen.gradients:dynamic_stitch",
+        gradient_kinds={"indices": "none", "data": "fn"},
+        reference="graphdock_std.reference.array:dynamic_stitch",
+        package="graphdock_std",
+        source="specs/partition.yaml:29",
+    )
+
+
 def random_uniform() -> OpDef:
     return OpDef(
         name="RandomUniform",
@@ -3340,6 +3393,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BiasAdd": bias_add,
     "BiasAddGrad": bias_add_grad,
     "L2Loss": l2_loss,
+    "DynamicPartition": dynamic_partition,
+    "DynamicStitch": dynamic_stitch,
     "RandomUniform": random_uniform,
     "RandomStandardNormal": random_standard_normal,
     "TruncatedNormal": truncated_normal,

@@ -380,3 +380,31 @@ def where(condition: np.ndarray, **_: Any) -> np.ndarray:
         for column, k in enumerate(index):
             out[row, column] = k
     return out
+
+
+def dynamic_partition(data: np.ndarray, partitions: np.ndarray, num_partitions: int, **_: Any) -> list[np.ndarray]:
+    found: list[list[tuple[int, ...]]] = [[] for _ in range(num_partitions)]
+    for index in _indices(partitions.shape):
+        found[int(partitions[index])].append(index)
+    rest = data.shape[partitions.ndim :]
+
+    def part(rows: list[tuple[int, ...]]) -> np.ndarray:
+        return _by_index((len(rows), *rest), data.dtype, lambda i: data[(*rows[i[0]], *i[1:])])
+
+    return [part(rows) for rows in found]
+
+
+def dynamic_stitch(indices: Sequence[np.ndarray], data: Sequence[np.ndarray], **_: Any) -> np.ndarray:
+    rows: dict[int, tuple[np.ndarray, tuple[int, ...]]] = {}
+    for target, values in zip(indices, data, strict=True):
+        for index in _indices(target.shape):
+            rows[int(target[index])] = (values, index)
+    rest, nothing = data[0].shape[indices[0].ndim :], _nothing(data[0].dtype)
+
+    def element(index: tuple[int, ...]) -> Any:
+        if index[0] not in rows:
+            return nothing
+        values, place = rows[index[0]]
+        return values[(*place, *index[1:])]
+
+    return _by_index((max(rows, default=-1) + 1, *rest), data[0].dtype, element)
