@@ -1,0 +1,24 @@
+"""The generators, as modules: this folder is no package."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def load(name: str):
+    """The module of that name beside this file, loaded once."""
+    full = f"graphdock_differential_{name}"
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, Path(__file__).with_name(f"{name}.py"))
+        module = sys.modules[full] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[full]
+
+
+@pytest.fixture(scope="session")
+def random_graph():
+    return load("random_graph")
