@@ -9,8 +9,11 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
+from graphdock.contracts.ir_check import check
 from graphdock.errors import AlreadyExistsError, DTypeError, GradientError, InvalidArgumentError, ShapeError
 from graphdock.gradients import registry
+from graphdock.passes.unread import unread
+from graphdock.runtime.translate import translate
 from graphdock.testing.gradient_check import check_gradients, compute_gradient, compute_gradient_error
 
 
@@ -559,3 +562,16 @@ def test_loop_variables_that_are_swapped_or_passed_through(sess):
     grads = tf.gradients([x, y * 10.0, z * 100.0], [a, b])
     # after three steps x = 2 b, y = 4 a, z = a
     assert sess.run(grads, {a: 1.0, b: 1.0}) == [40.0 + 100.0, 2.0]
+
+
+def test_a_step_without_the_gradient_does_not_compute_what_only_that_needs(sess):
+    x, p = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.exp(tf.tanh(x) * x), lambda: tf.square(x))
+    tf.gradients(y, x)
+    plan = translate([y], [], [(x, (3,)), (p, ())])
+    (node,) = [n for n in plan.nodes if n.op == "Cond"]
+    assert len(node.outputs) > 1
+    unread(plan)
+    assert [v.index for v in node.outputs] == [0] and all(len(b.outputs) == 1 for b in node.bodies)
+    check(plan)
+    np.testing.assert_allclose(sess.run(y, {x: [1, 2, 3], p: False}), [1, 4, 9])

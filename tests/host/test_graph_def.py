@@ -300,3 +300,21 @@ def test_the_schema_has_every_key_that_is_written(graph):
     except ModuleNotFoundError:
         return
     jsonschema.validate(data, schema)
+
+
+def test_graphs_with_gradients_of_conds_and_loops_round_trip(graph):
+    x, p = tf.placeholder(tf.float64, [2], name="x"), tf.placeholder(tf.bool, [], name="p")
+    w = tf.Variable(np.array([0.5, -0.25]), name="w")
+    y = tf.cond(p, lambda: tf.exp(tf.tanh(x) * w), lambda: tf.square(x))
+    _, z = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.sin(a) * w), [0, y])
+    grads = tf.gradients(z, [x, w])
+    text = to_json(graph)
+    with tf.Graph().as_default() as other:
+        copies = tf.import_graph_def(text, return_elements=[g.name for g in grads], name="")
+    assert to_json(other) == text
+    values = []
+    for g, fetches in ((graph, grads), (other, copies)):
+        with tf.Session(graph=g) as sess:
+            sess.run("w/Assign")
+            values.append(sess.run(fetches, {"x:0": [0.3, 0.7], "p:0": True}))
+    np.testing.assert_array_equal(values[0], values[1])

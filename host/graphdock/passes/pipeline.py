@@ -13,11 +13,13 @@ from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
 from graphdock.passes.rewrite import prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
+from graphdock.passes.unread import unread
 
 __all__ = ["PASSES", "PassReport", "check_switches", "run_passes"]
 
 #: Name -> what it does, in the order of running; ``passes = {name = false}`` switches one off.
 PASSES: dict[str, str] = {
+    "unread": "drops outputs of conds that nobody reads",
     "captures": "moves constants into the bodies that capture them",
     "identities": "forwards what changes nothing",
     "shapes": "makes constants of integers that are known from shapes",
@@ -59,6 +61,7 @@ def run_passes(
       verify: check the grammar after every pass.
     """
     table: dict[str, Callable[[PlanGraph], None]] = {
+        "unread": unread,
         "captures": captures,
         "identities": identities,
         "shapes": known_integers,
