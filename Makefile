@@ -52,7 +52,7 @@ wheelhouse: env ## Wheels for the tests that install packages without an index
 
 bench: env ## Run every benchmark beside its peers (installs them on first use)
 	$(BIN)/python -m benchmarks.setup
-	$(BIN)/python -m benchmarks.all
+	$(BIN)/python -m benchmarks
 
 clean: ## Remove what the commands above made
 	rm -rf $(VENV) .wheelhouse .bench .pytest_cache .mypy_cache .ruff_cache

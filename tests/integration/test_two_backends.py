@@ -138,3 +138,36 @@ def test_doctor_strict_exits_1_on_each(toy, builder, name):
     assert done.returncode == 1, done.stdout + done.stderr
     entries = json.loads(done.stdout)["plugins"]
     assert next(e for e in entries if e["plugin"] == name)["stage"] == stage
+
+
+def test_a_target_is_opened_by_the_plugin_that_owns_its_scheme(launches):
+    with tf.Graph().as_default() as graph:
+        fetches, feed = perceptron()
+        with tf.Session("toy://here", graph=graph) as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(fetches, feed)
+        assert launches["mat_mul"] > 0
+        with pytest.raises(tf.errors.NotFoundError, match="nowhere://x"):
+            tf.Session("nowhere://x")
+
+
+def test_only_what_the_fetches_need_runs_and_a_fed_intermediate_cuts_the_graph(launches):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 2])
+        a = tf.square(x)
+        b = tf.nn.relu(a)
+        c = tf.subtract(b, 1.0)
+        config = tf.SessionConfig(backends=["toy", "cpu"], fallback="allow")
+        with tf.Session(config=config) as sess:
+            value = np.full((2, 2), -3, np.float32)
+            counts = []
+            for fetch, feed in ((a, {x: value}), (c, {x: value}), (c, {b: value}), (b, {b: value})):
+                launches.clear()
+                result = sess.run(fetch, feed)
+                counts.append((dict(launches), float(np.asarray(result)[0, 0])))
+    assert counts == [
+        ({"square": 1}, 9.0),
+        ({"square": 1, "relu": 1, "sub": 1}, 8.0),
+        ({"sub": 1}, -4.0),
+        ({}, -3.0),
+    ]

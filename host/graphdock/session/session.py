@@ -43,7 +43,18 @@ class _Signature:
         self.current: tuple[Plan | None, tuple[Any, ...]] = (None, (None,) * len(feeds))
 
 
-class Session:
+class _SessionType(type):
+    """Lets ``Session("ray://head:6379")`` be whatever the plugin that owns the scheme opens."""
+
+    def __call__(
+        cls, target: str = "", graph: Graph | None = None, config: SessionConfig | None = None, host: Host | None = None
+    ) -> Any:
+        if not target:
+            return super().__call__(target, graph, config, host)
+        return (host or default_host()).session_factory(target).open(target, graph, config)
+
+
+class Session(metaclass=_SessionType):
     """Runs steps of one graph on the backends of its configuration.
 
         with tf.Session() as sess:
@@ -53,12 +64,13 @@ class Session:
     threads at once; each holds the locks of the variables it touches.
 
     Args:
-      target: ``""`` for this process; other schemes come from plugins.
+      target: ``""`` for this process; a target such as ``ray://head:6379`` is opened by the plugin that owns the scheme.
       graph: the graph to run; default: the default graph.
       config: a SessionConfig; fields it does not set come from the environment, the configuration file, the defaults.
       host: the Host whose plugins are used; default: the process's own.
 
     Raises:
+      NotFoundError: no plugin owns the target's scheme.
       UnknownBackendError, PluginError, DeviceUnavailable: a backend of the configuration can't be used.
     """
 
@@ -69,12 +81,6 @@ class Session:
         config: SessionConfig | None = None,
         host: Host | None = None,
     ) -> None:
-        if target:
-            raise InvalidArgumentError(
-                f"no session factory for the target {target!r}",
-                expected="the empty target",
-                hint="use Session(graph=...)",
-            )
         self.graph = get_default_graph() if graph is None else graph
         self._host = default_host() if host is None else host
         self.config = effective_config(config)
