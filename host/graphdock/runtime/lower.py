@@ -29,6 +29,7 @@ from graphdock.contracts.kernel import (
     view,
 )
 from graphdock.plugin.registry import RegisteredKernel
+from graphdock.runtime.capture import whole
 from graphdock.runtime.liveness import Liveness
 from graphdock.runtime.source import Block, Line
 from graphdock.runtime.spaces import SCALAR, arg_of
@@ -102,7 +103,12 @@ class Lowered:
     read: set[VariableState] = field(default_factory=set)
     checked: dict[VariableState, PlanNode] = field(default_factory=dict)
     first_bounds: list[Any] = field(default_factory=list)
+    #: whether every kernel is capture_safe
     capturable: bool = True
+    #: of a step that a device may capture: what comes before and after the recorded block, and the device
+    before: Block = field(default_factory=Block)
+    after: Block = field(default_factory=Block)
+    captured_by: Device | None = None
 
 
 class Lowering:
@@ -122,6 +128,7 @@ class Lowering:
         locked: bool,
         debug: bool,
         check_numerics: bool = False,
+        capture: Device | None = None,
     ) -> None:
         self.graph = graph
         self.kernels = kernels
@@ -135,6 +142,7 @@ class Lowering:
         self.locked = locked
         self.debug = debug
         self.check_numerics = check_numerics
+        self.capture = None if check_numerics else capture
         self.out = Lowered()
         self.slots: dict[Value, Slot] = {}
         self.alias: dict[Value, Value] = {}
@@ -222,6 +230,11 @@ class Lowering:
         self.fetches(out.block)
         if self.debug:
             self.poison()
+        if self.capture is not None:
+            if out.capturable and whole(out.block):
+                out.captured_by = self.capture
+            else:
+                out.block.items = [*out.before.items, *out.block.items, *out.after.items]
         return out
 
     def level(self, graph: PlanGraph, block: Block) -> None:
@@ -358,8 +371,14 @@ class Lowering:
         return name
 
     def activate(self, device: Device, block: Block, node: PlanNode) -> None:
-        if type(device).activate is not Device.activate:
+        if type(device).activate is Device.activate:
+            return
+        if self.capture is None:
             block.add(f"{self.method(device.memory_space, 'activate')}()", node)
+        elif self.active is None:
+            # once, before anything that is recorded
+            self.active = self.method(device.memory_space, "activate")
+            self.out.before.items.insert(0, Line(f"{self.active}()", node))
 
     def modes(
         self, node: PlanNode, kernel: KernelDef, slots: Sequence[Slot], args: Sequence[Any], at: int
@@ -514,9 +533,15 @@ class Lowering:
         if not slot.contiguous:
             slot = self.contiguous_copy(value, slot, source, block, at, node)
         other = target if source == HOST_MEMORY else source
-        self.activate(self.spaces[other], block, node)
         method = "from_host" if source == HOST_MEMORY else "to_host"
+        if self.capture is not None:
+            block = self.out.before if source == HOST_MEMORY else self.out.after
+            for root in slot.roots:
+                root.use(self.facts.final)
+        self.activate(self.spaces[other], block, node)
         made = self.output(result, PLANNED, [], None, "", at, block)  # type: ignore[arg-type]
+        if self.capture is not None:
+            made.roots[0].first = 0
         block.add(f"{self.method(other, method)}({slot.expr}, {made.expr})", node)
 
     # -- variables ------------------------------------------------------------------------------------------------------
@@ -595,7 +620,7 @@ class Lowering:
             block.add(f"{call[0]}({', '.join(call[1:])})", node)
         else:
             block.add(f"under(({name},), {', '.join(call)})", node)
-        block.add(f"{name}.initialized = True", node)
+        (block if self.capture is None else self.out.after).add(f"{name}.initialized = True", node)
         if self.facts.depth[node] == 0 and block is self.out.block:
             self.assigned.add(state)
 

@@ -18,6 +18,7 @@ from graphdock.contracts.kernel import Bound, Lit
 from graphdock.errors import GraphdockError, InternalError, InvalidArgumentError, UninitializedError
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
+from graphdock.runtime.capture import render_captured
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
 from graphdock.runtime.lower import Lowered
 from graphdock.runtime.random_stream import RandomOrdinals, RandomStream
@@ -63,7 +64,12 @@ class Plan:
         self._spaces = spaces
         self._ordinals = ordinals
         tail = "," if len(lowered.results) == 1 else ""
-        self.source, self._nodes = render(lowered.block, lowered.feeds, f"({', '.join(lowered.results)}{tail})")
+        results = f"({', '.join(lowered.results)}{tail})"
+        if lowered.captured_by is None:
+            self.source, self._nodes = render(lowered.block, lowered.feeds, results)
+        else:
+            parts = lowered.before, lowered.block, lowered.after
+            self.source, self._nodes = render_captured(*parts, lowered.feeds, results)
         self.filename = f"<graphdock step {next(_numbers)}>"
         linecache.cache[self.filename] = (len(self.source), None, self.source.splitlines(True), self.filename)
         self._code = compile(self.source, self.filename, "exec")
@@ -163,6 +169,9 @@ class Plan:
                 ns.update(zip(setup.names, made, strict=True))
         ns["__name__"] = "graphdock.step"
         exec(self._code, ns)  # noqa: S102 - the source is our own
+        if lowered.captured_by is not None:
+            lowered.captured_by.activate()
+            ns["replay"] = lowered.captured_by.capture(ns["body"]) or ns["body"]
         return Instance(self, ns["step"], streams)
 
     def _constant(self, array: Any, space: str, dtype: Any) -> Any:

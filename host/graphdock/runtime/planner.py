@@ -20,6 +20,7 @@ from graphdock.passes.pipeline import check_switches, run_passes
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import handle_of, place
 from graphdock.plugin.host import Host
+from graphdock.runtime.capture import capturing_device
 from graphdock.runtime.host_memory import HostMemory
 from graphdock.runtime.liveness import analyse
 from graphdock.runtime.lower import Lowering
@@ -126,6 +127,7 @@ class Planner:
                 locked,
                 self._debug,
                 self._check_numerics,
+                capturing_device(graph, kernels, self.device),
             )
             lowered = lowering.run()
             return Plan(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from graphdock.contracts.ir import PlanNode
 
-__all__ = ["Block", "Line", "render"]
+__all__ = ["Block", "Line", "names_locals", "render"]
 
 #: Most statements in one function; compiling is linear in the number of functions of this size.
 CHUNK = 1000
@@ -93,6 +93,18 @@ def render(block: Block, feeds: Sequence[str], results: str) -> tuple[str, list[
         emit(f"    {name}()")
     emit(f"    return {results}")
     return "\n".join(out) + "\n", nodes
+
+
+def names_locals(block: Block) -> bool:
+    """Whether any statement reads or sets a name that belongs to one run of a step (a feed, an escaping or fresh value)."""
+    stack: list[Block] = [block]
+    while stack:
+        for item in stack.pop().items:
+            if isinstance(item, Block):
+                stack.append(item)
+            elif _LOCAL.search(item.text):
+                return True
+    return False
 
 
 def _lines(block: Block, indent: int, emit) -> None:  # type: ignore[no-untyped-def]
