@@ -24,7 +24,6 @@
     ├── UnavailableError                      something that may be there later
     │   └── DeviceUnavailable                 a probe found no device; carries reason and hint (not a fault)
     ├── AbortedError                          a step was stopped because another part of it failed
-    ├── CancelledError                        a step was stopped by its caller
     ├── DeadlineExceededError                 a step ran past its deadline
     ├── UnimplementedError                    a feature that this version declares but does not have
     └── InternalError                         graphdock broke a promise of its own
@@ -41,7 +40,6 @@ from collections.abc import Iterable
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
-    "CancelledError",
     "ConfigError",
     "DTypeError",
     "DeadlineExceededError",
@@ -222,10 +220,6 @@ class DeviceUnavailable(UnavailableError):
 
 class AbortedError(GraphdockError):
     """A step was stopped because another part of it failed."""
-
-
-class CancelledError(GraphdockError):
-    """A step was stopped by its caller."""
 
 
 class DeadlineExceededError(GraphdockError):

@@ -1,0 +1,132 @@
+"""What must hold for every op, error and public name, so that nothing is half there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import graphdock as tf
+import pytest
+from graphdock import errors
+from graphdock.opdef.resolve import resolve
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [
+    *(ROOT / "host").rglob("*.py"),
+    *(ROOT / "plugins").rglob("*.py"),
+    *(ROOT / "opgen").rglob("*.py"),
+]
+HOST = tf.default_host()
+#: Ops that the host interprets: no kernel, and no samples of a pure function.
+INTERPRETED = set(
+    """Const Placeholder PlaceholderWithDefault NoOp Cond While VarHandleOp ReadVariableOp AssignVariableOp
+    VarIsInitializedOp DestroyResourceOp PyFunc Assert Print""".split()
+)
+MUTATING = {"AssignAddVariableOp", "AssignSubVariableOp"}
+
+
+def opdefs():
+    HOST.backend("cpu")
+    HOST.backend("std")
+    packages = {"graphdock", "graphdock_std"}
+    return [d for d in map(HOST.ops.get, HOST.ops.names()) if d.package in packages]
+
+
+OPS = opdefs()
+
+
+@pytest.mark.parametrize("opdef", OPS, ids=lambda d: d.name)
+def test_every_op_is_complete(opdef):
+    assert opdef.summary, "a summary"
+    for arg in (*opdef.inputs, *opdef.outputs):
+        assert opdef.shape_fn or arg.shape is not None or arg in opdef.inputs or opdef.name in INTERPRETED, (
+            "a shape rule"
+        )
+    floating = [a for a in opdef.inputs if a.dtype != "resource"]
+    for arg in floating:
+        kind = opdef.gradient_kinds.get(arg.name)
+        kind = kind or ("no_gradient" if "no_gradient" in opdef.traits or opdef.gradient is None else None)
+        assert kind is not None, f"a gradient decision for {arg.name}"
+        assert not kind.startswith("todo"), f"{arg.name}: {kind}"
+    for target in (opdef.gradient, opdef.shape_fn, opdef.reference, opdef.decomposition):
+        assert target is None or callable(resolve(target))
+    if opdef.name not in INTERPRETED:
+        kernels = [r for r in HOST.kernels.for_op(opdef.name) if r.plugin == "cpu"]
+        assert kernels, "a cpu kernel"
+
+
+@pytest.mark.parametrize("package", ["graphdock.ops", "graphdock_std"])
+def test_every_op_with_a_kernel_has_samples_and_a_page(package):
+    cases = importlib.import_module(f"{package}._gen.cases").CASES
+    pages = "\n".join(
+        p.read_text() for p in (Path(importlib.import_module(package).__file__).parent / "_gen" / "pages").glob("*.md")
+    )
+    top = package.partition(".")[0]
+    for opdef in OPS:
+        if opdef.package != top or opdef.name in INTERPRETED | MUTATING:
+            continue
+        assert opdef.name in cases, opdef.name
+        mutates = any(a.mutates for a in opdef.inputs)
+        assert cases[opdef.name].get("samples") or mutates, f"{opdef.name} has no samples"
+        assert opdef.name in pages, opdef.name
+
+
+def test_every_error_is_raised_somewhere():
+    """In the product, in a template, or (AbortedError, which executors hand to a rendezvous) in the contract tests."""
+    made: set[str] = set()
+    for path in [*SOURCES, *(ROOT / "tests" / "contracts").glob("*.py")]:
+        if path.name != "errors.py":
+            calls = (n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call))
+            made.update(f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in calls)
+    templates = " ".join(p.read_text() for p in (ROOT / "templates").rglob("*.j2"))
+    declared = {n for n, c in vars(errors).items() if inspect.isclass(c) and issubclass(c, errors.GraphdockError)}
+    bases = {"GraphdockError", "UnavailableError"}
+    assert {n for n in declared - bases - made if f"{n}(" not in templates} == set()
+
+
+def test_the_tree_in_the_docstring_is_the_tree():
+    drawn = {}
+    stack = []
+    for line in errors.__doc__.splitlines():
+        name = line.replace("│", " ").replace("├──", "   ").replace("└──", "   ")
+        word = name.split()[0] if name.split() else ""
+        if word in vars(errors) and inspect.isclass(getattr(errors, word)):
+            depth = len(name) - len(name.lstrip())
+            while stack and stack[-1][0] >= depth:
+                stack.pop()
+            drawn[word] = stack[-1][1] if stack else None
+            stack.append((depth, word))
+    for name, parent in drawn.items():
+        if parent is not None:
+            assert issubclass(getattr(errors, name), getattr(errors, parent)), (name, parent)
+    classes = {n for n, c in vars(errors).items() if inspect.isclass(c) and issubclass(c, errors.GraphdockError)}
+    assert classes == set(drawn)
+
+
+def test_every_public_name_resolves_and_is_documented():
+    for name in dir(tf):
+        value = getattr(tf, name)
+        if callable(value):
+            assert inspect.getdoc(value), f"tf.{name} has no docstring"
+
+
+def test_every_endpoint_resolves():
+    table = importlib.import_module("graphdock_std.endpoints").ENDPOINTS
+    for name, target in table.items():
+        module, _, attribute = target.partition(":")
+        value = getattr(importlib.import_module(module), attribute)
+        thing = tf
+        for part in name.split("."):
+            thing = getattr(thing, part)
+        assert thing is value, name
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    with pytest.raises(AttributeError, match="did you mean 'matmul'"):
+        _ = tf.matmull
+    with pytest.raises(AttributeError, match="did you mean 'relu'"):
+        _ = tf.nn.rellu
+    with pytest.raises(AttributeError, match="SessionConfig"):
+        _ = tf.ConfigProto
