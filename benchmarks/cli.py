@@ -56,7 +56,9 @@ def wanted(peers: frozenset[str] | None) -> Callable[[str], bool]:
     )
 
 
-def publish(benchmark: str, outcomes: Sequence[Outcome], options: argparse.Namespace, loads: Sequence[object]) -> int:
+def publish(
+    benchmark: str, outcomes: Sequence[Outcome], options: argparse.Namespace, loads: Sequence[Sequence[float]]
+) -> int:
     """Print versions, load and faults after the tables, write the JSON; the exit status."""
     facts = {**machine_facts(), "load_before": loads[0], "load_after": loads[1]}
     facts |= {"rounds": options.rounds, "burst_seconds": options.seconds, "sittings": options.sittings}
@@ -68,6 +70,8 @@ def publish(benchmark: str, outcomes: Sequence[Outcome], options: argparse.Names
     settings = facts["thread_settings"] or "defaults"
     print(f"machine: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, {facts['libc']}")
     print(f"thread settings: {settings}; load average: {loads[0]} before, {loads[1]} after")
+    if loads[0] and max(loads[0][0], loads[1][0]) > float(str(facts["cores"])):
+        print("warning: the machine was busy; steps with several threads (torch, BLAS) may have waited for a CPU")
     length = f" of {options.seconds:g} s" if options.seconds else ""
     print(f"rounds: {options.rounds}{length}; sittings: {options.sittings}")
     if versions:

@@ -19,6 +19,7 @@ __all__ = ["Outcome", "Timing", "Verdict", "disagreement", "judge", "run_program
 
 _PREPARE_SECONDS = 600.0  # imports and compilation
 _BURST_SECONDS = 300.0
+_STEADY = 3.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Timing:
         """The fastest sample of all bursts."""
         return min(self.minima)
 
+    @property
+    def steady(self) -> bool:
+        """Whether the median is near the minimum. It is far where threads of one call waited for a busy CPU."""
+        return self.median <= _STEADY * self.minimum
+
     def ratio_to(self, other: Timing) -> float:
         """Median over the rounds of this subject's burst by the other's burst of the same round."""
         return statistics.median(mine / theirs for mine, theirs in zip(self.medians, other.medians, strict=True))
@@ -45,17 +51,23 @@ class Timing:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A bar, the best of its peers, and the ratio found; ratio is None where the bar could not be judged."""
+    """A bar, the best of its peers, and the ratio found (None where one of the two is missing).
+
+    noisy: a timing was not steady, so the ratio says nothing.
+    """
 
     bar: Bar
     peer: str | None
     ratio: float | None
+    noisy: bool = False
 
     @property
     def word(self) -> str:
-        """pass, miss or not judged."""
+        """pass, MISS, noisy or not judged."""
         if self.ratio is None:
             return "not judged"
+        if self.noisy:
+            return "noisy"
         return "pass" if self.ratio <= self.bar.at_most else "MISS"
 
 
@@ -87,7 +99,7 @@ def judge(bar: Bar, timings: Mapping[str, Timing]) -> Verdict:
     if mine is None or not there:
         return Verdict(bar, None, None)
     best = min(there, key=lambda peer: timings[peer].median)
-    return Verdict(bar, best, mine.ratio_to(timings[best]))
+    return Verdict(bar, best, mine.ratio_to(timings[best]), not (mine.steady and timings[best].steady))
 
 
 def disagreement(values: Sequence[float], reference: Sequence[float], rtol: float, atol: float) -> str | None:

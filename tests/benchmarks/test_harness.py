@@ -117,8 +117,8 @@ def test_json_holds_every_burst_and_every_verdict(programs: dict[str, Program]) 
 
 
 def test_ratios_are_made_within_a_round() -> None:
-    # A machine that gets ten times slower after the first round changes no ratio.
-    mine, theirs = Timing((1.0, 10.0, 10.0), (1.0, 9.0, 9.0)), Timing((2.0, 20.0, 20.0), (2.0, 18.0, 18.0))
+    # A machine that gets slower after the first round changes no ratio.
+    mine, theirs = Timing((4.0, 10.0, 10.0), (4.0, 9.0, 9.0)), Timing((8.0, 20.0, 20.0), (8.0, 18.0, 18.0))
     assert mine.ratio_to(theirs) == 0.5
     verdict = judge(
         Bar("P", ("slow", "fast", "gone"), 0.4),
@@ -127,6 +127,13 @@ def test_ratios_are_made_within_a_round() -> None:
     assert (verdict.peer, verdict.ratio, verdict.word) == ("fast", 0.5, "MISS")
     assert judge(Bar("P", ("fast",), 0.5), {"graphdock": mine, "fast": theirs}).word == "pass"
     assert judge(Bar("P", ("fast",), 0.5), {"fast": theirs}).word == "not judged"
+
+
+def test_a_bar_is_not_judged_by_timings_far_above_their_minimum() -> None:
+    quiet, stalled = Timing((2.0, 2.0, 2.1), (1.0, 1.9, 2.0)), Timing((400.0, 390.0, 2.5), (2.0, 2.0, 2.0))
+    verdict = judge(Bar("P", ("peer",), 1.0), {"graphdock": quiet, "peer": stalled})
+    assert verdict.word == "noisy" and verdict.ratio is not None and verdict.ratio < 0.01
+    assert judge(Bar("P", ("peer",), 1.0), {"graphdock": quiet, "peer": quiet}).word == "pass"
 
 
 def test_burst_divides_by_the_units_of_a_call_and_times_single_calls_once() -> None:
