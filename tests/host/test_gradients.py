@@ -575,3 +575,15 @@ def test_a_step_without_the_gradient_does_not_compute_what_only_that_needs(sess)
     assert [v.index for v in node.outputs] == [0] and all(len(b.outputs) == 1 for b in node.bodies)
     check(plan)
     np.testing.assert_allclose(sess.run(y, {x: [1, 2, 3], p: False}), [1, 4, 9])
+
+
+def test_an_update_between_a_loop_and_its_gradient_is_warned_of(caplog):
+    v, u = tf.Variable(2.0, name="v"), tf.Variable(1.0, name="u")
+    x = tf.placeholder(tf.float32, [])
+    y = tf.while_loop(lambda y: y < 10.0, lambda y: y * v * u, [x])
+    tf.gradients(y, x)
+    assert not caplog.records
+    v.assign_add(1.0, name="later")
+    tf.gradients(y, x)
+    (record,) = caplog.records
+    assert "reads v again" in record.getMessage() and "later" in record.getMessage()

@@ -3,11 +3,12 @@
 The replay has as further loop variables a counter and, for each value of an iteration that gradients need, its history: values of
 static shape stacked along a new first axis, others as flat runs beside their shapes. What no iteration changes (weights that are
 read in the body) is not stacked. The replay runs the body a second time, so bodies that write, draw random numbers or call Python
-are refused; variables that the body reads must not be written between the loop and its gradient.
+are refused; where an update of a variable that the body reads was added between the loop and its gradient, a warning says so.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ from graphdock.ops.operators import apply_operator
 from graphdock.shape import Dims
 
 __all__ = ["check_replay", "while_loop"]
+
+_log = logging.getLogger("graphdock")
 
 #: Stateful ops that may run twice in a step.
 _REPLAYED = frozenset(
@@ -147,6 +150,7 @@ def while_loop(op: Operation, *grads: Any) -> list[Any]:
             arriving = [back.add_parameter(f"grad_{k}", op.outputs[k].dtype, invariants[k]) for k in floats]
             summed = _trace(op, back, floats, arriving)
         replay = _replay(op, back, graph, f"{scope}replay/")
+        _warn_of_updates(op, replay)
         inputs: list[Tensor] = [apply_operator("__sub__", replay.outputs[count], 1)]
         inputs += [zeros_of(_here(op.outputs[k], graph)) if grads[k] is None else grads[k] for k in floats]
         inputs += [zeros_of(_here(op.inputs[j], graph)) for j in summed]
@@ -229,6 +233,30 @@ def _replay(op: Operation, back: _BackwardBody, graph: Graph, scope: str) -> Ope
     for tensor, placeholder in zip(node.outputs[count + 1 :], placeholders, strict=True):
         back.captures[tensor] = placeholder
     return node
+
+
+def _warn_of_updates(op: Operation, replay: Operation) -> None:
+    """Log each update between the loop and its replay that, in a step which runs both, changes what the replay reads."""
+    handles = {t for t in replay.inputs if t.dtype.name == "resource"}
+    if not handles or op.graph is not replay.graph:
+        return
+    for other in op.graph.get_operations()[op._id + 1 : replay._id]:
+        for tensor, mutated in zip(other.inputs, _mutated(other), strict=True):
+            if mutated and tensor in handles and other.name != f"{tensor.op.name}/Assign":
+                _log.warning(
+                    "the gradient of %s reads %s again, which %s (%s), made in between, updates: in a step that runs both, "
+                    "order the update after the gradient with tf.control_dependencies, or add it after tf.gradients",
+                    op.name,
+                    tensor.op.name,
+                    other.name,
+                    other.site,
+                )
+
+
+def _mutated(op: Operation) -> list[bool]:
+    """For each input, whether the operation writes through it."""
+    lengths = op._input_lengths or (1,) * len(op.op_def.inputs)
+    return [arg.mutates for arg, length in zip(op.op_def.inputs, lengths, strict=True) for _ in range(length)]
 
 
 def _record(step: BodyGraph, history: _History, stores: Sequence[Tensor], value: Tensor) -> None:
