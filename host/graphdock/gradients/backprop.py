@@ -37,6 +37,7 @@ def gradients(
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
+    aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: str = "none",
 ) -> list[Any]:
@@ -49,6 +50,7 @@ def gradients(
       name: name scope of the ops that are added.
       colocate_gradients_with_ops: put each op's gradient on that op's device.
       gate_gradients: let the gradients of an op's inputs be used only when all of them are there.
+      aggregation_method: taken for TensorFlow's sake; gradients are always summed by AddN.
       stop_gradients: tensors to take for constants: nothing flows on through them.
       unconnected_gradients: ``"none"`` returns None for an ``xs`` that the ``ys`` do not depend on, ``"zero"`` zeros.
 
