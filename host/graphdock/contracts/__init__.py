@@ -37,7 +37,7 @@ from graphdock.contracts.kernel import (
     view,
 )
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
-from graphdock.contracts.region import Claim, Refusal, RegionCompiler
+from graphdock.contracts.region import Claim, Refusal, RegionCompiler, cut_region
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
@@ -98,6 +98,7 @@ __all__ = [
     "ViewRule",
     "api_accepts",
     "check",
+    "cut_region",
     "dtypes",
     "errors",
     "hookimpl",

@@ -161,14 +161,18 @@ class Region:
     """A connected set of nodes offered to a region compiler, as a graph of its own.
 
     ``graph`` computes the region: its inputs are the values that enter, its outputs those that leave. ``device`` is where all of
-    its nodes are placed.
+    its nodes are placed. ``entering`` and ``leaving`` are the plan's values for them, where the region was cut from a plan.
     """
 
-    __slots__ = ("device", "graph")
+    __slots__ = ("device", "entering", "graph", "leaving")
 
-    def __init__(self, graph: PlanGraph, device: DeviceSpec) -> None:
+    def __init__(
+        self, graph: PlanGraph, device: DeviceSpec, entering: tuple[Value, ...] = (), leaving: tuple[Value, ...] = ()
+    ) -> None:
         self.graph = graph
         self.device = device
+        self.entering = entering
+        self.leaving = leaving
 
 
 class Builder:
