@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,22 @@ from graphdock.runtime.variable_store import VariableState, VariableStore
 from graphdock.shape import Dims, concrete
 
 __all__ = ["Planner"]
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No cyclic garbage collection meanwhile.
+
+    A plan is made of objects that stay; searching the growing heap for garbage made plans of 100,000 nodes cost 1.6 times
+    as much per node as plans of 10,000.
+    """
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 class Planner:
@@ -96,7 +114,7 @@ class Planner:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
           or two. FailedPreconditionError: a variable that exists with another type.
         """
-        with self._lock:
+        with self._lock, _collector_paused():
             graph = translate(outputs, targets, feeds)
             translated = sum(len(g.nodes) for g in graph.all_graphs())
             reports = run_passes(graph, self._passes, self._evaluate, self._debug)
