@@ -110,6 +110,20 @@ _GONE = {
     "ConfigProto": "use tf.SessionConfig(backends=..., device_count=..., log_device_placement=...)",
     "GPUOptions": "use SessionConfig(memory_limit={'cuda': '20GiB'}, options={'cuda': {...}})",
     "keras": "graphdock has no keras; build the graph with tf ops",
+    "contrib": "graphdock has no contrib; build the graph with tf ops",
+    "layers": "graphdock has no layers; make them of tf.Variable, tf.matmul and tf.nn",
+    "losses": "graphdock has no losses; make them of tf.nn and tf.reduce_mean",
+    "summary": "graphdock has no summaries; fetch the values and log them",
+    "app": "graphdock has no tf.app; call your own main()",
+    "mul": "use tf.multiply",
+    "sub": "use tf.subtract",
+    "neg": "use tf.negative",
+    "pack": "use tf.stack",
+    "unpack": "use tf.unstack",
+    "FIFOQueue": "graphdock has no queues yet; feed batches",
+    "SparseTensor": "graphdock has no sparse tensors; tf.gather and tf.IndexedSlices work on rows",
+    "nn.conv2d": "graphdock has no convolutions yet",
+    "train.Saver": "graphdock has no checkpoints yet; sess.run(tf.global_variables()) returns the values",
 }
 
 

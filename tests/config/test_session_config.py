@@ -238,3 +238,8 @@ def test_fallback_for_an_op():
 def test_from_toml_reads_the_table_of_a_pyproject(work):
     (work / "pyproject.toml").write_text("[tool.graphdock.session]\nbackends = ['project']\n")
     assert SessionConfig.from_toml("pyproject.toml").resolved()["backends"] == (("project",), "pyproject.toml:2")
+
+
+def test_a_dict_is_no_configuration():
+    with pytest.raises(ConfigError, match=r"expected a tf\.SessionConfig, got a dict"):
+        effective_config({"backends": ["cpu"]})

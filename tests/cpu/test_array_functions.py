@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from typing import Any
 
@@ -344,3 +346,15 @@ def test_steady_state_allocates_no_arrays() -> None:
         peak = tracemalloc.get_traced_memory()[1] - before
         tracemalloc.stop()
         assert peak < 16_384, f"{peak} bytes at the peak of a step"
+
+
+def test_the_first_call_of_a_program_is_the_users_own_line(tmp_path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import graphdock as tf\n\nx = tf.ones([2])\nprint(x.op.site)\n", encoding="utf-8")
+    out = subprocess.run([sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert out.stdout == "program.py:3\n"
+
+
+def test_concat_says_that_its_arguments_are_swapped() -> None:
+    with tf.Graph().as_default(), pytest.raises(errors.InvalidArgumentError, match="axis must be a scalar integer"):
+        tf.concat(0, [tf.ones([2]), tf.ones([2])])

@@ -81,6 +81,12 @@ class Tensor:
     def __len__(self) -> int:
         raise TypeError(f"Tensor {self.name} is symbolic and has no len(); use tf.shape")
 
+    def __float__(self) -> float:
+        raise TypeError(f"Tensor {self.name} is symbolic and has no number; run it in a session")
+
+    def __int__(self) -> int:
+        raise TypeError(f"Tensor {self.name} is symbolic and has no number; run it in a session")
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"Tensor {self.name} is symbolic and has no NumPy value; run it in a session")
 

@@ -268,8 +268,16 @@ def effective_config(code: SessionConfig | None = None, command_line: Mapping[st
       command_line: field -> value as typed.
 
     Raises:
-      ConfigError: anything outside is wrong: an unknown key or variable, a wrong type, an unknown profile.
+      ConfigError: ``code`` is no SessionConfig, or anything outside is wrong: an unknown key or variable, a wrong type,
+        an unknown profile.
     """
+    if code is not None and not isinstance(code, SessionConfig):
+        raise ConfigError(
+            "config is not a SessionConfig",
+            expected="a tf.SessionConfig",
+            got=f"a {type(code).__name__}",
+            hint="write tf.SessionConfig(backends=[...])",
+        )
     if code is not None and code.__dict__["_complete"]:
         return code
     variables = settings.environment()

@@ -46,7 +46,10 @@ class FetchPlan:
             items = [(k, self._visit(graph, v)) for k, v in fetch.items()]
             return lambda r: {k: p(r) for k, p in items}
         if fetch is None:
-            raise InvalidArgumentError("None cannot be fetched")
+            raise InvalidArgumentError(
+                "None cannot be fetched",
+                hint="fetch a Tensor, an Operation or a Variable; did a function return nothing?",
+            )
         try:
             element = graph.as_graph_element(fetch)
         except InvalidArgumentError as error:
@@ -146,7 +149,8 @@ _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 def _cast(feed: Feed, array: Any, value: Any) -> Any:
     dtype, name = feed.dtype, feed.tensor.name
-    wrong = DTypeError(f"the value fed to {name} has the wrong dtype", expected=dtype.name, got=f"{array.dtype}")
+    got = "text" if array.dtype.kind in "US" else f"{array.dtype}"
+    wrong = DTypeError(f"the value fed to {name} has the wrong dtype", expected=dtype.name, got=got)
     if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
         raise wrong
     source = as_dtype(array.dtype)

@@ -87,6 +87,10 @@ def rank(input: Any, name: str | None = None) -> Any:
 def concat(values: Any, axis: Any, name: str | None = None) -> Any:
     """The tensors joined along an axis; one tensor alone is passed on."""
     items = list(values) if isinstance(values, (list, tuple)) else [values]
+    if isinstance(axis, (list, tuple)):
+        raise errors.InvalidArgumentError(
+            "concat: axis must be a scalar integer", got=f"a list of {len(axis)}", hint="tf.concat(values, axis)"
+        )
     if len(items) == 1:
         return _ops.identity(items[0], name=name)
     return _ops.apply_op("Concat", values=items, axis=axis, name=name)
