@@ -587,3 +587,80 @@ def test_an_update_between_a_loop_and_its_gradient_is_warned_of(caplog):
     tf.gradients(y, x)
     (record,) = caplog.records
     assert "reads v again" in record.getMessage() and "later" in record.getMessage()
+
+
+# -- corners of cond and while_loop
+
+
+@pytest.mark.parametrize("choice", [True, False])
+def test_a_branch_that_returns_what_it_captured_and_one_tensor_twice(choice):
+    x, p = f64(2), tf.placeholder(tf.bool, [])
+
+    def branch():
+        h = tf.sin(x)
+        return x, h, h
+
+    a, b, c = tf.cond(p, branch, lambda: (x * x, x, x * 3.0))
+    check_gradients([a, b * 2.0, c * c], {x: [0.3, 0.4]}, {p: choice})
+
+
+def test_an_output_of_a_cond_that_is_also_its_incoming_gradient(sess):
+    x, p = f64(), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.exp(x), lambda: x)
+    (g,) = tf.gradients(y, x, grad_ys=y)
+    assert sess.run(g, {x: 0.5, p: True}) == pytest.approx(np.exp(1.0))
+
+
+@pytest.mark.parametrize("choice", [0, 1, 2])
+def test_case_against_differences(choice):
+    x, k = f64(), tf.placeholder(tf.int32, [])
+    pairs = [(tf.equal(k, 0), lambda: tf.sin(x)), (tf.equal(k, 1), lambda: x * x)]
+    check_gradients(tf.case(pairs, default=lambda: tf.exp(x)), {x: 0.7}, {k: choice})
+
+
+def test_variables_of_unknown_shape_in_a_branch(sess):
+    v = tf.Variable(tf.placeholder_with_default(np.ones(3), [None]), validate_shape=False)
+    p = tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.reduce_sum(v * v), lambda: tf.constant(0.0, tf.float64))
+    (g,) = tf.gradients(y, v)
+    sess.run(v.initializer)
+    assert sess.run(g, {p: True}).tolist() == [2, 2, 2] and sess.run(g, {p: False}).tolist() == [0, 0, 0]
+
+
+def test_bools_are_kept_from_iteration_to_iteration():
+    x = f64(3)
+    step = lambda y: tf.where(y > 0.2, y * 0.5 + tf.nn.relu(y - 0.3), y * 3.0)  # noqa: E731
+    _, y = tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, step(y)), [0, x])
+    check_gradients(y, {x: [0.35, 0.05, 0.9]})
+
+
+def test_gathers_in_a_loop_against_the_same_unrolled(sess):
+    table, ids = tf.Variable(np.random.default_rng(0).random((5, 2))), tf.constant([0, 3, 3, 1])
+    start = tf.constant([1.0, 1.0], tf.float64)
+    step = lambda i, y: y * tf.gather(table, tf.gather(ids, i)) + 1.0  # noqa: E731
+    _, looped = tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, step(i, y)), [0, start])
+    unrolled = start
+    for i in range(4):
+        unrolled = step(i, unrolled)
+    sess.run(table.initializer)
+    got, want = (sess.run(tf.convert_to_tensor(tf.gradients(y, table)[0])) for y in (looped, unrolled))
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_stopped_captures_of_a_loop(sess):
+    x = f64()
+    z = tf.sin(x)
+    _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * z), [0, x])
+    gx, gz = sess.run(tf.gradients(y, [x, z], stop_gradients=[z]), {x: 0.5})
+    assert gx == pytest.approx(np.sin(0.5) ** 3) and gz == pytest.approx(3 * 0.5 * np.sin(0.5) ** 2)
+
+
+def test_training_through_a_loop(sess):
+    w = tf.Variable(0.5)
+    _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * w), [0, tf.constant(2.0)])
+    (g,) = tf.gradients(tf.square(y - 1.0), w)
+    step = w.assign_sub(0.05 * g)
+    sess.run(w.initializer)
+    for _ in range(200):
+        sess.run(step)
+    assert sess.run(w) == pytest.approx(0.5 ** (1 / 3), rel=1e-5)
