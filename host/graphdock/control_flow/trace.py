@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from graphdock.dtypes import DType
-from graphdock.errors import GraphdockError, InvalidArgumentError
+from graphdock.errors import GraphdockError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
@@ -15,7 +15,16 @@ from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
 
-__all__ = ["add_node", "body_scope", "name_of", "shared_captures", "site_of", "to_tensor", "user_site"]
+__all__ = [
+    "add_node",
+    "body_scope",
+    "check_callable",
+    "name_of",
+    "shared_captures",
+    "site_of",
+    "to_tensor",
+    "user_site",
+]
 
 
 @contextlib.contextmanager
@@ -45,11 +54,11 @@ def to_tensor(body: BodyGraph, value: Any, what: str, dtype: DType | None = None
         ) from None
 
 
-def shared_captures(bodies: Sequence[BodyGraph], first: Iterable[Tensor] = ()) -> list[Tensor]:
+def shared_captures(bodies: Sequence[BodyGraph]) -> list[Tensor]:
     """The outer tensors that any of ``bodies`` uses, in order of first use; afterwards every body has all, in that
     order.
     """
-    union = list(dict.fromkeys([*first, *(t for body in bodies for t in body.captures)]))
+    union = list(dict.fromkeys(t for body in bodies for t in body.captures))
     for body in bodies:
         body.captures = {t: body.capture(t) for t in union}
     return union
@@ -85,7 +94,7 @@ def user_site() -> str | None:
 
 
 def site_of(tensor: Tensor) -> str:
-    """``" (cond/Add:0, made at train.py:14)"`` for error messages."""
+    """``"cond/Add:0, made at train.py:14"``, for error messages."""
     site = tensor.op.site
     return f"{tensor.name}" + (f", made at {site}" if site else "")
 
@@ -93,9 +102,3 @@ def site_of(tensor: Tensor) -> str:
 def name_of(tensor: Tensor) -> str:
     """The last part of its operation's name, as the name of a placeholder for it."""
     return tensor.op.name.rpartition("/")[2]
-
-
-def require(condition: bool, message: str, **parts: Any) -> None:
-    """Raise InvalidArgumentError unless ``condition`` holds."""
-    if not condition:
-        raise InvalidArgumentError(message, **parts)
