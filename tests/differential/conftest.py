@@ -22,3 +22,8 @@ def load(name: str):
 @pytest.fixture(scope="session")
 def random_graph():
     return load("random_graph")
+
+
+@pytest.fixture(scope="session")
+def random_updates():
+    return load("random_updates")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, replace_value
 
-__all__ = ["captures"]
+__all__ = ["captures", "drop_captures"]
 
 
 def captures(graph: PlanGraph) -> None:
@@ -12,7 +12,7 @@ def captures(graph: PlanGraph) -> None:
     for node in graph.nodes:
         if node.bodies:
             _sink(node)
-            _drop(node)
+            drop_captures(node)
 
 
 def _fixed(node: PlanNode) -> tuple[int, int]:
@@ -42,7 +42,8 @@ def _sink(node: PlanNode) -> None:
             body.nodes.insert(0, copy)
 
 
-def _drop(node: PlanNode) -> None:
+def drop_captures(node: PlanNode) -> None:
+    """Let a node capture only what one of its bodies reads."""
     outside, inside = _fixed(node)
     keep = []
     for position in range(outside, len(node.inputs)):

@@ -13,13 +13,12 @@ from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
 from graphdock.passes.rewrite import prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
-from graphdock.passes.unread import unread
+from graphdock.passes.unread import drop_unneeded
 
 __all__ = ["PASSES", "PassReport", "check_switches", "run_passes"]
 
 #: Name -> what it does, in the order of running; ``passes = {name = false}`` switches one off.
 PASSES: dict[str, str] = {
-    "unread": "drops outputs of conds that nobody reads",
     "captures": "moves constants into the bodies that capture them",
     "identities": "forwards what changes nothing",
     "shapes": "makes constants of integers that are known from shapes",
@@ -54,14 +53,13 @@ def run_passes(
     evaluate: Callable[[PlanNode], Any],
     verify: bool = False,
 ) -> list[PassReport]:
-    """Run every pass that is on over the graph and all its bodies, then drop what nobody needs.
+    """Drop what nobody needs, then run every pass that is on over the graph and all its bodies.
 
     Args:
       evaluate: computes a node over constants, or returns None (see :func:`graphdock.passes.simplify.fold`).
       verify: check the grammar after every pass.
     """
     table: dict[str, Callable[[PlanGraph], None]] = {
-        "unread": unread,
         "captures": captures,
         "identities": identities,
         "shapes": known_integers,
@@ -69,6 +67,7 @@ def run_passes(
         "fold": lambda g: fold(g, evaluate),
         "algebra": algebra,
     }
+    drop_unneeded(graph)
     reports = []
     for name in PASSES:
         if not switches.get(name, True):

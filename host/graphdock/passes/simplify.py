@@ -5,7 +5,7 @@ Each takes a plan graph (one level; the pipeline visits the bodies) and changes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ FOLD_LIMIT = 64 * 1024
 _SAME = frozenset(
     {"Identity", "StopGradient", "PlaceholderWithDefault", "Reshape", "SumTo", "BroadcastTo", "Cast", "AddN"}
 )
+#: Stateful ops that change nothing: who does not need their outputs does not miss them.
+PASSIVE = frozenset({"Placeholder", "VarHandleOp", "ReadVariableOp"})
 #: op -> {input that may be neutral: neutral element}, exact for every dtype.
 _NEUTRAL: dict[str, dict[int, int]] = {"Mul": {0: 1, 1: 1}, "RealDiv": {1: 1}, "Pow": {1: 1}}
 
@@ -56,6 +58,7 @@ def known_integers(graph: PlanGraph) -> None:
     """Make constants of small integer tensors whose every element is known from shapes."""
     replaced: dict[Value, Value] = {}
     nodes: list[PlanNode] = []
+    known: list[PlanNode] = []
     for node in graph.nodes:
         if len(node.outputs) == 1 and node.op != "Const" and not node.control and not node.bodies:
             value = node.outputs[0]
@@ -67,15 +70,38 @@ def known_integers(graph: PlanGraph) -> None:
                         made = constant_node(node, value, array, value.dtype)
                         replaced[value] = made.outputs[0]
                         nodes.append(made)
+                        known.append(node)
                         continue
         nodes.append(node)
     if replaced:
         stand_ins = {v.node: r.node for v, r in replaced.items() if v.node is not None}
+        # what the integers were computed from need not run any more, but for what it changes
+        graph.targets = [*graph.targets, *(n for n in _effects(known) if n not in graph.targets)]
         graph.nodes = nodes
         forward(graph, replaced, {})
         for node in nodes:
             node.control = [stand_ins.get(c) or c for c in node.control]
         graph.targets = [stand_ins.get(t) or t for t in graph.targets]
+
+
+def _effects(roots: Sequence[PlanNode]) -> list[PlanNode]:
+    """The nearest nodes that ``roots`` need and that do more than compute: updates, draws, bodies that hold such."""
+    found: list[PlanNode] = []
+    seen: set[PlanNode] = set(roots)
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        for before in (*(v.node for v in node.inputs), *node.control):
+            if before is None or before in seen:
+                continue
+            seen.add(before)
+            levels = [level for body in before.bodies for level in body.all_graphs()]
+            inner = [before, *(n for level in levels for n in level.nodes)]
+            if any(n.opdef.is_stateful and n.op not in PASSIVE for n in inner):
+                found.append(before)
+            else:
+                stack.append(before)
+    return found
 
 
 def algebra(graph: PlanGraph) -> None:

@@ -1,10 +1,35 @@
-"""Outputs of conds that nobody reads, such as those that only a gradient that is not fetched would need."""
+"""What a step need not do: outputs of conds that nobody reads, such as those that only a gradient that is not fetched would
+need; captures that no body reads; and whatever only those would need.
+
+This is no optimisation but decides which updates run, and so it is done in every plan, whatever passes are on.
+"""
 
 from __future__ import annotations
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.passes.captures import drop_captures
+from graphdock.passes.rewrite import prune
 
-__all__ = ["unread"]
+__all__ = ["drop_unneeded", "unread"]
+
+
+def drop_unneeded(graph: PlanGraph) -> None:
+    """Drop unread outputs and captures at every level, and the nodes that nobody needs then."""
+    prune(graph)
+    before = -1
+    while (count := sum(len(level.nodes) for level in graph.all_graphs())) != before:
+        before = count
+        levels = list(graph.all_graphs())
+        if len(levels) == 1:
+            return
+        for level in levels:
+            unread(level)
+            prune(level)
+        for level in reversed(levels):  # innermost first
+            for node in level.nodes:
+                if node.bodies:
+                    drop_captures(node)
+            prune(level)
 
 
 def unread(graph: PlanGraph) -> None:
