@@ -1,0 +1,114 @@
+"""Lowering of reads and updates of variables."""
+
+from __future__ import annotations
+
+from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.kernel import PLANNED
+from graphdock.runtime.lower.base import Base
+from graphdock.runtime.lower.records import Slot
+from graphdock.runtime.source import Block
+from graphdock.runtime.spaces import SCALAR
+from graphdock.runtime.storage import Root
+from graphdock.runtime.variable_store import VariableState
+
+__all__ = ["Variables"]
+
+
+class Variables(Base):
+    """A read aliases its variable only while no write can run in the plan; else it is a copy."""
+
+    def touch(self, handle: Value, node: PlanNode, block: Block, writes: bool) -> VariableState:
+        """The variable behind a handle; notes that it is read (and must hold a value) or written.
+
+        Whether it holds one is checked when the step begins, but in a branch of a cond, which may not run, when the branch does.
+        """
+        owner = self.handles[handle]
+        state = self.variable(owner, node)
+        (self.out.written if writes else self.out.read).add(state)
+        if node.op != "AssignVariableOp" and state not in self.assigned and state not in self.out.checked:
+            if self.branches:
+                name = self.state_name(state)
+                block.add(f"if not {name}.initialized: unset({name})", node)
+            else:
+                self.out.checked[state] = node
+        return state
+
+    def variable_slot(self, state: VariableState) -> Slot:
+        if not state.static:
+            return Slot(f"{self.state_name(state)}.buffer", (), True, False, "variable")
+        for name, known in self.out.variables.items():
+            if known is state:
+                return Slot(name, (), True, True, "variable")
+        name = self.name("w")
+        self.out.variables[name] = state
+        return Slot(name, (), True, True, "variable")
+
+    def state_name(self, state: VariableState) -> str:
+        for name, known in self.out.states.items():
+            if known is state:
+                return name
+        name = self.name("x")
+        self.out.states[name] = state
+        return name
+
+    def _ReadVariableOp(self, node: PlanNode, block: Block, at: int) -> None:
+        state = self.touch(node.inputs[0], node, block, False)
+        value = node.outputs[0]
+        slot = self.variable_slot(state)
+        if not state.static:
+            expr = self.name("v")
+            call = f"{self.state_name(state)}.snapshot"
+            block.add(
+                f"{expr} = {call}()" if self.locked else f"{expr} = under(({self.state_name(state)},), {call})", node
+            )
+            root = Root("fresh", self.home[value], value.dtype, (), at, at, expr)
+            self.keep(value, Slot(expr, (root,), True, False, "fresh"), at)
+            return
+        writes = self.facts.writes.get(self.handles[node.inputs[0]], ())
+        until = self.facts.reach.get(value, at)
+        if self.locked and not any(at < w <= until for w in writes):
+            self.slots[value] = slot
+            return
+        made = self.output(value, PLANNED, [], None, "", at, block)  # type: ignore[arg-type]
+        copy = self.method(state.device.memory_space, "copy")
+        if self.locked:
+            block.add(f"{copy}({slot.expr}, {made.expr})", node)
+        else:
+            block.add(f"under(({self.state_name(state)},), {copy}, {slot.expr}, {made.expr})", node)
+
+    def _AssignVariableOp(self, node: PlanNode, block: Block, at: int) -> None:
+        state = self.touch(node.inputs[0], node, block, True)
+        name = self.state_name(state)
+        space = state.device.memory_space
+        slot = self.slot(node.inputs[1], space)
+        value = node.inputs[1]
+        if state.static and value.shape == state.dims:
+            target = self.variable_slot(state)
+            call = [self.method(space, "copy"), slot.expr, target.expr]
+        else:
+            call = [f"{name}.assign", slot.expr]
+        if self.locked:
+            block.add(f"{call[0]}({', '.join(call[1:])})", node)
+        else:
+            block.add(f"under(({name},), {', '.join(call)})", node)
+        (block if self.capture is None else self.out.after).add(f"{name}.initialized = True", node)
+        if self.facts.depth[node] == 0 and block is self.out.block:
+            self.assigned.add(state)
+
+    def _VarIsInitializedOp(self, node: PlanNode, block: Block, at: int) -> None:
+        state = self.variable(self.handles[node.inputs[0]], node)
+        expr = self.name("s")
+        block.add(f"{expr} = {self.state_name(state)}.initialized", node)
+        value = node.outputs[0]
+        if self.home[value] == SCALAR:
+            self.slots[value] = Slot(expr, (), True, False, "scalar")
+        else:
+            root = self.root("planned", HOST_MEMORY, value, at)
+            block.add(f"{root.name}[()] = {expr}", node)
+            self.keep(value, Slot(root.name, (root,), True, True, "planned"), at)
+
+    def _DestroyResourceOp(self, node: PlanNode, block: Block, at: int) -> None:
+        state = self.variable(self.handles[node.inputs[0]], node)
+        self.out.written.add(state)
+        block.add(f"{self.state_name(state)}.destroy()", node)
