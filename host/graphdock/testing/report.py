@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ __all__ = ["Compliance"]
 OUTCOMES = ("failed", "xfail", "ok", "missing")
 _SHOWN = {"failed": "FAIL", "xfail": "xfail", "ok": "ok", "missing": "-"}
 _SHORT = {
-    "bfloat16": "bf16", "complex64": "c64", "complex128": "c128", "string": "str", "bool": "bool", "-": "any",
+    "bfloat16": "bf16", "complex64": "c64", "complex128": "c128", "string": "str", "bool": "bool",
 }  # fmt: skip
 
 
@@ -60,13 +61,17 @@ class Compliance:
         return [d for d in usual if d in found] + sorted(found.difference(usual))
 
     def lines(self) -> Iterable[str]:
-        """The table as text, with totals and the counts of gradient kinds beneath."""
-        columns = self.dtypes()
+        """The table as text, with the ops that have no kernel, totals and the counts of gradient kinds beneath."""
+        lacking = sorted(op for op, row in self.cells.items() if set(row) == {"-"})
+        columns = [d for d in self.dtypes() if d != "-"]
         heads = [_SHORT.get(d, d.replace("uint", "u").replace("int", "i").replace("float", "f")) for d in columns]
-        width = max([len(op) for op in self.cells] or [2])
+        shown = sorted(self.cells.keys() - set(lacking))
+        width = max([len(op) for op in shown] or [2])
         yield f"{'op':<{width}}  " + " ".join(f"{h:>5}" for h in heads)
-        for op in sorted(self.cells):
+        for op in shown:
             yield f"{op:<{width}}  " + " ".join(f"{self.cell(op, d):>5}" for d in columns).rstrip()
+        if lacking:
+            yield from textwrap.wrap(f"no kernel ({len(lacking)}): " + ", ".join(lacking), 120, subsequent_indent="  ")
         totals = self.totals()
         whole = [op for op, row in self.cells.items() if not any(c["missing"] or c["failed"] for c in row.values())]
         yield (

@@ -5,7 +5,7 @@ result.
 """
 
 import numpy as np
-from graphdock.contracts import KernelDef
+from graphdock.contracts import KernelDef, errors
 
 from graphdock_toy.device import count
 
@@ -80,7 +80,18 @@ def _even(node):
 
 def _sum(ctx):
     keep = ctx.attr("keep_dims")
-    return lambda x, axis: np.sum(x, tuple(np.atleast_1d(axis).tolist()), dtype=x.dtype, keepdims=keep)
+
+    def compute(x, axis):
+        axes = tuple(np.atleast_1d(axis).tolist())
+        if any(not -x.ndim <= a < x.ndim for a in axes) or len({a % x.ndim for a in axes}) < len(axes):
+            raise errors.InvalidArgumentError(f"{list(axes)} are no axes of a tensor of rank {x.ndim}")
+        return np.sum(x, axes, dtype=x.dtype, keepdims=keep)
+
+    return compute
+
+
+def _zeros_like(x):
+    return np.full(x.shape, b"", object) if x.dtype.hasobject else np.zeros_like(x)
 
 
 def _scale(ctx):
@@ -112,7 +123,7 @@ KERNELS = [
     _toy("StopGradient", _always(np.copy)),
     _toy("AddN", _add_n),
     _toy("Cast", _cast),
-    _toy("ZerosLike", _always(np.zeros_like)),
+    _toy("ZerosLike", _always(_zeros_like)),
     _toy("OnesLike", _always(np.ones_like)),
     _toy("Shape", _shape, host=("output",)),
     _toy("ReadVariableOp", _always(np.copy)),

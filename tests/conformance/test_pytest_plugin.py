@@ -1,0 +1,191 @@
+"""``pytest --graphdock-backend NAME`` as an author of a backend runs it: in a process of its own, with no test code."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from graphdock.testing.conformance import Conformance
+
+PACKAGES = Path(__file__).parent.parent / "packages"
+
+#: A backend of one kernel, and a manifest that owns up to what it can't do.
+CHIP = """
+import numpy as np
+from graphdock.contracts import Device, DeviceFactory, DeviceInfo, KernelDef, hookimpl
+
+class Chip(Device):
+    def allocate(self, nbytes, align=64): return np.zeros(nbytes, np.uint8)
+    def view(self, storage, offset, dtype, shape):
+        return np.empty(shape, object) if dtype.size == 0 else np.ndarray(shape, dtype.np, storage, offset)
+    def copy(self, src, dst): np.copyto(dst, src)
+    def from_host(self, array, dst): np.copyto(dst, array)
+    def to_host(self, src, dst): np.copyto(dst, src)
+
+class Factory(DeviceFactory):
+    device_type = "chip"
+    def probe(self): return [DeviceInfo("chip")]
+    def open(self, info, options): return Chip(info)
+
+def square(ctx):
+    factor = 2 if ctx.inputs[0].dtype.name == "int16" else 1
+    return lambda x, *out: np.multiply(x, x * x.dtype.type(factor), *out)
+
+@hookimpl
+def register_devices(): return [Factory()]
+
+@hookimpl
+def register_kernels(): return [KernelDef("Square", "chip", square, types={"T": ["int16", "int32", "float32", "float64"]})]
+"""
+MANIFEST = """\
+schema = 1
+
+[plugin]
+name = "chip"
+summary = "A chip of the tests"
+api = ">=0.1,<0.2"
+
+[[devices]]
+type = "chip"
+"""
+XFAIL = """
+[[conformance.xfail]]
+op = "Square"
+dtype = "int16"
+reason = "its multiplier rounds twice"
+"""
+
+
+class Runner:
+    """A folder without tests, and packages on the path."""
+
+    def __init__(self, folder: Path, *path: Path) -> None:
+        self.folder = folder
+        self.path = path
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("GRAPHDOCK_", "PYTEST_"))}
+        environment["PYTHONPATH"] = os.pathsep.join(str(p) for p in self.path)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def builder():
+    spec = importlib.util.spec_from_file_location("plugin_builder", PACKAGES / "plugin_builder.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    return folder
+
+
+@pytest.fixture
+def chip(tmp_path, work):
+    """Installs the chip with the given addition to its manifest."""
+
+    def install(extra: str = "") -> Runner:
+        site = builder().Site(tmp_path / "site")
+        site.plugin("chip", CHIP, manifest=MANIFEST + extra)
+        return Runner(work, site.folder)
+
+    return install
+
+
+def test_a_run_on_cpu_ends_with_a_table_and_a_report(work):
+    run = Runner(work)("--graphdock-backend", "cpu", "--graphdock-op", "Square", "--graphdock-report", "r.json")
+    assert run.returncode == 0, run.stdout + run.stderr
+    lines = run.stdout.splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("Square ")]
+    assert set(row[1:]) == {"ok"}
+    assert any(line.startswith("gradients of inputs: ") and "formula" in line for line in lines)
+    report = json.loads((work / "r.json").read_text())
+    assert report["backend"] == "cpu"
+    assert report["totals"]["ok"] > 20 and report["totals"].keys() == {"ok"}
+    assert report["ops"]["Square"]["float64"]["ok"] > report["ops"]["Square"]["float32"]["ok"]  # gradients
+
+
+def test_a_backend_with_one_kernel_fails_where_it_is_wrong_and_lacks_the_rest(chip):
+    run = chip()("--graphdock-backend", "chip", "--graphdock-op", "Square", "--graphdock-op", "Sin")
+    assert run.returncode == 1
+    assert "Square[int16-0]: planned, step 1" in run.stdout
+    assert "chip: 2 ops, 0 whole" in run.stdout
+    (row,) = [line for line in run.stdout.splitlines() if line.startswith("Square ")]
+    (heads,) = [line for line in run.stdout.splitlines() if line.startswith("op ")]
+    columns = range(len("Square") + 2, len(heads), 6)
+    table = {heads[i : i + 5].strip(): row[i : i + 5].strip() for i in columns}
+    assert table["i16"] == "FAIL"
+    assert table["i32"] == table["f32"] == table["f64"] == "ok"
+    assert table["i64"] == table["f16"] == "-"
+
+
+def test_every_op_of_every_library_is_in_the_report(chip, work):
+    run = chip(XFAIL)("--graphdock-backend", "chip", "--graphdock-report", "all.json")
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert json.loads((work / "all.json").read_text())["ops"].keys() == set(Conformance("cpu").ops)
+
+
+def test_a_stated_exception_is_xfail_and_must_go_on_failing(chip):
+    run = chip(XFAIL)("--graphdock-backend", "chip", "--graphdock-op", "Square", "-rx")
+    assert run.returncode == 0, run.stdout
+    assert "its multiplier rounds twice" in run.stdout
+    assert " 0 failed, 3 xfail" in run.stdout
+
+
+def test_an_exception_that_no_longer_holds_fails(chip):
+    run = chip(XFAIL.replace("int16", "int32"))("--graphdock-backend", "chip", "--graphdock-op", "Square")
+    assert run.returncode == 1
+    assert "Square passes, although the manifest expects it to fail: its multiplier rounds twice" in run.stdout
+
+
+def test_the_toy_package_passes(tmp_path, work):
+    site = builder().Site(tmp_path / "site")
+    site.project(PACKAGES / "graphdock-toy")
+    run = Runner(work, site.folder, PACKAGES / "graphdock-toy" / "src")("--graphdock-backend", "toy")
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert "toy.Scale " in run.stdout
+
+
+def test_only_the_files_named_are_collected_besides(work):
+    (work / "test_mine.py").write_text("def test_mine(): assert False\n")
+    run = Runner(work)("--graphdock-backend", "cpu", "--graphdock-op", "Sin")
+    assert run.returncode == 0, run.stdout
+    assert "test_mine" not in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--graphdock-backend", "cpi"), "did you mean 'cpu'"),
+        (("--graphdock-backend", "cpu", "--graphdock-op", "MatMull"), "did you mean 'MatMul'"),
+        (("--graphdock-op", "MatMul"), "--graphdock-op needs --graphdock-backend"),
+    ],
+)
+def test_usage_errors(work, arguments, words):
+    run = Runner(work)(*arguments)
+    assert run.returncode == 4
+    assert words in run.stdout + run.stderr
+
+
+def test_without_the_option_nothing_of_graphdock_is_loaded(work):
+    (work / "test_foreign.py").write_text(
+        "import sys\n"
+        "def test_foreign():\n"
+        "    heavy = {m for m in sys.modules if m.partition('.')[0] in ('numpy', 'yaml', 'rich', 'pydantic')}\n"
+        "    assert not heavy\n"
+        "    mine = {m for m in sys.modules if m.partition('.')[0] == 'graphdock'}\n"
+        "    assert mine <= {'graphdock', 'graphdock.testing', 'graphdock.testing.pytest_plugin'}\n"
+    )
+    run = Runner(work)()
+    assert run.returncode == 0, run.stdout
+    assert "1 passed" in run.stdout
