@@ -18,20 +18,21 @@ from benchmarks.cli import benchmark_main
 from benchmarks.frameworks import session_builders
 from benchmarks.program import Bar, Case, Program
 
-COUNT, FLOATS, OUTER, INNER, GRADIENT = 10_000, 2_000, 100, 100, 500
+COUNT, FLOATS, OUTER, INNER = 10_000, 2_000, 100, 100
+SHORT, LONG = (500, 10), (2_000, 1_000)  # of the gradient: iterations, and elements of x
 LLVM = [("llvm", {"backends": ("llvm", "cpu")})]
 
 
-def _vector() -> Any:
+def _vector(size: int = 10) -> Any:
     import numpy as np
 
-    return np.random.RandomState(4).normal(size=10).astype("float32")
+    return np.random.RandomState(4).normal(size=size).astype("float32")
 
 
-def _weights() -> Any:
+def _weights(size: int) -> Any:
     import numpy as np
 
-    return np.random.RandomState(5).uniform(0.4, 0.6, size=10).astype("float32")
+    return np.random.RandomState(5).uniform(0.4, 0.6, size=size).astype("float32")
 
 
 def _session_case(session: Any, fetches: Any, feed: dict[Any, Any], iterations: int) -> Case:
@@ -189,64 +190,65 @@ def nested_jax() -> Case:
     return Case(lambda: loop(n, m).block_until_ready(), lambda: [loop(n, m)], OUTER * INNER)
 
 
-def gradient_session(tf: ModuleType, open_session: Callable[[], Any]) -> Case:
+def gradient_session(tf: ModuleType, open_session: Callable[[], Any], iterations: int, size: int) -> Case:
     """d sum(x_n) / dw of the loop x = x * w + 1; the gradient's own loop needs every x."""
     n = tf.placeholder(tf.int32, [])
-    x = tf.placeholder(tf.float32, [10])
-    w = tf.placeholder(tf.float32, [10])
+    x = tf.placeholder(tf.float32, [size])
+    w = tf.placeholder(tf.float32, [size])
     _, y = tf.while_loop(lambda i, _: tf.less(i, n), lambda i, v: (i + 1, v * w + 1.0), [tf.constant(0), x])
     (gradient,) = tf.gradients(tf.reduce_sum(y), [w])
-    return _session_case(open_session(), gradient, {n: GRADIENT, x: _vector(), w: _weights()}, GRADIENT)
+    feed = {n: iterations, x: _vector(size), w: _weights(size)}
+    return _session_case(open_session(), gradient, feed, iterations)
 
 
-def gradient_numpy() -> Case:
+def gradient_numpy(iterations: int, size: int) -> Case:
     """Forward into a slab that keeps every x, then backward, with out=."""
     import numpy as np
 
-    w, slab = _weights(), np.empty((GRADIENT + 1, 10), "float32")
-    one, g, gw, t = np.array(1.0, "float32"), *(np.empty(10, "float32") for _ in range(3))
-    slab[0] = _vector()
+    w, slab = _weights(size), np.empty((iterations + 1, size), "float32")
+    one, g, gw, t = np.array(1.0, "float32"), *(np.empty(size, "float32") for _ in range(3))
+    slab[0] = _vector(size)
 
     def call(multiply: Any = np.multiply, add: Any = np.add) -> Any:
-        for i in range(GRADIENT):
+        for i in range(iterations):
             after = slab[i + 1]
             multiply(slab[i], w, after)
             add(after, one, after)
         g[...] = 1
         gw[...] = 0
-        for i in range(GRADIENT - 1, -1, -1):
+        for i in range(iterations - 1, -1, -1):
             multiply(slab[i], g, t)
             add(gw, t, gw)
             multiply(g, w, g)
         return gw
 
-    return Case(call, lambda: [gw], GRADIENT)
+    return Case(call, lambda: [gw], iterations)
 
 
-def gradient_jax() -> Case:
+def gradient_jax(iterations: int, size: int) -> Case:
     """jax.grad through lax.scan of fixed length."""
     import jax
 
     def last(w: Any, x: Any) -> Any:
-        return jax.lax.scan(lambda v, _: (v * w + 1.0, None), x, None, length=GRADIENT)[0].sum()
+        return jax.lax.scan(lambda v, _: (v * w + 1.0, None), x, None, length=iterations)[0].sum()
 
-    loop, w, x = jax.jit(jax.grad(last)), _weights(), _vector()
-    return Case(lambda: loop(w, x).block_until_ready(), lambda: [loop(w, x)], GRADIENT)
+    loop, w, x = jax.jit(jax.grad(last)), _weights(size), _vector(size)
+    return Case(lambda: loop(w, x).block_until_ready(), lambda: [loop(w, x)], iterations)
 
 
-def gradient_torch() -> Case:
+def gradient_torch(iterations: int, size: int) -> Case:
     """Eager autograd through a Python loop."""
     import torch
 
-    x, w = torch.from_numpy(_vector()), torch.from_numpy(_weights()).requires_grad_()
+    x, w = torch.from_numpy(_vector(size)), torch.from_numpy(_weights(size)).requires_grad_()
 
     def call() -> Any:
         v = x
-        for _ in range(GRADIENT):
+        for _ in range(iterations):
             v = v * w + 1.0
         return torch.autograd.grad(v.sum(), w)[0]
 
-    return Case(call, lambda: [call().numpy()], GRADIENT)
+    return Case(call, lambda: [call().numpy()], iterations)
 
 
 BEST_TENSORFLOW = ("tensorflow", "tensorflow/flow_v2")
@@ -255,6 +257,15 @@ _sessions = partial(session_builders, variants=LLVM, tensorflow_variants=("flow_
 
 def _structured(at_most: float, note: str = "") -> Bar:
     return Bar("P4", BEST_TENSORFLOW, at_most, note=f"structured, NumPy kernels{note}")
+
+
+def _gradient(name: str, iterations: int, size: int, note: str) -> Program:
+    shape = {"iterations": iterations, "size": size}
+    builders = {**_sessions(partial(gradient_session, **shape)), "numpy": partial(gradient_numpy, **shape)}
+    builders |= {"torch": partial(gradient_torch, **shape), "jax": partial(gradient_jax, **shape)}
+    summary = f"gradient through {iterations} iterations of x * w + 1 with x [{size}] float32, forward and backward"
+    bars = (_structured(0.6, f", with gradient{note}"),)
+    return Program(name, summary, builders, bars, unit="iteration", rtol=1e-3, atol=1e-4)
 
 
 PROGRAMS = (
@@ -279,15 +290,8 @@ PROGRAMS = (
         (_structured(0.75, ", second shape"),),
         unit="iteration",
     ),
-    Program(
-        "gradient",
-        f"gradient through {GRADIENT} iterations of x * w + 1 with x [10] float32, forward and backward",
-        {**_sessions(gradient_session), "numpy": gradient_numpy, "torch": gradient_torch, "jax": gradient_jax},
-        (_structured(0.6, ", with gradient"),),
-        unit="iteration",
-        rtol=1e-3,
-        atol=1e-4,
-    ),
+    _gradient("gradient", *SHORT, ""),
+    _gradient("gradient_long", *LONG, ", second shape"),
 )
 
 if __name__ == "__main__":
