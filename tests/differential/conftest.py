@@ -27,3 +27,8 @@ def random_graph():
 @pytest.fixture(scope="session")
 def random_updates():
     return load("random_updates")
+
+
+@pytest.fixture(scope="session")
+def random_loops():
+    return load("random_loops")

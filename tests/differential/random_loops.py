@@ -1,0 +1,307 @@
+"""Random nested conds and loops, and their interpretation by Python's own ``if`` and ``while``.
+
+Values have kinds: ``i`` int32 and ``l`` int64 scalars, ``b`` bool scalars, ``f`` float64 [3], ``m`` float64 [3, 3] and ``g``
+float64 vectors of any length. A script is a list of lines; each reads values by kind and position and appends one or more. One
+function, :func:`run`, follows a script twice: over NumPy values and over tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+
+KINDS = "ilbfmg"
+DTYPES = {"i": np.int32, "l": np.int64, "b": np.bool_, "f": np.float64, "m": np.float64, "g": np.float64}
+SHAPES: dict[str, list[int | None]] = {"i": [], "l": [], "b": [], "f": [3], "m": [3, 3], "g": [None]}
+
+#: (kinds read, kind made, over NumPy, over tensors)
+OPS: list[tuple[str, str, Callable[..., Any], Callable[..., Any]]] = [
+    *[
+        op
+        for k in "il"
+        for op in [
+            (k * 2, k, lambda a, b: a + b, lambda a, b: a + b),
+            (k * 2, k, lambda a, b: a - b, lambda a, b: a - b),
+            (k * 2, k, lambda a, b: a * b, lambda a, b: a * b),
+            (k, k, lambda a: -a, lambda a: -a),
+            (k, k, lambda a: a * a.dtype.type(77777), lambda a: a * 77777),
+            (k, k, lambda a: a + a.dtype.type(1), lambda a: a + 1),
+            (k, k, lambda a: a // a.dtype.type(3), lambda a: a // 3),
+            (k, k, lambda a: a % a.dtype.type(5), lambda a: a % 5),
+            (k, k, lambda a: a % a.dtype.type(-7), lambda a: tf.floormod(a, -7)),
+            (k, k, np.abs, tf.abs),
+            (k, k, np.square, tf.square),
+            (k * 2, k, np.minimum, tf.minimum),
+            (k * 2, k, np.maximum, tf.maximum),
+            (k * 2, "b", lambda a, b: a < b, lambda a, b: a < b),
+            (k * 2, "b", lambda a, b: a >= b, lambda a, b: a >= b),
+            (k * 2, "b", lambda a, b: a == b, tf.equal),
+            (k * 2, "b", lambda a, b: a != b, tf.not_equal),
+            ("b" + k + k, k, np.where, tf.where),
+            ("b", k, lambda b, k=k: DTYPES[k](b), lambda b, k=k: tf.cast(b, DTYPES[k])),
+            (k, "b", lambda a: a != 0, lambda a: tf.cast(a, tf.bool)),
+            ("f" + k, "f", lambda f, a: f[a % 3] + f, lambda f, a: tf.gather(f, a % 3) + f),
+            ("f" + k, "f", lambda f, a: np.sin(f + np.float64(a)), lambda f, a: tf.sin(f + tf.cast(a, tf.float64))),
+            ("m" + k, "f", lambda m, a: m[a % 3], lambda m, a: m[a % 3]),
+        ]
+    ],
+    ("i", "l", lambda a: a.astype(np.int64), lambda a: tf.cast(a, tf.int64)),
+    ("l", "i", lambda a: a.astype(np.int32), lambda a: tf.cast(a, tf.int32)),
+    ("bb", "b", np.logical_and, tf.logical_and),
+    ("bb", "b", np.logical_or, tf.logical_or),
+    ("bb", "b", np.logical_xor, tf.logical_xor),
+    ("b", "b", np.logical_not, tf.logical_not),
+    ("f", "b", lambda f: f[0] > 0.25, lambda f: f[0] > 0.25),
+    ("m", "b", lambda m: (m > 0).all(), lambda m: tf.reduce_all(m > 0.0)),
+    ("ff", "f", lambda a, b: np.tanh(a + b), lambda a, b: tf.tanh(a + b)),
+    ("ff", "f", lambda a, b: a - 0.5 * b, lambda a, b: tf.tanh(a - 0.5 * b) * 0.0 + (a - 0.5 * b)),
+    ("ff", "f", np.maximum, tf.maximum),
+    ("f", "f", np.sin, tf.sin),
+    ("f", "f", lambda a: a[::-1], lambda a: a[::-1]),
+    ("f", "f", lambda a: a, tf.identity),
+    ("bff", "f", lambda b, x, y: x if b else y, lambda b, x, y: tf.where(tf.fill([3], b), x, y)),
+    ("ff", "m", lambda a, b: np.sin(np.outer(a, b)), lambda a, b: tf.sin(a[:, None] * b[None, :])),
+    ("fff", "m", lambda *a: np.stack(a), lambda *a: tf.stack(a)),
+    ("m", "m", lambda m: m.T, tf.transpose),
+    ("mm", "m", lambda a, b: np.tanh(a @ b), lambda a, b: tf.tanh(tf.matmul(a, b))),
+    ("mm", "m", lambda a, b: np.sin(a + b), lambda a, b: tf.sin(a + b)),
+    ("m", "m", lambda m: m.reshape(9)[::-1].reshape(3, 3), lambda m: tf.reshape(tf.reshape(m, [9])[::-1], [3, 3])),
+    ("m", "f", lambda m: m[1], lambda m: tf.unstack(m)[1]),
+    ("m", "f", lambda m: np.tanh(m.sum(0)), lambda m: tf.tanh(tf.reduce_sum(m, 0))),
+    ("m", "g", lambda m: m.reshape(9), lambda m: tf.reshape(m, [-1])),
+    ("gf", "g", lambda g, f: np.concatenate([g, f])[-7:], lambda g, f: tf.concat([g, f], 0)[-7:]),
+    ("gg", "g", lambda g, h: np.concatenate([g[:2], h[:2]]), lambda g, h: tf.concat([g[:2], h[:2]], 0)),
+    ("g", "g", lambda g: g[1:], lambda g: g[1:]),
+    ("g", "g", lambda g: np.cos(g[::-1]), lambda g: tf.cos(g[::-1])),
+    ("fg", "f", lambda f, g: f + np.tanh(g.sum()), lambda f, g: f + tf.tanh(tf.reduce_sum(g))),
+    ("g", "i", lambda g: np.int32(g.size), tf.size),
+    ("f", "g", lambda f: f, tf.identity),
+]
+
+
+@dataclass
+class Op:
+    reads: list[tuple[str, int]]
+    makes: str
+    index: int
+
+
+@dataclass
+class Constant:
+    kind: str
+    value: Any
+
+
+@dataclass
+class Choice:
+    """``results``: per output its kind, and its position after each branch."""
+
+    predicate: tuple[str, int]
+    then: list[Any]
+    other: list[Any]
+    results: list[tuple[str, int, int]]
+
+
+@dataclass
+class Loop:
+    """``variables``: kind, position outside, position after the body. It runs ``times`` times, while ``going`` is true."""
+
+    variables: list[tuple[str, int, int]]
+    times: int
+    counter: str
+    going: tuple[str, int] | None
+    condition: list[Any]
+    body: list[Any]
+    limit: int | None
+    invariants: bool
+
+
+Env = dict[str, list[Any]]
+
+
+def _copy(env: Env) -> Env:
+    return {k: list(v) for k, v in env.items()}
+
+
+def run(lines: Sequence[Any], env: Env, tensors: bool) -> None:
+    """Follow the script; ``env`` grows."""
+    for line in lines:
+        if isinstance(line, Op):
+            _, made, numpy, tensor = OPS[line.index]
+            values = [env[k][i] for k, i in line.reads]
+            env[made].append(
+                tensor(*values) if tensors else DTYPES[made](numpy(*values)) if made in "ilb" else numpy(*values)
+            )
+        elif isinstance(line, Constant):
+            env[line.kind].append(tf.constant(line.value) if tensors else line.value)
+        elif isinstance(line, Choice):
+            _choice(line, env, tensors)
+        else:
+            _loop(line, env, tensors)
+
+
+def _choice(line: Choice, env: Env, tensors: bool) -> None:
+    def branch(script: list[Any], which: int) -> list[Any]:
+        inner = _copy(env)
+        run(script, inner, tensors)
+        return [inner[r[0]][r[which]] for r in line.results]
+
+    kind, at = line.predicate
+    if tensors:
+        made = tf.cond(env[kind][at], lambda: branch(line.then, 1), lambda: branch(line.other, 2), strict=True)
+    else:
+        made = branch(line.then, 1) if env[kind][at] else branch(line.other, 2)
+    for (k, _, _), value in zip(line.results, made, strict=True):
+        env[k].append(value)
+
+
+def _loop(line: Loop, env: Env, tensors: bool) -> None:
+    def inside(variables: Sequence[Any]) -> Env:
+        inner = _copy(env)
+        for (k, _, _), value in zip(line.variables, variables, strict=True):
+            inner[k].append(value)
+        return inner
+
+    def going(count: Any, *variables: Any) -> Any:
+        if line.going is None:
+            return count < line.times
+        inner = inside(variables)
+        run(line.condition, inner, tensors)
+        answer = inner[line.going[0]][line.going[1]]
+        return tf.logical_and(count < line.times, answer) if tensors else bool(count < line.times and answer)
+
+    def body(count: Any, *variables: Any) -> list[Any]:
+        inner = inside(variables)
+        run(line.body, inner, tensors)
+        return [count + 1, *(inner[k][after] for k, _, after in line.variables)]
+
+    start = [env[k][i] for k, i, _ in line.variables]
+    if tensors:
+        dtype = tf.int32 if line.counter == "i" else tf.int64
+        invariants = [[], *(SHAPES[k] for k, _, _ in line.variables)] if line.invariants else None
+        made = tf.while_loop(
+            going, body, [tf.constant(0, dtype), *start], shape_invariants=invariants, maximum_iterations=line.limit
+        )
+    else:
+        made = [0, *start]
+        turns = 0
+        while going(*made) and (line.limit is None or turns < line.limit):
+            made = body(*made)
+            turns += 1
+    for (k, _, _), value in zip(line.variables, made[1:], strict=True):
+        env[k].append(value)
+
+
+@dataclass
+class Loops:
+    """A random script over fed values. ``size``: lines per level; ``depth``: how deep bodies nest."""
+
+    seed: int
+    lines: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+
+    def pick(self, items: Sequence[Any]) -> Any:
+        return items[int(self.rng.integers(len(items)))]
+
+    def value(self, kind: str) -> Any:
+        if kind in "il":
+            big = self.rng.random() < 0.15
+            return DTYPES[kind](self.rng.integers(*((-(2**31), 2**31) if big else (-4, 9))))
+        if kind == "b":
+            return np.bool_(self.rng.random() < 0.5)
+        shape = [int(self.rng.integers(0, 5)) if d is None else d for d in SHAPES[kind]]
+        return np.asarray(self.rng.uniform(-1, 1, shape))
+
+    def feeds(self) -> Env:
+        """Two values of every kind."""
+        return {k: [self.value(k), self.value(k)] for k in KINDS}
+
+    def grow(self, size: int, depth: int) -> None:
+        self.lines = self.script(dict.fromkeys(KINDS, 2), size, depth)
+
+    def any(self, counts: dict[str, int], kind: str) -> int:
+        """A position, rather a late one."""
+        count = counts[kind]
+        return int(self.rng.integers(max(0, count - 4) if self.rng.random() < 0.7 else 0, count))
+
+    def script(self, counts: dict[str, int], size: int, depth: int) -> list[Any]:
+        lines: list[Any] = []
+        for _ in range(int(self.rng.integers(max(1, size // 2), size + 1))):
+            kind = self.rng.random()
+            if depth and kind < 0.13:
+                lines.append(self.choice(counts, size, depth - 1))
+            elif depth and kind < 0.28:
+                lines.append(self.loop(counts, size, depth - 1))
+            elif kind < 0.36:
+                made = self.pick(KINDS)
+                lines.append(Constant(made, self.value(made)))
+                counts[made] += 1
+            else:
+                index = int(self.rng.integers(len(OPS)))
+                reads, makes, _, _ = OPS[index]
+                lines.append(Op([(k, self.any(counts, k)) for k in reads], makes, index))
+                counts[makes] += 1
+        return lines
+
+    def choice(self, counts: dict[str, int], size: int, depth: int) -> Choice:
+        predicate = ("b", self.any(counts, "b"))
+        inner = [dict(counts), dict(counts)]
+        scripts = [self.script(c, size, depth) if self.rng.random() < 0.85 else [] for c in inner]
+        results = []
+        for _ in range(int(self.rng.integers(1, 4))):
+            k = self.pick(KINDS)
+            results.append((k, self.any(inner[0], k), self.any(inner[1], k)))
+        for k, _, _ in results:
+            counts[k] += 1
+        return Choice(predicate, scripts[0], scripts[1], results)
+
+    def loop(self, counts: dict[str, int], size: int, depth: int) -> Loop:
+        kinds = [self.pick(KINDS) for _ in range(int(self.rng.integers(1, 5)))]
+        outside = [self.any(counts, k) for k in kinds]
+        inner = dict(counts)
+        for k in kinds:
+            inner[k] += 1
+        condition: list[Any] = []
+        going = None
+        if self.rng.random() < 0.3:
+            test = dict(inner)
+            condition = self.script(test, 3, 0)
+            going = ("b", self.any(test, "b"))
+        before = dict(inner)
+        body = self.script(inner, size, depth)
+        variables = []
+        for k, start in zip(kinds, outside, strict=True):
+            swap = self.rng.random() < 0.3  # a loop variable, this one or another, or what was captured
+            variables.append((k, start, self.any(before if swap else inner, k)))
+        for k in kinds:
+            counts[k] += 1
+        limit = int(self.rng.integers(0, 3)) if self.rng.random() < 0.2 else None
+        times = int(self.pick([0, 1, 2, 3, 5]))
+        invariants = "g" in kinds or bool(self.rng.random() < 0.2)
+        return Loop(variables, times, self.pick("il"), going, condition, body, limit, invariants)
+
+    def interpret(self, feeds: Env) -> Env:
+        env = _copy(feeds)
+        with np.errstate(all="ignore"):
+            run(self.lines, env, False)
+        return env
+
+    def build(self, feeds: Env, unknown: bool = False) -> tuple[Env, Env]:
+        """(placeholders, all values of the outermost level)."""
+        fed: Env = {
+            k: [tf.placeholder(DTYPES[k], None if unknown and self.rng.random() < 0.5 else SHAPES[k]) for _ in v]
+            for k, v in feeds.items()
+        }
+        if unknown:  # of known rank all the same, where an op asks for it
+            for k, values in fed.items():
+                for t in values:
+                    t.set_shape([None] * len(SHAPES[k]) if k in "g" else SHAPES[k])
+        env = _copy(fed)
+        run(self.lines, env, True)
+        return fed, env
