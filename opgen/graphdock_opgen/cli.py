@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from pathlib import Path
 
 import click
@@ -62,7 +63,7 @@ def _show_errors(result: Result) -> None:
         click.echo(f"error: {error}", err=True)
 
 
-@command.command()
+@command.command(short_help="Write _gen, and stubs of what is yours to write.")
 @_PACKAGES
 @click.option("--keep-going", is_flag=True, help="Write the other ops although some have errors.")
 @click.option("--counts", "only_counts", is_flag=True, help="Only print how inputs get their gradients; write nothing.")
@@ -86,14 +87,15 @@ def generate(packages: tuple[Path, ...], keep_going: bool, only_counts: bool) ->
         click.echo(f"{library.package}: {len(library.ops)} ops, {len(changed)} of {len(result.files)} files written")
         for addition in plan_stubs(result.library):
             write_stubs([addition])
-            click.echo(f"{addition.path}: appended {', '.join(addition.names)}: yours to fill in")
+            where = os.path.relpath(addition.path)
+            click.echo(f"{where}: appended {', '.join(addition.names)}: yours to fill in")
     click.echo(str(total))
     if faults:
         click.echo(f"{faults} errors", err=True)
         raise SystemExit(1)
 
 
-@command.command()
+@command.command(short_help="Exit 1 when _gen is not what the specs say.")
 @_PACKAGES
 @click.option("--counts", "only_counts", is_flag=True, help="Print only how inputs get their gradients.")
 def check(packages: tuple[Path, ...], only_counts: bool) -> None:
@@ -125,7 +127,7 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
         raise SystemExit(1)
 
 
-@command.command()
+@command.command(short_help="Say which changes of specs break programs.")
 @click.argument("package", metavar="PKGDIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--against", default="HEAD", metavar="REVISION", help="The git revision to compare with. Default: HEAD.")
 @click.option(
@@ -168,7 +170,7 @@ def schema(out: Path | None) -> None:
         out.write_text(text, encoding="utf-8", newline="\n")
 
 
-@command.command()
+@command.command(short_help="Write what the code registers into the manifest.")
 @click.argument("package", metavar="PKGDIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--module", help="The entry point's module. Default: PKGDIR's package, then .plugin.")
 @click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from graphdock import ops
 from graphdock_opgen.generate import plan, write
 from graphdock_opgen.library import load_library
 from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
@@ -48,6 +49,20 @@ def test_a_new_function_is_appended_below_what_stands_there(make) -> None:
     after = gradients.read_text()
     assert after.startswith(before + "\n")
     assert after.count("def clip_norm_limit") == 1 and after.count("def clip_mean_limit") == 1
+
+
+def test_a_stub_needs_no_import_of_the_file_that_it_is_appended_to(make) -> None:
+    package = make("graphdock_clipnorm", clipnorm=KERNEL_SPEC)
+    (package / "gradients.py").write_text('"""Mine."""\n')
+    (package / "kernels.py").write_text("from graphdock.contracts import KernelDef\n\nKERNELS = []\n")
+    stubs(package)
+    space: dict = {}
+    exec((package / "gradients.py").read_text(), space)
+    with pytest.raises(ops.GradientNotFilled):
+        space["clip_norm_limit"](None, None)
+    exec((package / "kernels.py").read_text(), space)
+    with pytest.raises(Exception, match=r"the cpu kernel of clipnorm\.ClipNorm is a stub"):
+        space["KERNELS"][0].build(None)
 
 
 def test_generated_stubs_are_python_that_registers_a_kernel(make) -> None:

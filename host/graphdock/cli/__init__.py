@@ -17,7 +17,7 @@ __all__ = ["COMMANDS", "LazyGroup", "cli", "main"]
 #: Command -> module that exposes ``command``, and its line in ``graphdock --help``.
 COMMANDS: dict[str, tuple[str, str]] = {
     "plugins": ("graphdock.cli.plugins", "List installed plugins; imports none of them."),
-    "doctor": ("graphdock.cli.doctor", "Load and probe each plugin in a process of its own, and say what is wrong."),
+    "doctor": ("graphdock.cli.doctor", "Load and probe every plugin, and say what is wrong."),
     "devices": ("graphdock.cli.devices", "List the devices that plugins find."),
     "ops": ("graphdock.cli.ops", "List ops, or describe one."),
     "kernels": ("graphdock.cli.kernels", "List the kernels of an op."),
@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("graphdock.cli.config", "Print every setting and where it comes from."),
     "new": ("graphdock.cli.new", "Start a plugin package or an op."),
     "opgen": ("graphdock_opgen.cli", "Generate, check and compare what comes from op specs."),
-    "demo": ("graphdock.cli.demo", "Run a small program on every installed backend."),
+    "demo": ("graphdock.cli.demo", "Train two small networks on handwritten digits."),
 }
 
 

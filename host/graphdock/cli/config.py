@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from graphdock.cli.options import file_options
 from graphdock.cli.output import json_option, print_json, table
 from graphdock.errors import ConfigError, PluginError, UnknownBackendError
 from graphdock.plugin import settings
@@ -52,6 +53,7 @@ def problems(config: SessionConfig) -> list[str]:
 @click.option("--backends", help="Comma-separated, the most wanted first.")
 @click.option("--fallback", help="forbid, warn or allow.")
 @click.option("--executor", help="auto, or the name of an executor.")
+@file_options
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool, **given: str | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from graphdock.cli.options import file_options
 from graphdock.errors import UnavailableError
 
 __all__ = ["command"]
@@ -118,19 +119,17 @@ def train(name: str, build: Any, digits: Digits, steps: int, config: Any, bar: A
     "held-out digits, steps per second, and which plugin's kernel ran each op."
 )
 @click.option("--backends", help="Comma-separated, the most wanted first, e.g. toy,cpu.")
-@click.option("--config", "path", type=click.Path(dir_okay=False), help="A configuration file (graphdock.toml).")
-@click.option("--profile", help="A profile of that file.")
+@file_options
 @click.option("--steps", default=3000, show_default=True, help="Training steps per network.")
 @click.pass_context
-def command(ctx: click.Context, backends: str | None, path: str | None, profile: str | None, steps: int) -> None:
+def command(ctx: click.Context, backends: str | None, steps: int) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from graphdock.session.config import SessionConfig, effective_config
+    from graphdock.session.config import effective_config
 
-    code = SessionConfig.from_toml(path, profile) if path else None
     given = {"backends": backends} if backends else None
-    config = effective_config(code, given)
+    config = effective_config(None, given)
     digits = load_digits()
     console = Console()
     console.print(

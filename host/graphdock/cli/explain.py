@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import click
 
+from graphdock.cli.options import file_options
 from graphdock.cli.output import json_option, print_json
 from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean
 
@@ -21,7 +23,8 @@ def load_target(target: str) -> Callable[[], Any]:
     """The function a target names: ``package.module:function`` or ``path/to/file.py:function``.
 
     Raises:
-      InvalidArgumentError: the target is of another form. NotFoundError: no such file, module or function.
+      InvalidArgumentError: the target is of another form, or the function needs arguments.
+      NotFoundError: no such file, module or function.
     """
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name.isidentifier():
@@ -55,6 +58,16 @@ def load_target(target: str) -> Callable[[], Any]:
     if not callable(function):
         names = [n for n, v in vars(module).items() if callable(v)]
         raise NotFoundError(f"{place} has no function {name!r}", hint=did_you_mean(name, names))
+    required = [
+        p.name
+        for p in inspect.signature(function).parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    if required:
+        raise InvalidArgumentError(
+            f"{target} is called without arguments, but it needs {', '.join(required)}",
+            expected="a function that builds a graph and returns what would be fetched",
+        )
     return function  # type: ignore[no-any-return]
 
 
@@ -65,8 +78,7 @@ def load_target(target: str) -> Callable[[], Any]:
 @click.argument("target")
 @click.option("--backends", help="Comma-separated, the most wanted first.")
 @click.option("--fallback", help="forbid, warn or allow.")
-@click.option("--config", "path", type=click.Path(dir_okay=False), help="A configuration file (graphdock.toml).")
-@click.option("--profile", help="A profile of that file.")
+@file_options
 @click.option("--all", "lost", is_flag=True, help="Show every kernel that lost, with its reason.")
 @click.option("--source", is_flag=True, help="Show the generated source of the step.")
 @json_option
@@ -74,19 +86,16 @@ def command(
     target: str,
     backends: str | None,
     fallback: str | None,
-    path: str | None,
-    profile: str | None,
     lost: bool,
     source: bool,
     as_json: bool,
 ) -> None:
     from graphdock.graph.graph import Graph
-    from graphdock.session.config import SessionConfig, effective_config
+    from graphdock.session.config import effective_config
     from graphdock.session.session import Session
 
-    code = SessionConfig.from_toml(path, profile) if path else None
     given = {k: v for k, v in (("backends", backends), ("fallback", fallback)) if v is not None}
-    config = effective_config(code, given)
+    config = effective_config(None, given)
     build = load_target(target)
     with Graph().as_default() as graph:
         fetches = build()

@@ -16,6 +16,8 @@ from graphdock.errors import AlreadyExistsError, GraphdockError, InvalidArgument
 __all__ = ["command"]
 
 _PLUGIN = re.compile(r"[a-z][a-z0-9_]*")
+#: Plugins and packages of graphdock's own, and what kernels of no plugin are said to come from.
+_TAKEN = ("cpu", "std", "host", "user", "core", "opgen", "templates")
 _OP = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 
@@ -24,7 +26,7 @@ def command() -> None:
     """Start a plugin package, or an op in one."""
 
 
-@command.command()
+@command.command(short_help="Make the package graphdock-NAME, which works as it is.")
 @click.argument("name")
 @click.option("--device", is_flag=True, help="With a device type of its own, called NAME.")
 @click.option("--ops", is_flag=True, help="With an op of its own, from a spec.")
@@ -40,6 +42,8 @@ def plugin(name: str, device: bool, ops: bool, summary: str | None, parent: Path
     """
     if not _PLUGIN.fullmatch(name):
         raise click.UsageError(f"{name!r} is no plugin name: a lower-case letter, then letters, digits and underscores")
+    if name in _TAKEN:
+        raise AlreadyExistsError(f"graphdock has a {name!r} of its own", hint="name the plugin otherwise")
     package = f"graphdock_{name}"
     dist = name.replace("_", "-")
     root = parent / f"graphdock-{dist}"
@@ -80,7 +84,7 @@ def plugin(name: str, device: bool, ops: bool, summary: str | None, parent: Path
     click.echo(f"next: cd {root} && pip install -e '.[test]' && pytest && pytest --graphdock-backend {name}")
 
 
-@command.command()
+@command.command(short_help="Add the op NAME (CamelCase) to a package.")
 @click.argument("name")
 @click.option(
     "--package",
