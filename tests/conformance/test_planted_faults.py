@@ -81,13 +81,12 @@ def right(ctx: BuildContext) -> Callable[..., Any]:
 def planted() -> Iterator[Callable[..., Conformance]]:
     """Makes a kit for an op ``planted.Double`` with the given kernel and facts."""
     host = default_host()
-    registered: list[str] = []
 
-    def make(build: Any = right, layout: str = "contiguous", views: Any = None, **facts: str) -> Conformance:
+    def make(build: Any = right, fields: dict[str, Any] | None = None, **facts: str) -> Conformance:
         module = types.ModuleType(LIBRARY)
         vars(module).update({n: v for n, v in globals().items() if callable(v)}, CASES=CASES)
         sys.modules[LIBRARY] = module
-        fields: dict[str, Any] = {
+        spec: dict[str, Any] = {
             "gradient": f"{LIBRARY}:double_gradient",
             "decomposition": f"{LIBRARY}:right_decomposition",
             "shape_fn": f"{LIBRARY}:right_shape",
@@ -100,19 +99,12 @@ def planted() -> Iterator[Callable[..., Conformance]]:
             outputs=(ArgDef("y", "T"),),
             types=(TypeVarDef("T", ("float32", "float64")),),
             gradient_kinds={"x": "fn"},
-            **fields,
+            **spec,
         )
         host.ops.add_library({opdef.name: lambda: opdef}, {}, LIBRARY, cases=LIBRARY)
         name = f"planted_{next(_numbers)}"
-        modes = ("planned", "fresh", "view") if views else ("planned", "fresh")
-        host.kernels.add(
-            KernelDef(
-                "planted.Double", "cpu", build, name=name, label="fault", layout=layout, views=views or {}, modes=modes
-            ),
-            LIBRARY,
-            LIBRARY,
-        )
-        registered.append(name)
+        kernel = KernelDef("planted.Double", "cpu", build, name=name, label="fault", **fields or {})
+        host.kernels.add(kernel, LIBRARY, LIBRARY)
         return Conformance("cpu", pins={"planted.Double@cpu": f"{LIBRARY}.{name}"})
 
     yield make
@@ -249,7 +241,7 @@ def _says(words: str, text: str) -> bool:
 
 
 def test_a_kernel_that_misreads_strides_is_found(planted: Callable[..., Conformance]) -> None:
-    found = faults(planted(reads_memory_order, "strided"))
+    found = faults(planted(reads_memory_order, {"layout": "strided"}))
     assert found and all("strided" in f for f in found if "gradient" not in f)
 
 
@@ -259,7 +251,38 @@ def test_the_planner_copies_for_a_kernel_that_wants_no_strides(planted: Callable
 
 def test_a_view_of_other_elements_is_found(planted: Callable[..., Conformance]) -> None:
     build = lambda ctx: Bound((lambda x, *out: x) if ctx.outputs[0].mode.kind != "planned" else np.copyto)  # noqa: E731
-    assert faults(planted(build, "strided", {"y": ViewRule("x", contiguous=True)}))
+    rule = {"views": {"y": ViewRule("x", contiguous=True)}, "modes": ("planned", "fresh", "view")}
+    assert faults(planted(build, rule))
+
+
+def clears_its_output_first(ctx: BuildContext) -> Any:
+    """Right, but when the output takes over the input's buffer."""
+
+    def compute(x: Any, *out: Any) -> Any:
+        if not out:
+            return x + x
+        out[0].fill(0)
+        return np.add(out[0], x + x, out[0])
+
+    return compute
+
+
+def test_a_kernel_that_can_not_work_in_place_is_found(planted: Callable[..., Conformance]) -> None:
+    found = faults(
+        planted(clears_its_output_first, {"inplace": {"y": ("x",)}, "modes": ("planned", "fresh", "inplace")})
+    )
+    assert found and all("computed" in f for f in found if "gradient" not in f)
+
+
+def test_a_view_that_reads_its_input_is_found(planted: Callable[..., Conformance]) -> None:
+    """The planner makes a view of a planned buffer once, long before the first step."""
+
+    def build(ctx: BuildContext) -> Any:
+        return right(ctx) if ctx.outputs[0].mode.kind == "planned" else lambda x: x + x
+
+    rule = {"views": {"y": ViewRule("x", contiguous=True)}, "modes": ("planned", "fresh", "view")}
+    found = faults(planted(build, rule))
+    assert found and all("strided" in f or "computed" in f for f in found if "gradient" not in f)
 
 
 SPEC_FAULTS = {

@@ -1,0 +1,8 @@
+"""For tests of graphs, and of plugins.
+
+conformance, pytest_plugin, report: a backend against the op specs (``pytest --graphdock-backend NAME``).
+gradient_check: gradients of a graph against differences. samples, numeric, programs: what both are made of.
+fake: a device whose queue runs late. null: a device that does nothing. Virtual cpu devices need neither: ``device_count``.
+
+Nothing is imported here: pytest loads this package in every project that has graphdock installed.
+"""

@@ -63,7 +63,8 @@ def build(
     Args:
       how: ``planned``: whole shapes, host inputs constant. ``fresh``: dims unknown, host inputs fed. ``unranked``: not
         even ranks known. ``strided``: as planned, with every device input a strided view. ``computed``: as planned, with
-        every numeric device input made by an op, so that its buffer is the plan's own and may be taken over.
+        every numeric device input made by an op and every output read by one, so that buffers are the plan's own and may
+        be taken over.
       fed: host inputs that are fed all the same.
       make: called instead of ``apply_op`` with the inputs and attributes; returns the flattened outputs (a decomposition).
 
@@ -102,7 +103,7 @@ def build(
             while isinstance(made, (list, tuple)):
                 made = made[0]
             op = made if isinstance(made, Operation) else made.op
-            outputs = list(op.outputs)
+            outputs = [_through(t) if how == "computed" else t for t in op.outputs]
     return Program(op, outputs, given, feeds, assigns, written)
 
 
@@ -125,7 +126,7 @@ def _input(
     if how == "computed":
         tensor = placeholder(dtype, dims)
         feeds[tensor] = (name, index, "as is")
-        return _one(apply_op("AddN", inputs=[tensor])) if dtype.is_integer or dtype.is_floating else tensor
+        return _through(tensor)
     if array.ndim == 1:
         tensor = placeholder(dtype, (2 * array.shape[0],))
         feeds[tensor] = (name, index, "gaps")
@@ -134,6 +135,11 @@ def _input(
     tensor = placeholder(dtype, array.shape[::-1])
     feeds[tensor] = (name, index, "turned")
     return _one(apply_op("Transpose", x=tensor, perm=constant(np.arange(array.ndim, dtype=np.int32)[::-1])))
+
+
+def _through(tensor: Tensor) -> Tensor:
+    """A copy made by an op, where AddN takes the dtype."""
+    return _one(apply_op("AddN", inputs=[tensor])) if tensor.dtype.is_integer or tensor.dtype.is_floating else tensor
 
 
 def _one(made: Any) -> Tensor:
