@@ -7,6 +7,7 @@ queue through the service ``launch``, version 1, which packages that own no devi
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,18 +52,39 @@ Work = Callable[[], None]
 
 
 class Stream:
-    """One ordered queue. While it records, work is kept for later instead of being run."""
+    """One ordered queue. While a thread records, what it queues is kept for later; other threads go on as ever."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
-        self.recording: list[tuple[str, Work]] | None = None
+        self._recordings: dict[int, list[tuple[str, Work]]] = {}
+        self._order = threading.Lock()
+
+    @property
+    def recording(self) -> bool:
+        """Whether the calling thread records."""
+        return threading.get_ident() in self._recordings
+
+    def record(self, body: Callable[[], None]) -> list[tuple[str, Work]]:
+        """What ``body`` queues."""
+        recorded = self._recordings[threading.get_ident()] = []
+        try:
+            body()
+        finally:
+            del self._recordings[threading.get_ident()]
+        return recorded
 
     def enqueue(self, name: str, work: Work) -> None:
-        if self.recording is not None:
-            self.recording.append((name, work))
+        recording = self._recordings.get(threading.get_ident())
+        if recording is not None:
+            recording.append((name, work))
             return
-        self.log.append(name)
-        work()
+        self.run(name, (work,))
+
+    def run(self, name: str, works: Sequence[Work]) -> None:
+        with self._order:
+            self.log.append(name)
+            for work in works:
+                work()
 
 
 class Launcher:
@@ -105,7 +127,7 @@ class RecorderDevice(Device):
         self.stream.enqueue("host to device", lambda: np.copyto(dst.bytes(), staged))
 
     def to_host(self, src: Pointer, dst: NDArray[Any]) -> None:
-        if self.stream.recording is not None:
+        if self.stream.recording:
             raise errors.FailedPreconditionError("a copy to the host waits for the queue, which is being recorded")
         self.stream.log.append("device to host")
         dst.reshape(-1).view(np.uint8)[...] = src.bytes()
@@ -115,17 +137,11 @@ class RecorderDevice(Device):
 
     def capture(self, body: Callable[[], None]) -> Callable[[], None] | None:
         self.captures += 1
-        recorded = self.stream.recording = []
-        try:
-            body()
-        finally:
-            self.stream.recording = None
+        recorded = self.stream.record(body)
 
         def replay() -> None:
             self.replays += 1
-            self.stream.log.append(f"graph of {len(recorded)}")
-            for _, work in recorded:
-                work()
+            self.stream.run(f"graph of {len(recorded)}", [work for _, work in recorded])
 
         return replay
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import borrowed_kernels
@@ -62,6 +63,23 @@ def test_recording_runs_nothing_and_a_replay_runs_it_all(device: recorder.Record
     replay()
     device.to_host(b, out)
     assert out.tolist() == [10] * 4
+
+
+def test_work_of_other_threads_stays_out_of_a_recording(device: recorder.RecorderDevice) -> None:
+    launch = device.service("launch", 1)
+    ran: list[str] = []
+
+    def body() -> None:
+        launch("mine", lambda: ran.append("mine"), [])
+        other = threading.Thread(target=launch, args=("other", lambda: ran.append("other"), []))
+        other.start()
+        other.join()
+        assert ran == ["other"]
+
+    replay = device.capture(body)
+    assert replay is not None
+    replay()
+    assert ran == ["other", "mine"]
 
 
 def test_services_are_versioned(device: recorder.RecorderDevice) -> None:
@@ -184,6 +202,31 @@ def test_two_devices_of_the_type_exchange_through_the_host(host: Host, device: r
     with session(host, device_count={"recorder": 2}) as s:
         assert s.run(b, {x: [2.0, 3.0]}).tolist() == [6.0, 12.0]
         assert device.captures == 0
+
+
+def test_many_threads_run_one_captured_step(host: Host, device: recorder.RecorderDevice) -> None:
+    x = tf.placeholder(tf.float32, [4])
+    v = tf.Variable(np.zeros(4, np.float32))
+    y = tf.square(x) + x
+    up = tf.assign_add(v, y)
+    wrong: list[Any] = []
+    with session(host) as s:
+        s.run(v.initializer)
+
+        def work(k: float) -> None:
+            for _ in range(25):
+                got, _ = s.run([y, up.op], {x: np.full(4, k, np.float32)})
+                if got.tolist() != [k * k + k] * 4:
+                    wrong.append(got)
+
+        threads = [threading.Thread(target=work, args=(float(k),)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        assert s.run(v).tolist() == [25.0 * (0 + 2 + 6 + 12)] * 4
+        assert device.replays == 100
 
 
 def test_debug_mode_captures_too(host: Host, device: recorder.RecorderDevice) -> None:

@@ -59,6 +59,11 @@ def test_a_failing_hook_is_told_and_leaves_nothing() -> None:
 
 def test_a_wrong_hook_is_told() -> None:
     module = types.ModuleType("mine")
-    module.register_kernel = hookimpl(lambda: [])  # type: ignore[attr-defined]
+
+    @hookimpl
+    def register_kernel() -> list[KernelDef]:
+        return []
+
+    vars(module)["register_kernel"] = register_kernel
     with pytest.raises(PluginError, match="register_kernel"):
         Host().register("mine", module)

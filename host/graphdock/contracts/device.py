@@ -100,7 +100,9 @@ class Device(ABC):
         """Record the work that ``body`` queues and return a function that replays it, or None when it can't.
 
         Optional; default: None. Offered once per instance of a plan whose kernels are all ``capture_safe``; every buffer that
-        ``body`` touches keeps its address. ``body`` runs once, to record; recording does not execute the work.
+        ``body`` touches keeps its address. ``body`` runs once, to record; recording does not execute the work. Feeds are copied in
+        before a replay and results out after it, outside of ``body``. Other threads may queue work while one records; to
+        keep it out of the recording is the device's affair.
         """
         return None
 
