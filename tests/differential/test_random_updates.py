@@ -5,6 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.ops import apply_op
 from graphdock.passes.pipeline import PASSES
 
 OFF = dict.fromkeys(PASSES, False)
@@ -124,3 +125,55 @@ def test_variables_that_change_their_shape(seed):
                     for a, b in zip(got, expected, strict=True):
                         np.testing.assert_array_equal(a, b, err_msg=f"{fields} {kind}")
                     np.testing.assert_array_equal(sess.run(u), value)
+
+
+@pytest.mark.parametrize("fields", VARIANTS)
+def test_a_body_may_read_what_it_has_assigned(fields):
+    with tf.Graph().as_default():
+        v = tf.Variable(0)
+
+        def body(i):
+            with tf.control_dependencies([v.assign(i * 2)]):
+                return i + 1 + 0 * v.read_value()
+
+        out = tf.while_loop(lambda i: i < 3, body, [tf.constant(0)])
+        early = tf.while_loop(lambda i: i < 3, lambda i: i + 1 + 0 * v.read_value(), [tf.constant(0)])
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            with pytest.raises(tf.errors.UninitializedError):
+                sess.run(early)
+            assert sess.run(out) == 3
+            assert sess.run(v) == 4
+
+
+@pytest.mark.parametrize("fields", VARIANTS)
+def test_a_destroyed_variable_holds_no_value(fields):
+    with tf.Graph().as_default():
+        v = tf.Variable(5)
+        with tf.control_dependencies([v.initializer]):
+            destroy = apply_op("DestroyResourceOp", resource=v.handle)
+        with tf.control_dependencies([destroy]):
+            after = v.read_value()
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            for _ in range(2):
+                with pytest.raises(tf.errors.UninitializedError):
+                    sess.run(after)
+            with pytest.raises(tf.errors.UninitializedError):
+                sess.run(v)
+            sess.run(v.initializer)
+            assert sess.run(v) == 5
+
+
+@pytest.mark.parametrize("fields", VARIANTS)
+def test_two_handles_of_one_variable_are_one_variable(fields):
+    with tf.Graph().as_default():
+        one, other = (apply_op("VarHandleOp", dtype=tf.float64, shape=[2], shared_name="same") for _ in range(2))
+        start = apply_op("AssignVariableOp", resource=one, value=np.array([1.0, 2.0]))
+        before = apply_op("ReadVariableOp", resource=one, dtype=tf.float64)
+        with tf.control_dependencies([before]):
+            update = apply_op("AssignAddVariableOp", resource=other, value=np.array([10.0, 10.0]))
+        with tf.control_dependencies([update]):
+            late, after = before * 2.0, apply_op("ReadVariableOp", resource=other, dtype=tf.float64)
+        with tf.Session(config=tf.SessionConfig(**fields)) as sess:
+            sess.run(start)
+            got = sess.run([before, late, after])
+        assert [g.tolist() for g in got] == [[1, 2], [2, 4], [11, 12]]

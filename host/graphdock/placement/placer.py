@@ -43,12 +43,17 @@ class Placement:
 
 
 def handle_of(graph: PlanGraph) -> dict[Value, Value]:
-    """Resource value anywhere in the graph or its bodies -> the output of the VarHandleOp it stands for."""
+    """Resource value anywhere in the graph or its bodies -> the output of the VarHandleOp it stands for.
+
+    Of several VarHandleOps of one variable, which share a name, the first stands for all.
+    """
     table: dict[Value, Value] = {}
+    first: dict[tuple[str, str], Value] = {}
     for level in graph.all_graphs():
         for node in level.nodes:
             if node.op == "VarHandleOp":
-                table[node.outputs[0]] = node.outputs[0]
+                variable = node.attrs["container"], node.attrs["shared_name"] or node.origin
+                table[node.outputs[0]] = first.setdefault(variable, node.outputs[0])
             for body in node.bodies:
                 outer = node.inputs[1:] if node.op == "Cond" else node.inputs
                 for value, inner in zip(outer, body.inputs, strict=True):
@@ -116,7 +121,7 @@ def _groups(graph: PlanGraph, nodes: Sequence[PlanNode]) -> list[list[PlanNode]]
     by_name = {n.origin: n for n in nodes}
     special: dict[PlanNode, None] = {}
     for node in nodes:
-        for value in node.inputs:
+        for value in node.outputs if node.op == "VarHandleOp" else node.inputs:
             if value.dtype.name == "resource" and not node.bodies:
                 owner = handles[value].node
                 assert owner is not None

@@ -157,8 +157,11 @@ class _Translation:
         known = all(s is not None and None not in s for s in static)
         if (known and all(t._dims is not None and None not in t._dims for t in op.inputs)) or not op.outputs:
             return static
-        if op.type in ("ReadVariableOp", "PyFunc"):
+        if op.type == "PyFunc":
             return static
+        if op.type == "ReadVariableOp":
+            owner = inputs[0].node
+            return static if owner is None or "shape" not in owner.attrs else [merge(static[0], owner.attrs["shape"])]
         if op.type == "Cond":
             return [_common(a.shape, b.shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)]
         if op.type == "While":

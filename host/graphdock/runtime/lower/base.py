@@ -64,6 +64,8 @@ class Base(ABC):
         self.after: dict[int, tuple[Block, int]] = {}
         self.active: str | None = None
         self.assigned: set[VariableState] = set()
+        nodes = (n for level in graph.all_graphs() for n in level.nodes)
+        self.destroyed = {handles[n.inputs[0]] for n in nodes if n.op == "DestroyResourceOp"}
         #: how many branches of conds the node being lowered stands in
         self.branches = 0
 

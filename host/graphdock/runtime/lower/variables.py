@@ -11,6 +11,7 @@ from graphdock.runtime.source import Block
 from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
 from graphdock.runtime.variable_store import VariableState
+from graphdock.shape import concrete
 
 __all__ = ["Variables"]
 
@@ -21,13 +22,17 @@ class Variables(Base):
     def touch(self, handle: Value, node: PlanNode, block: Block, writes: bool) -> VariableState:
         """The variable behind a handle; notes that it is read (and must hold a value) or written.
 
-        Whether it holds one is checked when the step begins, but in a branch of a cond, which may not run, when the branch does.
+        Whether it holds one is checked when the step begins, but where it is read: in a branch of a cond, which may not run, and
+        in a plan that destroys the variable.
         """
         owner = self.handles[handle]
         state = self.variable(owner, node)
         (self.out.written if writes else self.out.read).add(state)
-        if node.op != "AssignVariableOp" and state not in self.assigned and state not in self.out.checked:
-            if self.branches:
+        destroyed = owner in self.destroyed
+        if node.op != "AssignVariableOp" and (
+            destroyed or (state not in self.assigned and state not in self.out.checked)
+        ):
+            if self.branches or destroyed:
                 name = self.state_name(state)
                 block.add(f"if not {name}.initialized: unset({name})", node)
             else:
@@ -56,7 +61,7 @@ class Variables(Base):
         state = self.touch(node.inputs[0], node, block, False)
         value = node.outputs[0]
         slot = self.variable_slot(state)
-        if not state.static:
+        if not state.static or concrete(value.shape) is None:
             expr = self.name("v")
             call = f"{self.state_name(state)}.snapshot"
             block.add(
@@ -93,8 +98,7 @@ class Variables(Base):
         else:
             block.add(f"under(({name},), {', '.join(call)})", node)
         (block if self.capture is None else self.out.after).add(f"{name}.initialized = True", node)
-        if self.facts.depth[node] == 0 and block is self.out.block:
-            self.assigned.add(state)
+        self.assigned.add(state)  # until the branch or body that this stands in ends
 
     def _VarIsInitializedOp(self, node: PlanNode, block: Block, at: int) -> None:
         state = self.variable(self.handles[node.inputs[0]], node)
