@@ -3,7 +3,8 @@
     import graphdock as tf
 
 This module is a lazy table: a name is imported when it is first used. Names of the host stand here; names of the standard op
-library (``tf.matmul``, ``tf.nn.relu``, ``tf.train.AdagradOptimizer``) are looked up in its endpoint table.
+library (``tf.matmul``, ``tf.nn.relu``, ``tf.train.AdagradOptimizer``) are looked up in its endpoint table. ``dir(tf)`` lists
+all of them, ``help(tf.matmul)`` describes one.
 """
 
 from __future__ import annotations
@@ -191,9 +192,9 @@ def _namespace(full: str, table: dict[str, str]) -> types.ModuleType:
         return value
 
     module.__getattr__ = lookup  # type: ignore[method-assign]
-    module.__dict__["__dir__"] = lambda: sorted(
-        {k[len(full) + 1 :].partition(".")[0] for k in table if k.startswith(full + ".")}
-    )
+    names = sorted({k[len(full) + 1 :].partition(".")[0] for k in table if k.startswith(full + ".")})
+    module.__dict__["__dir__"] = lambda: names
+    module.__dict__["__all__"] = names  # for help()
     sys.modules.setdefault(f"graphdock.{full}", module)
     return module
 

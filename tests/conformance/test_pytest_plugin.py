@@ -94,9 +94,9 @@ def work(tmp_path):
 def chip(tmp_path, work):
     """Installs the chip with the given addition to its manifest."""
 
-    def install(extra: str = "") -> Runner:
+    def install(extra: str = "", code: str = CHIP) -> Runner:
         site = builder().Site(tmp_path / "site")
-        site.plugin("chip", CHIP, manifest=MANIFEST + extra)
+        site.plugin("chip", code, manifest=MANIFEST + extra)
         return Runner(work, site.folder)
 
     return install
@@ -127,6 +127,27 @@ def test_a_backend_with_one_kernel_fails_where_it_is_wrong_and_lacks_the_rest(ch
     assert table["i16"] == "FAIL"
     assert table["i32"] == table["f32"] == table["f64"] == "ok"
     assert table["i64"] == table["f16"] == "-"
+
+
+RAISES = CHIP.replace(
+    "return lambda x",
+    """
+    def compute(x, *out):
+        raise ValueError("boom")
+
+    return compute
+    return lambda x""",
+)
+
+
+def test_a_kernel_that_raises_is_shown_with_its_own_line(chip):
+    run = chip(code=RAISES)("--graphdock-backend", "chip", "--graphdock-op", "Square")
+    assert run.returncode == 1
+    text = run.stdout.partition("conformance Square[float32-0]")[2]
+    lines = [line for line in text.splitlines()[1:] if not line.startswith("  op:")]
+    assert lines[0].startswith("Square[float32-0]: ") and lines[0].endswith("ValueError: boom")
+    assert lines[1].startswith("  raised at ") and lines[1].endswith(", in compute")
+    assert "made at" not in run.stdout
 
 
 def test_every_op_of_every_library_is_in_the_report(chip, work):

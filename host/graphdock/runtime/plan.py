@@ -15,11 +15,12 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import Bound, Lit
-from graphdock.errors import GraphdockError, InternalError, InvalidArgumentError, UninitializedError
+from graphdock.errors import InvalidArgumentError, UninitializedError
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
 from graphdock.runtime.capture import render_captured
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
+from graphdock.runtime.kernel_error import kernel_error
 from graphdock.runtime.lower import Lowered
 from graphdock.runtime.random_stream import RandomOrdinals, RandomStream
 from graphdock.runtime.source import render
@@ -239,25 +240,14 @@ class Instance:
                 return self._context.run(self.step, *feeds)
             return self.step(*feeds)
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
-            raise self._explained(error) from error.__cause__
+            node = self.plan.node_at(error)
+            explained = error if node is None else kernel_error(error, node)
+            if explained is error:
+                raise
+            raise explained from error
         finally:
             for release in plan.releases:
                 release()
-
-    def _explained(self, error: Exception) -> Exception:
-        node = self.plan.node_at(error)
-        if node is None:
-            return error
-        if isinstance(error, GraphdockError):
-            if error.op is None:
-                error.op, error.site = node.origin, node.site
-            return error
-        kernel = node.decision.kernel if node.decision is not None else "host"
-        wrapped = InternalError(
-            f"kernel {kernel} of {node.op} failed: {type(error).__name__}: {error}", op=node.origin, site=node.site
-        )
-        wrapped.__cause__ = error
-        return wrapped
 
 
 def _read_only(array: Any) -> Any:

@@ -6,6 +6,7 @@ option is given. With it, the run consists of the conformance cases and of test 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,12 +81,25 @@ class ConformanceItem(pytest.Item):
         from graphdock.testing import conformance
 
         if isinstance(excinfo.value, conformance.ConformanceError):
-            return str(excinfo.value)
+            return f"{excinfo.value}{_raised_at(excinfo.value)}"
         inner = excinfo.traceback.cut(path=conformance.__file__)  # without pytest's own frames
         return excinfo.getrepr(style=style or "short", tbfilter=lambda _: inner)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"conformance {self.name}"
+
+
+def _raised_at(error: BaseException) -> str:
+    """Where a kernel raised what became ``error``; empty when nothing but graphdock's own errors is behind it."""
+    from graphdock.errors import GraphdockError
+
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    frames = traceback.extract_tb(cause.__traceback__)
+    if isinstance(cause, (AssertionError, GraphdockError)) or not frames:
+        return ""
+    return f"\n  raised at {frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}"
 
 
 class _Run:

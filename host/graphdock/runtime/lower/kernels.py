@@ -22,6 +22,7 @@ from graphdock.contracts.kernel import (
     inplace,
     view,
 )
+from graphdock.runtime.kernel_error import kernel_error
 from graphdock.runtime.lower.records import Build, Setup, Slot
 from graphdock.runtime.lower.variables import Variables
 from graphdock.runtime.source import Block
@@ -74,7 +75,13 @@ class Kernels(Variables):
             device,
             device.queue,
         )
-        made = kernel.build(ctx)
+        try:
+            made = kernel.build(ctx)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+            explained = kernel_error(error, node, "could not be built")
+            if explained is error:
+                raise
+            raise explained from error
         bound = made if isinstance(made, Bound) else Bound(made)
         self.out.first_bounds.append(bound)
         self.out.capturable = self.out.capturable and bound.capture_safe
