@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from graphdock.testing.conformance import Conformance, ConformanceError, Missing
 
+pytestmark = pytest.mark.slow  # the kit's sessions are in debug mode anyway
+
 
 @pytest.fixture(scope="module")
 def kit() -> Conformance:

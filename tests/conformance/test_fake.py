@@ -13,6 +13,8 @@ from graphdock.testing.conformance import Conformance
 
 DTYPES = frozenset({"-", "float32", "int32", "string", "float64"})
 
+pytestmark = pytest.mark.slow  # the kit's sessions are in debug mode anyway
+
 
 @pytest.fixture(scope="module")
 def kit() -> Conformance:
