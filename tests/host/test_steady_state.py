@@ -168,3 +168,18 @@ def test_the_plan_prints_in_the_grammar_of_the_ir():
             text = print_graph(sess.plan(loop[1], {x: np.ones(2)}).graph)
     assert text.startswith("graph main(%x:0: float32[2]) {")
     assert "While(" in text and "return %" in text
+
+
+def test_a_closed_session_leaves_no_source_behind():
+    import gc
+    import linecache
+
+    with tf.Graph().as_default():
+        with tf.Session() as sess:
+            seen = tf.RunMetadata()
+            sess.run(tf.constant(1.0) + tf.placeholder_with_default(2.0, []), run_metadata=seen)
+            name = seen.plan.filename
+            assert "def step" in "".join(linecache.getlines(name))
+        del seen
+        gc.collect()
+        assert name not in linecache.cache

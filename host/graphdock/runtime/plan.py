@@ -7,6 +7,7 @@ import functools
 import itertools
 import linecache
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -73,6 +74,7 @@ class Plan:
             self.source, self._nodes = render_captured(*parts, lowered.feeds, results)
         self.filename = f"<graphdock step {next(_numbers)}>"
         linecache.cache[self.filename] = (len(self.source), None, self.source.splitlines(True), self.filename)
+        weakref.finalize(self, linecache.cache.pop, self.filename, None)
         self._code = compile(self.source, self.filename, "exec")
         self.arena_bytes: dict[str, int] = {}
         self._roots: dict[str, list[Root]] = {}
