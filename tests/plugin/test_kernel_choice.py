@@ -132,6 +132,18 @@ def test_a_tie_names_both_packages_and_the_line_that_settles_it(square):
     assert run(["a", "cpu"], kernels={"Square@cpu": "a.two"}) == [101, 101]
 
 
+def test_a_pin_for_an_op_that_is_not_there(square):
+    with pytest.raises(ConfigError) as caught:
+        square(**A)(["a", "cpu"], kernels={"Sqare@cpu": "a.fast"})
+    assert caught.value.message == "kernels: the pin 'Sqare@cpu' is for 'Sqare', and there is no op of that name"
+    assert caught.value.hint == "did you mean 'Square'?"
+
+
+def test_backends_without_a_device(square):
+    with pytest.raises(ConfigError, match=r"none of the backends a \(code\) brings a device"):
+        square(**A)(["a"])
+
+
 def test_a_pin_that_names_no_kernel(square):
     with pytest.raises(ConfigError) as caught:
         square(**A)(["a", "cpu"], kernels={"Square@cpu": "a.fats"})

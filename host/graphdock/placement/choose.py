@@ -41,6 +41,11 @@ class Chooser:
             op, at, device = key.partition("@")
             if not at or not device:
                 raise ConfigError(f"kernels: {key!r} is not a pin", expected="a key such as 'MatMul@cuda'")
+            if op not in host.ops:
+                raise ConfigError(
+                    f"kernels: the pin {key!r} is for {op!r}, and there is no op of that name",
+                    hint=did_you_mean(op, host.ops.names()),
+                )
 
     def choose(self, node: PlanNode, device_type: str) -> Choice:
         """The kernel for a node on a device type.

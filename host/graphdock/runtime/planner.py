@@ -15,7 +15,7 @@ from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import NotFoundError
+from graphdock.errors import ConfigError, NotFoundError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import check_switches, run_passes
@@ -100,6 +100,11 @@ class Planner:
                     self.devices.append(spec)
                     self._open[spec] = device
                     self.spaces.setdefault(device.memory_space, device)
+        if not self.devices:
+            raise ConfigError(
+                f"none of the backends {', '.join(backends)}{f' ({named_by})' if named_by else ''} brings a device",
+                hint="add one that does, such as cpu",
+            )
         self._host_device = next((d for d in self.devices if self._open[d].memory_space == HOST_MEMORY), None)
 
     def device(self, spec: DeviceSpec) -> Device:
