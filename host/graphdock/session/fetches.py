@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from graphdock.errors import (
+    DTypeError,
+    GraphdockError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+    ShapeError,
+)
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
+from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.shape import Dims, compatible, show
 
@@ -48,14 +56,13 @@ class FetchPlan:
         if fetch is None:
             raise InvalidArgumentError(
                 "None cannot be fetched",
+                site=describe(capture()),
                 hint="fetch a Tensor, an Operation or a Variable; did a function return nothing?",
             )
         try:
             element = graph.as_graph_element(fetch)
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(
-                f"cannot fetch {fetch!r}: {error.message}", op=error.op, site=error.site, hint=error.hint
-            ) from None
+        except (InvalidArgumentError, NotFoundError) as error:
+            raise _refused("fetch", fetch, error) from None
         if isinstance(element, Operation):
             if element not in self.operations:
                 self.operations.append(element)
@@ -64,12 +71,25 @@ class FetchPlan:
             raise InvalidArgumentError(
                 f"cannot fetch {element.name}: it is a resource handle",
                 op=element.op.name,
+                site=element.op.site,
                 hint="fetch the variable itself",
             )
         index = self._index.setdefault(element, len(self.tensors))
         if index == len(self.tensors):
             self.tensors.append(element)
         return lambda r: r[index]
+
+
+def _refused(what: str, given: Any, error: GraphdockError) -> GraphdockError:
+    """The error of a fetch or feed that names nothing of the graph, with the user's line: the operation's, or the call's."""
+    return type(error)(
+        f"cannot {what} {given!r}: {error.message}",
+        op=error.op,
+        site=error.site or describe(capture()),
+        expected=error.expected,
+        got=error.got,
+        hint=error.hint,
+    )
 
 
 def _none(results: Sequence[Any]) -> None:
@@ -84,10 +104,12 @@ class Feed:
     def __init__(self, graph: Graph, key: Any) -> None:
         try:
             tensor = graph.as_graph_element(key, allow_operation=False)
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"cannot feed {key!r}: {error.message}", op=error.op, site=error.site) from None
+        except (InvalidArgumentError, NotFoundError) as error:
+            raise _refused("feed", key, error) from None
         if tensor.dtype.name == "resource":
-            raise InvalidArgumentError(f"cannot feed {tensor.name}: it is a resource handle", op=tensor.op.name)
+            raise InvalidArgumentError(
+                f"cannot feed {tensor.name}: it is a resource handle", op=tensor.op.name, site=tensor.op.site
+            )
         self.tensor: Tensor = tensor
         self.dtype: DType = tensor.dtype
         self.np = tensor.dtype.np

@@ -13,6 +13,7 @@ import numpy as np
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.graph.site import capture, describe
 from graphdock.plugin.host import Host, default_host
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.planner import Planner
@@ -134,7 +135,9 @@ class Session(metaclass=_SessionType):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise FailedPreconditionError("the session is closed", hint="make a new tf.Session()")
+            raise FailedPreconditionError(
+                "the session is closed", site=describe(capture()), hint="make a new tf.Session()"
+            )
 
     @staticmethod
     def reset(target: str = "", containers: list[str] | None = None, config: SessionConfig | None = None) -> None:
@@ -261,7 +264,9 @@ class Session(metaclass=_SessionType):
 
     def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> _Signature:
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
-            raise InvalidArgumentError("feed_dict must be a dict of tensors to values", got=repr(feed_dict))
+            raise InvalidArgumentError(
+                "feed_dict must be a dict of tensors to values", got=repr(feed_dict), site=describe(capture())
+            )
         with self._lock:
             self._check_open()
             fetch = FetchPlan(self.graph, fetches)
@@ -269,7 +274,9 @@ class Session(metaclass=_SessionType):
             seen = {f.tensor for f in feeds}
             if len(seen) < len(feeds):
                 raise InvalidArgumentError(
-                    "feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds)
+                    "feed_dict feeds one tensor twice",
+                    got=", ".join(f.tensor.name for f in feeds),
+                    site=describe(capture()),
                 )
             single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
             key: Any = _structure(fetches)
