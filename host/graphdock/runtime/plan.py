@@ -23,6 +23,7 @@ from graphdock.runtime.capture import render_captured
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
 from graphdock.runtime.kernel_error import kernel_error
 from graphdock.runtime.lower import Lowered
+from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.random_stream import RandomOrdinals, RandomStream
 from graphdock.runtime.source import render
 from graphdock.runtime.storage import Root, pack
@@ -55,6 +56,7 @@ class Plan:
         locked: bool,
         debug: bool,
         translated: int,
+        pool: InstancePool,
     ) -> None:
         self.graph = graph
         self.placement = placement
@@ -85,6 +87,8 @@ class Plan:
         self._bounds: list[Any] | None = lowered.first_bounds
         self._constants: dict[str, Any] | None = None
         self._idle: list[Instance] = []
+        self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
+        self._pool = pool
         self._lock = threading.Lock()
         written = sorted(lowered.written, key=lambda s: s.number)
         only_read = lowered.read - lowered.written
@@ -109,7 +113,14 @@ class Plan:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._make()
+            instance = self._make()
+            self._live.add(instance)
+            self._pool.made(self)
+            return instance
+
+    def live_bytes(self) -> int:
+        """Bytes of planned buffers of all its instances, idle or running."""
+        return len(self._live) * sum(self.arena_bytes.values())
 
     def give_back(self, instance: Instance) -> None:
         if len(self._idle) < IDLE:
@@ -214,7 +225,7 @@ def _value(expr: str, ns: Mapping[str, Any]) -> Any:
 class Instance:
     """One runnable copy of a plan: its buffers, bound kernels and function. One step at a time, on any thread."""
 
-    __slots__ = ("_context", "_streams", "epoch", "plan", "step")
+    __slots__ = ("__weakref__", "_context", "_streams", "epoch", "plan", "step")
 
     def __init__(self, plan: Plan, step: Callable[..., Any], streams: list[tuple[RandomStream, str]]) -> None:
         self.plan = plan

@@ -27,6 +27,7 @@ from graphdock.runtime.host_memory import HostMemory
 from graphdock.runtime.liveness import analyse
 from graphdock.runtime.lower import Lowering
 from graphdock.runtime.plan import Plan
+from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.scalars import scalar_values
 from graphdock.runtime.spaces import arg_of, assign_spaces
@@ -84,6 +85,7 @@ class Planner:
         self._debug = debug
         self._check_numerics = check_numerics
         self._ordinals = ordinals
+        self._pool = InstancePool()
         self._store_of = store_of
         self._lock = threading.RLock()
         self.chooser = Chooser(host, backends, pins)
@@ -154,7 +156,16 @@ class Planner:
             )
             lowered = lowering.run()
             return Plan(
-                graph, placement, lowered, self.spaces, self._ordinals, reports, locked, self._debug, translated
+                graph,
+                placement,
+                lowered,
+                self.spaces,
+                self._ordinals,
+                reports,
+                locked,
+                self._debug,
+                translated,
+                self._pool,
             )
 
     def _device_type(self, name: str) -> str:
