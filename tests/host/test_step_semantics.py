@@ -5,6 +5,8 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock import ops
+from graphdock_std._gen import train_ops
 
 
 @pytest.fixture(autouse=True)
@@ -263,3 +265,163 @@ def test_splitting_into_one_and_unstacking_one():
     with tf.Session() as sess:
         got = sess.run([whole, row], {x: [[1, 2, 3, 4]]})
     assert [g.shape for g in got] == [(1, 4), (4,)]
+
+
+def test_one_buffer_for_two_inputs_is_not_taken_over():
+    """TanhGrad may write over y, but not where dy lies there too."""
+    x = tf.placeholder(tf.float32, [3])
+    z = x + 1.0
+    y = tf.add(ops.apply_op("TanhGrad", y=z, dy=z), 0.5)
+    with tf.Session() as sess:
+        at = np.array([0.0, 1.0, 2.0], np.float32)
+        np.testing.assert_allclose(sess.run(y, {x: at}), (at + 1) * (1 - (at + 1) ** 2) + 0.5)
+
+
+def test_an_update_by_the_variables_own_value_takes_the_value_from_before():
+    start, decay = np.array([1.0, -2.0, 3.0], np.float32), 0.5
+    w, m, v = (tf.Variable(a) for a in (start, np.zeros(3, np.float32), np.zeros(3, np.float32)))
+    rates = [0.9, 0.99, 0.1, 0.9, 0.99, 1e-8, decay]
+    handles = [u.handle for u in (w, m, v)]
+    update = train_ops.resource_apply_adam_w(*handles, *rates, w.read_value())
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(update)
+        np.testing.assert_allclose(sess.run(m), 0.1 * start, rtol=1e-6)
+
+
+def test_what_a_loop_captures_lives_until_the_loop_ends():
+    x = tf.placeholder(tf.float32, [8])
+    c = tf.sqrt(x)
+
+    def body(i, v):
+        first = v * c
+        others = [tf.exp(-first * k) for k in (1.0, 2.0, 3.0)]
+        return i + 1, tf.add_n(others)
+
+    _, out = tf.while_loop(lambda i, v: i < 3, body, [0, tf.ones([8])])
+    at = np.linspace(0.1, 2.0, 8).astype(np.float32)
+    want = np.ones(8)
+    for _ in range(3):
+        want = sum(np.exp(-want * np.sqrt(at) * k) for k in (1.0, 2.0, 3.0))
+    with tf.Session() as sess:
+        np.testing.assert_allclose(sess.run(out, {x: at}), want, rtol=1e-5)
+
+
+def test_loop_variables_of_integers_may_be_vectors():
+    loop = tf.while_loop(lambda v: tf.reduce_max(v) < 10, lambda v: v + tf.constant([1, 2]), [tf.constant([0, 0])])
+    with tf.Session() as sess:
+        assert sess.run(loop).tolist() == [5, 10]
+
+
+def test_a_scalar_loop_variable_may_come_from_any_kernel():
+    x = tf.placeholder(tf.int32, [3])
+    loop = tf.while_loop(lambda n: n < 100, lambda n: tf.reduce_sum(x * n), [tf.constant(1)])
+    with tf.Session() as sess:
+        assert sess.run(loop, {x: [1, 2, 0]}) == 243
+
+
+def test_an_integer_that_a_cond_returns_may_come_from_any_kernel():
+    x = tf.placeholder(tf.int32, [3])
+    p = tf.placeholder(tf.bool, [])
+    n = tf.cond(p, lambda: tf.reduce_sum(x), lambda: tf.reduce_max(x) + 1)
+    y = tf.cond(n > 5, lambda: n * 2, lambda: n)
+    with tf.Session() as sess:
+        assert [sess.run(y, {x: [1, 2, 4], p: value}) for value in (True, False)] == [14, 5]
+
+
+def test_a_fetch_after_a_cond_is_written_where_the_caller_gets_it():
+    x = tf.placeholder(tf.float32, [4])
+    with tf.control_dependencies([tf.cond(x[0] > 0, lambda: x * 2.0, lambda: x)]):
+        y = tf.exp(x)
+    with tf.Session() as sess:
+        assert "copy" not in sess.explain(y).source.partition("return")[2]
+
+
+def test_a_read_is_a_snapshot_also_where_a_python_function_writes_the_variable():
+    w = tf.Variable(np.ones(3, np.float32))
+    double = tf.assign(w, w * 2.0)
+    before = w.read_value()
+    with tf.control_dependencies([before]):
+        call = tf.py_func(lambda: sess.run(double.op), [], [])
+    with tf.control_dependencies([call[0].op if call else tf.get_default_graph().get_operations()[-1]]):
+        after = w.read_value()
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        first, second = sess.run([before + 0.0, after + 0.0])
+        assert (first.tolist(), second.tolist()) == ([1, 1, 1], [2, 2, 2])
+
+
+def test_a_python_function_gets_arrays_of_its_own():
+    x = tf.placeholder(tf.float32, [3])
+    y = x * 2.0
+
+    def spoil(a):
+        a[:] = 7
+        return a
+
+    with tf.control_dependencies([tf.py_func(spoil, [y], tf.float32)]):
+        z = y + 1.0
+    with tf.Session() as sess:
+        assert sess.run(z, {x: [1.0, 2.0, 3.0]}).tolist() == [3, 5, 7]
+
+
+def test_a_control_input_added_later_is_honoured_though_it_was_made_later():
+    w = tf.Variable(1.0)
+    first = w.read_value()
+    update = tf.assign(w, 5.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(first) == 1.0
+        first.op._add_control_input(update.op)
+        assert sess.run(first) == 5.0
+
+
+def test_control_inputs_through_identities_that_are_dropped_reach_what_they_stand_for():
+    w = tf.Variable(1.0)
+    chain = tf.identity(tf.identity(tf.identity(tf.assign(w, 5.0))))
+    with tf.control_dependencies([chain]):
+        after = w.read_value() * 2.0
+    with tf.Session(config=tf.SessionConfig(debug=True)) as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(after) == 10.0
+
+
+def test_what_only_a_known_shape_needed_does_not_run():
+    x = tf.placeholder(tf.float32, [None, 2])
+    y = x * tf.cast(tf.shape(x)[0], tf.float32)
+    with tf.Session() as sess:
+        feed = {x: np.ones((3, 2), np.float32)}
+        assert set(sess.explain(y, feed).kernels()) == {"cpu.mul"}
+        assert sess.run(y, feed).tolist() == [[3, 3]] * 3
+
+
+def test_an_identity_keeps_the_device_it_asks_for():
+    x = tf.placeholder(tf.float32, [2])
+    with tf.device("cpu:7"):
+        y = tf.identity(x)
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="cpu:7"):
+        sess.run(y * 2.0, {x: [1.0, 2.0]})
+
+
+def test_a_pass_that_does_not_exist_cannot_be_switched():
+    with pytest.raises(tf.errors.ConfigError, match="no pass named 'cze'"):
+        tf.Session(config=tf.SessionConfig(passes={"cze": False}))
+
+
+def test_steps_that_run_at_once_have_kernels_and_buffers_of_their_own_and_few_are_kept():
+    x = tf.placeholder(tf.float32, [4, 5])
+    metadata = tf.RunMetadata()
+    with tf.Session() as sess:
+        sess.run(tf.nn.softmax(x) * 2.0, {x: np.ones((4, 5), np.float32)}, run_metadata=metadata)
+        plan = metadata.plan
+        taken = [plan.lease() for _ in range(20)]
+        spaces = [i.step.__globals__ for i in taken]
+        kernels = [n for n in spaces[0] if n[0] == "k" and n[1:].isdigit() and not isinstance(spaces[0][n], np.ufunc)]
+        assert kernels
+        for name in kernels:
+            assert len({id(space[name]) for space in spaces}) == 20
+        for instance in taken:
+            plan.give_back(instance)
+        assert len(plan._idle) == 16
+        plan.drop_instances()
+        assert plan.lease() not in taken

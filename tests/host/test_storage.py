@@ -24,7 +24,7 @@ def test_buffers_that_live_together_never_overlap_in_whatever_order_they_come(se
         roots.append(root(first, first + int(rng.integers(0, 12)), int(rng.integers(0, 300))))
     total = pack(roots)
     for r in roots:
-        assert r.offset % ALIGN == 0 and 0 <= r.offset and r.offset + max(r.nbytes, 1) <= total
+        assert r.offset % ALIGN == 0 and r.offset >= 0 and r.offset + max(r.nbytes, 1) <= total
     for a, b in itertools.combinations(roots, 2):
         if a.first <= b.last and b.first <= a.last:
             assert a.offset + max(a.nbytes, 1) <= b.offset or b.offset + max(b.nbytes, 1) <= a.offset
