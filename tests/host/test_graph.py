@@ -6,7 +6,7 @@ import threading
 
 import graphdock as tf
 import pytest
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, UnknownOpError
+from graphdock.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, NotFoundError, UnknownOpError
 
 
 @pytest.fixture(autouse=True)
@@ -88,8 +88,16 @@ def test_lookups_suggest_what_is_near(graph):
         graph.as_graph_element(3.0)
     with tf.Graph().as_default():
         other = tf.constant(1)
-    with pytest.raises(InvalidArgumentError, match="another graph"):
+    with pytest.raises(InvalidArgumentError, match="another graph") as info:
         graph.as_graph_element(other)
+    assert info.value.hint == "open the session with tf.Session(graph=...)"
+
+
+def test_a_python_float_beside_integers_says_what_to_cast(graph):
+    with pytest.raises(DTypeError, match="1.5 cannot be int32") as info:
+        tf.constant(2) * 1.5
+    assert (info.value.expected, info.value.got) == ("int32", "float32")
+    assert info.value.hint == "use tf.cast(..., tf.float32) on what it is combined with"
 
 
 def test_inputs_of_another_graph_are_refused():

@@ -252,8 +252,10 @@ class Graph:
             if obj.graph is not self:
                 owner = obj.op if isinstance(obj, Tensor) else obj
                 body = getattr(obj.graph, "name", None)
-                where = f"stands inside the body {body!r}" if body is not None else "belongs to another graph"
-                raise InvalidArgumentError(f"{obj.name} {where}", op=owner.name, site=owner.site)
+                where, hint = "belongs to another graph", "open the session with tf.Session(graph=...)"
+                if body is not None:
+                    where, hint = f"stands inside the body {body!r}", "return it from the function that made it"
+                raise InvalidArgumentError(f"{obj.name} {where}", op=owner.name, site=owner.site, hint=hint)
             return obj
         kinds = [k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on]
         raise InvalidArgumentError(f"{obj!r} (a {type(obj).__name__}) is not a {' or '.join(kinds)} or the name of one")

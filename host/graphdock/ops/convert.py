@@ -109,9 +109,15 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
             raise DTypeError("a number cannot become text", expected="string", got=source.name)
         empty = array.size == 0 and from_python
         if not empty and _rank(source) > _rank(dtype) and not (from_python and source.is_integer and dtype.is_floating):
-            raise DTypeError(f"{_short(value)} cannot be a {dtype.name}", expected=dtype.name, got=source.name)
+            by_itself = float32 if from_python and source.is_floating else source
+            raise DTypeError(
+                f"{_short(value)} cannot be {dtype.name}",
+                expected=dtype.name,
+                got=by_itself.name,
+                hint=f"use tf.cast(..., tf.{by_itself.name}) on what it is combined with" if from_python else None,
+            )
         if not empty and source.is_bool is not dtype.is_bool:
-            raise DTypeError(f"{_short(value)} cannot be a {dtype.name}", expected=dtype.name, got=source.name)
+            raise DTypeError(f"{_short(value)} cannot be {dtype.name}", expected=dtype.name, got=source.name)
         if dtype.is_integer and array.size and (int(array.min()) < dtype.min or int(array.max()) > dtype.max):
             raise OutOfRangeError(
                 f"{_short(value)} does not fit into {dtype.name}", expected=f"{dtype.min} to {dtype.max}"

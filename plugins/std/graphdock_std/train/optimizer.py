@@ -118,7 +118,10 @@ class Optimizer:
                 raise InvalidArgumentError(f"{self._name}: var_list holds something else than Variables", got=repr(var))
             if not var.dtype.is_floating:
                 raise DTypeError(
-                    f"{self._name} can't change {var.name}", expected="a floating dtype", got=var.dtype.name
+                    f"{self._name} can't change {var.name}",
+                    expected="a floating dtype",
+                    got=var.dtype.name,
+                    hint="make it with trainable=False, or pass var_list",
                 )
         grads = _tf.gradients(
             loss,
