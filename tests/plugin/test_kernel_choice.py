@@ -271,4 +271,4 @@ def test_forbidden_fallback_is_explained(odd):
 def test_the_warning_word_for_word(chip, caplog):
     with caplog.at_level(logging.WARNING, "graphdock"):
         chip("warn")
-    assert warnings(caplog) == ["1 nodes fall back to another device: logs (Log) on cpu:0: toy has no kernel for Log"]
+    assert warnings(caplog) == ["1 node falls back to another device: logs (Log) on cpu:0: toy has no kernel for Log"]

@@ -111,7 +111,8 @@ def place(
     loud = [(n, why) for n, why in placement.fallbacks if fallback(n.op) == "warn"]
     if loud:
         lines = "; ".join(f"{n.name} ({n.op}) on {n.device.short() if n.device else '?'}: {why}" for n, why in loud)
-        _log.warning("%d nodes fall back to another device: %s", len(loud), lines)
+        nodes_fall = "node falls" if len(loud) == 1 else "nodes fall"
+        _log.warning("%d %s back to another device: %s", len(loud), nodes_fall, lines)
     return placement
 
 

@@ -73,7 +73,8 @@ class Explanation:
         planned = sum(self.plan.arena_bytes.values())
         where = ", ".join(f"{d} {n}" for d, n in sorted(devices.items())) or "host"
         return (
-            f"{self.plan.translated} nodes -> {len(self.rows)} after pruning and passes · {where} · {moved} transfers · "
+            f"{_count(self.plan.translated, 'node')} -> {len(self.rows)} after pruning and passes · {where} · "
+            f"{_count(moved, 'transfer')} · "
             f"{planned / 1024:.1f} KiB planned · straight_line"
         )
 
@@ -134,3 +135,7 @@ def log_placement(plan: Plan) -> None:
     rows: Iterable[Row] = Explanation(plan).rows
     for row in rows:
         print(f"{row.node}: ({row.op}): {row.device} {row.kernel}", file=sys.stderr)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
