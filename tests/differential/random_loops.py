@@ -121,21 +121,24 @@ class Loop:
 
 
 Env = dict[str, list[Any]]
+Scope = Callable[[], str | None]
 
 
 def _copy(env: Env) -> Env:
     return {k: list(v) for k, v in env.items()}
 
 
-def run(lines: Sequence[Any], env: Env, tensors: bool) -> None:
-    """Follow the script; ``env`` grows."""
+def run(lines: Sequence[Any], env: Env, tensors: Scope | None) -> None:
+    """Follow the script, over tensors on the devices that ``tensors`` gives, or over values; ``env`` grows."""
     for line in lines:
         if isinstance(line, Op):
             _, made, numpy, tensor = OPS[line.index]
             values = [env[k][i] for k, i in line.reads]
-            env[made].append(
-                tensor(*values) if tensors else DTYPES[made](numpy(*values)) if made in "ilb" else numpy(*values)
-            )
+            if tensors:
+                with tf.device(tensors()):
+                    env[made].append(tensor(*values))
+            else:
+                env[made].append(DTYPES[made](numpy(*values)) if made in "ilb" else numpy(*values))
         elif isinstance(line, Constant):
             env[line.kind].append(tf.constant(line.value) if tensors else line.value)
         elif isinstance(line, Choice):
@@ -144,7 +147,7 @@ def run(lines: Sequence[Any], env: Env, tensors: bool) -> None:
             _loop(line, env, tensors)
 
 
-def _choice(line: Choice, env: Env, tensors: bool) -> None:
+def _choice(line: Choice, env: Env, tensors: Scope | None) -> None:
     def branch(script: list[Any], which: int) -> list[Any]:
         inner = _copy(env)
         run(script, inner, tensors)
@@ -159,7 +162,7 @@ def _choice(line: Choice, env: Env, tensors: bool) -> None:
         env[k].append(value)
 
 
-def _loop(line: Loop, env: Env, tensors: bool) -> None:
+def _loop(line: Loop, env: Env, tensors: Scope | None) -> None:
     def inside(variables: Sequence[Any]) -> Env:
         inner = _copy(env)
         for (k, _, _), value in zip(line.variables, variables, strict=True):
@@ -289,19 +292,12 @@ class Loops:
     def interpret(self, feeds: Env) -> Env:
         env = _copy(feeds)
         with np.errstate(all="ignore"):
-            run(self.lines, env, False)
+            run(self.lines, env, None)
         return env
 
-    def build(self, feeds: Env, unknown: bool = False) -> tuple[Env, Env]:
-        """(placeholders, all values of the outermost level)."""
-        fed: Env = {
-            k: [tf.placeholder(DTYPES[k], None if unknown and self.rng.random() < 0.5 else SHAPES[k]) for _ in v]
-            for k, v in feeds.items()
-        }
-        if unknown:  # of known rank all the same, where an op asks for it
-            for k, values in fed.items():
-                for t in values:
-                    t.set_shape([None] * len(SHAPES[k]) if k in "g" else SHAPES[k])
+    def build(self, feeds: Env, scope: Scope | None = None) -> tuple[Env, Env]:
+        """(placeholders, all values of the outermost level); ``scope`` says on which device the next op is to run."""
+        fed: Env = {k: [tf.placeholder(DTYPES[k], SHAPES[k]) for _ in v] for k, v in feeds.items()}
         env = _copy(fed)
-        run(self.lines, env, True)
+        run(self.lines, env, scope or (lambda: None))
         return fed, env
