@@ -42,9 +42,15 @@ name = "b"
         (("kernels", 1, "op"), 19),
         (("kernels", 1, "name"), 20),
         (("kernels", 1, "absent"), 18),
+        (("kernels", 0, "name"), 15),
         (("session", "absent"), 4),
         (("absent",), 1),
     ],
 )
 def test_the_line_of_a_key_or_of_its_nearest_parent(path, line):
     assert line_of(TEXT, *path) == line
+
+
+def test_the_tables_of_an_array_are_counted_without_the_table_around_them():
+    text = "[conformance]\nnote = 1\n[[conformance.xfail]]\nop = 'A'\n[[conformance.xfail]]\nop = 'B'\n"
+    assert [line_of(text, "conformance", "xfail", i, "op") for i in (0, 1)] == [4, 6]

@@ -370,3 +370,15 @@ def test_nest_packs_what_it_flattens():
     assert nest.flatten_up_to([0, (0, 0)], [[None, 2], ([3], None)]) == [[None, 2], [3], None]
     with pytest.raises(InvalidArgumentError, match=r"at \[1\]"):
         nest.assert_same_structure([1, (2, 3)], [1, [2, 3]])
+
+
+def test_no_iteration_at_all_is_a_limit(sess):
+    assert sess.run(tf.while_loop(lambda i: i < 5, lambda i: i + 1, [2], maximum_iterations=0)) == 2
+    with pytest.raises(InvalidArgumentError, match="maximum_iterations is negative"):
+        tf.while_loop(lambda i: i < 5, lambda i: i + 1, [2], maximum_iterations=-1)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.0])
+def test_parallel_iterations_are_at_least_one(wrong):
+    with pytest.raises(InvalidArgumentError, match="parallel_iterations is wrong"):
+        tf.while_loop(lambda i: i < 5, lambda i: i + 1, [2], parallel_iterations=wrong)

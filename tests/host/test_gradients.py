@@ -664,3 +664,36 @@ def test_training_through_a_loop(sess):
     for _ in range(200):
         sess.run(step)
     assert sess.run(w) == pytest.approx(0.5 ** (1 / 3), rel=1e-5)
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(True, True), (True, False), (False, True)])
+def test_a_variable_that_only_one_branch_of_nested_conds_reads(sess, outer, inner):
+    w = tf.Variable(3.0, dtype=tf.float64)
+    x, p, q = f64(), tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
+    y = tf.cond(p, lambda: tf.cond(q, lambda: w * x * x, lambda: x * 5.0), lambda: x * 7.0)
+    by_w, by_x = tf.gradients(y, [w, x])
+    sess.run(w.initializer)
+    got = sess.run([by_w, by_x], {x: 2.0, p: outer, q: inner})
+    assert got == ([4.0, 12.0] if outer and inner else [0.0, 5.0] if outer else [0.0, 7.0])
+
+
+def test_random_numbers_in_a_branch_inside_a_loop_are_refused():
+    x = f64()
+
+    def body(v):
+        return tf.cond(v > 0, lambda: v * tf.random_uniform([], dtype=tf.float64), lambda: v)
+
+    y = tf.while_loop(lambda v: v < 1.0, body, [x])
+    with pytest.raises(GradientError, match="its body runs .*RandomUniform"):
+        tf.gradients(y, x)
+
+
+def test_override_map_holds_in_bodies(graph, sess):
+    @tf.RegisterGradient("TenfoldInBodies")
+    def tenfold(op, grad):
+        return grad * 10.0
+
+    x = f64()
+    with graph.gradient_override_map({"Square": "TenfoldInBodies"}):
+        y = tf.cond(x > 0, lambda: tf.square(x), lambda: x)
+    assert sess.run(tf.gradients(y, x), {x: 2.0}) == [10.0]

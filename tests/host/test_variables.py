@@ -216,3 +216,69 @@ def test_an_uninitialized_read_in_a_branch_fails_only_when_the_branch_runs():
         assert info.value.op.startswith("cond/then/") and "test_variables.py" in info.value.site
         sess.run(v.initializer)
         assert sess.run(out, {p: True}) == 1.0
+
+
+def test_each_use_in_a_loop_reads_anew():
+    w = tf.Variable(1.0)
+
+    def body(i, total):
+        total = total + w
+        with tf.control_dependencies([total]):
+            update = tf.assign_add(w, 1.0)
+        with tf.control_dependencies([update]):
+            return i + 1, tf.identity(total)
+
+    _, total = tf.while_loop(lambda i, t: i < 4, body, [0, 0.0])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(total) == 1 + 2 + 3 + 4
+
+
+def test_collections_in_a_body_are_the_outermost_graphs():
+    w = tf.Variable(1.0)
+    seen = []
+
+    def branch():
+        seen.append((tf.global_variables(), tf.trainable_variables()))
+        tf.add_to_collection("mine", 7)
+        return tf.constant(1.0)
+
+    tf.cond(w > 0.0, branch, lambda: tf.constant(2.0))
+    assert seen == [([w], [w])]
+    assert tf.get_collection("mine") == [7]
+
+
+def test_local_variables_by_scope():
+    key = [tf.GraphKeys.LOCAL_VARIABLES]
+    a, b = (tf.Variable(1.0, collections=key, name=n, trainable=False) for n in ("one/a", "two/b"))
+    assert (tf.local_variables(), tf.local_variables("two")) == ([a, b], [b])
+    with tf.Session() as sess:
+        assert sess.run(tf.report_uninitialized_variables()).tolist() == [b"one/a", b"two/b"]
+        sess.run(tf.local_variables_initializer())
+        assert sess.run(tf.report_uninitialized_variables()).tolist() == []
+
+
+def test_an_initial_value_that_was_ordered_by_its_maker_is_left_alone():
+    a = tf.Variable(1.0)
+    with tf.control_dependencies([a.initializer]):
+        read = a.read_value()
+    b = tf.Variable(read)
+    assert b.initializer.inputs[1] is read
+
+
+def test_what_is_known_of_an_initial_values_shape_stays_known():
+    a = tf.Variable(np.arange(3, dtype=np.float32))
+    value = tf.py_func(lambda x: x * 2, [a], tf.float32)
+    value.set_shape([3])
+    b = tf.Variable(value)
+    assert b.initializer.inputs[1] is not value and b.initializer.inputs[1].shape == [3]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(b).tolist() == [0, 2, 4]
+
+
+def test_initializers_are_of_variables_only():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="variables_initializer needs Variables"):
+        tf.variables_initializer([tf.Variable(1.0), tf.constant(1.0)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is_variable_initialized needs a Variable"):
+        tf.is_variable_initialized(tf.constant(1.0))

@@ -121,3 +121,15 @@ def test_close_closes_what_is_open(chip, monkeypatch):
     chip.close()
     assert closed == [device]
     assert chip.open_device("chip:0") is not device
+
+
+def test_a_probe_that_raised_is_not_asked_again(site, builder):
+    source = builder.device_source("bus", "raise OSError(f'bus error {len(PROBED)}')")
+    site.plugin("bus", source, manifest=builder.device_manifest("bus"))
+    host = Host()
+    causes = []
+    for _ in range(2):
+        with pytest.raises(PluginError) as caught:
+            host.device_infos("bus")
+        causes.append(str(caught.value.__cause__))
+    assert causes == ["bus error 1", "bus error 1"]

@@ -392,3 +392,13 @@ def test_running_a_program_imports_no_generator_and_no_terminal_library():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("written", ["graphdock-extra", "Graphdock_Extra", "extra"])
+def test_distributions_are_compared_as_package_indexes_do(site, written):
+    op_plugin(site, "extra")
+    stages = {e.plugin: e.stage for e in Host(block=[written]).ledger}
+    assert (stages["extra"], stages["cpu"]) == ("blocked", "found")
+    op_plugin(site, "other")
+    stages = {e.plugin: e.stage for e in Host(allow=[written]).ledger}
+    assert (stages["extra"], stages["other"], stages["cpu"]) == ("found", "blocked", "found")

@@ -2,8 +2,10 @@
 
 import pytest
 from graphdock.errors import DeviceUnavailable, PluginError
+from graphdock.plugin.discovery import Found
 from graphdock.plugin.host import Host
 from graphdock.plugin.ledger import FAULTS, STAGES, Added, LedgerEntry
+from graphdock.plugin.loader import PluginState
 
 #: name -> (source, manifest or None, stage, part of the cause)
 BROKEN = {
@@ -159,3 +161,11 @@ def test_added_in_words():
     assert str(Added(("cuda",), 0, 412)) == "1 device, 412 kernels"
     assert str(Added((), 1, 0)) == "1 op"
     assert str(Added()) == ""
+
+
+def test_the_first_exception_is_kept():
+    first, second = OSError("first"), OSError("second")
+    state = PluginState(Found("chip", "graphdock_chip.plugin", "graphdock-chip", "1", "/somewhere"))
+    state.stop("import failed", "why", error=first)
+    state.stop("probe failed", "why else", error=second)
+    assert state.error is first and state.stage == "probe failed"

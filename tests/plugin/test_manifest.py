@@ -122,6 +122,7 @@ def test_options_are_checked_and_defaults_filled_in():
     m = manifest.loads(WHOLE, PATH)
     assert m.resolve_options({"tile": 8}, "here") == {"tile": 8, "scale": 1.0, "fast": False, "mode": "plain"}
     assert isinstance(m.resolve_options({}, "here")["scale"], float)
+    assert [m.resolve_options({"tile": n}, "here")["tile"] for n in (1, 512)] == [1, 512]
 
 
 @pytest.mark.parametrize(
