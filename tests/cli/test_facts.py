@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.cli.devices import memory
+from graphdock.cli.output import table
 
 
 def run(*arguments):
@@ -163,3 +164,12 @@ def test_config_on_the_command_line_is_checked(site):
     done = run("config", "--fallback", "maybe")
     assert done.exit_code == 2
     assert done.stderr.startswith("error: --fallback: fallback is wrong")
+
+
+def test_what_the_host_runs_itself_is_no_finding(site):
+    assert run("kernels", "While").exit_code == 0
+
+
+def test_numbers_stand_flush_right():
+    lines = table(("NAME", "N"), [("a", 5), ("b", 1000)], right=("N",)).splitlines()
+    assert lines == ["NAME     N", "a        5", "b     1000"]

@@ -358,3 +358,20 @@ def test_the_first_call_of_a_program_is_the_users_own_line(tmp_path) -> None:
 def test_concat_says_that_its_arguments_are_swapped() -> None:
     with tf.Graph().as_default(), pytest.raises(errors.InvalidArgumentError, match="axis must be a scalar integer"):
         tf.concat(0, [tf.ones([2]), tf.ones([2])])
+
+
+def test_unknown_shapes_that_do_not_stack_are_refused_in_the_step() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+        with pytest.raises(errors.InvalidArgumentError, match="shapes .* do not agree"):
+            session.run(tf.stack([x, y]), {x: [1.0, 2.0, 3.0], y: [4.0]})
+
+
+def test_no_elements_are_known_to_be_none_whatever_the_other_dims() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [0, None])
+        assert tf.reshape(x, [-1, 5]).shape == [0, 5]
+
+
+def test_a_function_written_by_hand_comes_before_the_generated_one() -> None:
+    assert tf.cumsum.__module__ == "graphdock_std.math"

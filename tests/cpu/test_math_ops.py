@@ -483,3 +483,8 @@ def test_decompositions_agree_with_the_kernels(op: str) -> None:
     whole = tf.ops.apply_op(op, **arrays)
     assert parts.op.type != op
     np.testing.assert_allclose(*run([parts, whole]), rtol=1e-14)
+
+
+def test_a_constant_of_zeros_keeps_the_sign_of_each() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    assert run(x / tf.constant([0.0, -0.0]), {x: [1.0, 1.0]}).tolist() == [math.inf, -math.inf]

@@ -9,7 +9,7 @@ from graphdock import dtypes, ops
 from graphdock.contracts.ir import Builder, PlanNode
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.kernel import KernelDef
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import AttrDef, OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import (
     FailedPreconditionError,
@@ -162,3 +162,17 @@ def test_rows_without_a_whole_shape_know_all_dims_but_the_first():
     slices = tf.IndexedSlices(np.zeros((3, 4), np.float32), [0, 5, 9])
     assert slices.shape == [None, 4]
     assert tf.IndexedSlices(np.zeros((3, 4), np.float32), [0, 5, 9], [10, 4]).shape == [10, 4]
+
+
+def test_attributes_are_found_by_their_whole_name():
+    opdef = OpDef("A", attrs=(AttrDef("transpose_a", "bool"), AttrDef("transpose", "bool")))
+    assert [opdef.attr(n) and opdef.attr(n).name for n in ("transpose", "trans", "transpose_a")] == [
+        "transpose",
+        None,
+        "transpose_a",
+    ]
+
+
+def test_a_known_shape_is_a_constant():
+    assert tf.shape(tf.placeholder(tf.float32, [2, 3])).op.type == "Const"
+    assert tf.shape(tf.placeholder(tf.float32, [2, None])).op.type == "Shape"

@@ -53,3 +53,7 @@ def test_host_memory_begins_where_it_was_asked_to(align: int) -> None:
     blocks = [HostMemory().allocate(size, align) for size in (1, 7, 64, 1000, 1 << 20)]
     assert [b.ctypes.data % align for b in blocks] == [0] * 5
     assert [b.nbytes for b in blocks] == [1, 7, 64, 1000, 1 << 20]
+
+
+def test_a_block_is_reused_whole() -> None:
+    assert pack([root(0, 1, 1024), root(2, 3, 300), root(4, 5, 1024)]) == 1024 * 4

@@ -121,6 +121,10 @@ CASES = {
         None,
     ),
     "bad module:name": ("summary: Another.", "summary: Another.\n  reference: no_colon", "no_colon", "expected 'module:name'", None),
+    "a bool for a number": ("min: 1", "min: true", "true", "expected a number, got a bool", None),
+    "attribute called name": ("name: keep, type", "name: name, type", "name, type", "'name' is the wrapper's own last argument", None),
+    "sample of an unknown type variable": ("attrs: {keep: true}", "attrs: {keep: true}, types: {U: float32}", "U:", "Mix has no type variable 'U'", None),
+    "condition on a tensor and an attribute": ("gw if keep else g.y", "gw if w + keep else g.y", "w + keep", "may read only attributes", None),
     "output optional": ("b, dtype: int32,", "b, dtype: int32, arity: optional,", "optional,", "an output can't be optional", None),
 }  # fmt: skip
 
@@ -151,7 +155,8 @@ def test_fault(make, case: str) -> None:
         assert hint in (error.hint or "")
 
 
-def test_a_floating_op_needs_a_gradient_block_or_none(make) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_a_floating_op_needs_a_gradient_block_or_none(make, dtype: str) -> None:
     spec = """\
     graphdock_opdef: 1
     namespace: toy
@@ -161,6 +166,7 @@ def test_a_floating_op_needs_a_gradient_block_or_none(make) -> None:
       inputs: [{name: a, dtype: float32, shape: "[*S]"}]
       outputs: [{name: b, dtype: float32, shape: "[*S]"}]
     """
+    spec = spec.replace("float32", dtype)
     (error,) = plan(make("without", toy=spec)).errors
     assert "Half has floating inputs (a) and no gradient block" in str(error)
     assert (error.line, error.column) == (4, 9)

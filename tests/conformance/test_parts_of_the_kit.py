@@ -1,0 +1,50 @@
+"""The kit's own parts: which dtypes a sample runs with, the table of outcomes, differences that touch one element at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import OpDef
+from graphdock.testing.numeric import central_differences, difference
+from graphdock.testing.report import Compliance
+from graphdock.testing.samples import bindings
+
+
+def test_a_sample_runs_with_each_dtype_of_each_variable_that_it_does_not_fix() -> None:
+    case = {"types": {"T": ("float32", "float64"), "I": ("int32", "int64")}, "args": {"x": "T", "i": "I"}}
+    free: dict[str, Any] = {"types": {}, "inputs": {"x": {"shape": [2]}, "i": {"shape": [2]}}, "attrs": {}}
+    found = [(b["T"], b["I"]) for b in bindings(OpDef("A"), case, free)]
+    assert found == [("float32", "int32"), ("float64", "int32"), ("float32", "int64")]
+    fixed = {**free, "inputs": {"x": {"shape": [2]}, "i": {"value": [1], "dtype": "int64"}}}
+    assert [(b["T"], b["I"]) for b in bindings(OpDef("A"), case, fixed)] == [("float32", "int64"), ("float64", "int64")]
+    told = {**free, "types": {"T": "float64"}}
+    assert [(b["T"], b["I"]) for b in bindings(OpDef("A"), case, told)] == [("float64", "int32"), ("float64", "int64")]
+
+
+def test_a_cell_shows_the_worst_of_its_cases() -> None:
+    table = Compliance("chip")
+    for dtype, outcomes in {"float32": ["ok", "failed"], "int32": ["missing", "ok"], "bool": ["ok", "xfail"]}.items():
+        for outcome in outcomes:
+            table.add("Add", dtype, outcome)
+    cells = {d: table.cell("Add", d) for d in ("float32", "int32", "bool", "int8")}
+    assert cells == {"float32": "FAIL", "int32": "ok", "bool": "xfail", "int8": ""}
+
+
+def test_differences_move_one_element_at_a_time_and_put_it_back() -> None:
+    start, moved = np.array([1.0, 2.0, 3.0]), []
+
+    def product(x: Any) -> float:
+        moved.append(int((x != start).sum()))
+        return float(np.prod(x))
+
+    slopes = central_differences(product, [start], 0, 0.25)
+    assert moved == [1] * 6
+    np.testing.assert_allclose(slopes, [6.0, 3.0, 2.0], rtol=1e-12)
+
+
+def test_nan_equals_nan_and_dtypes_must_agree() -> None:
+    a = np.array([1.0, np.nan], np.float32)
+    assert difference(a, a.copy()) is None
+    assert difference(a, np.array([1.0, 0.0], np.float32)) is not None
+    assert "dtype is float32" in str(difference(a, a.astype(np.float64)))

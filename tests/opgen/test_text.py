@@ -1,0 +1,56 @@
+"""Pieces of generated text: literals, names, words about shapes."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from graphdock_opgen.docs import shape_words
+from graphdock_opgen.library import dotted_name
+from graphdock_opgen.names import local, snake
+from graphdock_opgen.pretty import literal, string
+
+
+@pytest.mark.parametrize("value", ["plain", 'say "hi"', "it's", "both \" and '", "tab\tline\nback\\slash", "\x07", "ü"])
+def test_string_literals_are_the_string_and_escape_as_little_as_they_can(value: str) -> None:
+    text = string(value)
+    assert ast.literal_eval(text) == value
+    assert text[0] == ("'" if '"' in value and "'" not in value else '"')
+
+
+@pytest.mark.parametrize("value", [(1,), (1, 2), (), {"a": (2.5,)}, [True, None], frozenset({"b", "a"})])
+def test_literals_are_the_value(value: object) -> None:
+    names = {"frozenset": frozenset}
+    want = tuple(value) if isinstance(value, list) else value
+    assert eval(literal(value), {"__builtins__": {}}, names) == want
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [(None, "of any shape"), ("?", "of any shape"), (" ? ", "of any shape"), ("[]", "scalar"),
+     ("[*S]", "of any shape [*S]"), ("[A, B]", "of shape [A, B]")],
+)  # fmt: skip
+def test_shapes_in_words(shape: str | None, words: str) -> None:
+    assert shape_words(shape) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("MatMul", "mat_mul"), ("LRN", "lrn"), ("Conv2DGrad", "conv2d_grad"), ("While", "while_"), ("ReverseV2", "reverse_v2"),
+     ("Log1p", "log1p"), ("L2Loss", "l2_loss"), ("SparseSoftmaxCrossEntropy", "sparse_softmax_cross_entropy")],
+)  # fmt: skip
+def test_snake_case(name: str, wanted: str) -> None:
+    assert snake(name) == wanted
+
+
+def test_local_names_avoid_keywords_and_all_that_is_taken() -> None:
+    assert [local(n, ("x", "x_")) for n in ("lambda", "x", "y")] == ["lambda_", "x__", "y"]
+
+
+def test_the_dotted_name_goes_up_as_far_as_packages_do(tmp_path: Path) -> None:
+    deepest = tmp_path / "outside" / "a" / "b" / "c"
+    deepest.mkdir(parents=True)
+    for folder in (deepest, deepest.parent, deepest.parent.parent):
+        (folder / "__init__.py").write_text("")
+    assert dotted_name(deepest) == "a.b.c"
