@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphdock.graph.copy_body import copy_operation
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 
@@ -23,7 +24,7 @@ def guarded(value: Tensor, variable: Variable, variable_of: Callable[[Any], Vari
     variables.
     """
     ops = _ancestors(value)
-    replaced: dict[Tensor, Tensor] = {}
+    replaced = _Became()
     for op in ops:
         if op.type == "ReadVariableOp" and not op._control:
             other = variable_of(op.inputs[0])
@@ -36,13 +37,16 @@ def guarded(value: Tensor, variable: Variable, variable_of: Callable[[Any], Vari
         if op.outputs and op.outputs[0] in replaced:
             continue
         if any(t in replaced for t in op.inputs):
-            inputs = [replaced.get(t, t) for t in op.inputs]
-            name = op.name.rpartition("/")[2]
-            copy = graph.add_op(op.op_def, inputs, op.node_attrs, name, op._input_lengths, op.bodies)
-            for before, after in zip(op.outputs, copy.outputs, strict=True):
-                after._dims = before._dims
-                replaced[before] = after
+            copy = copy_operation(op, graph, replaced, op.name.rpartition("/")[2])
+            replaced.update(zip(op.outputs, copy.outputs, strict=True))
     return replaced.get(value, value)
+
+
+class _Became(dict[Tensor, Tensor]):
+    """What each tensor became: itself, unless it was replaced."""
+
+    def __missing__(self, tensor: Tensor) -> Tensor:
+        return tensor
 
 
 def _ancestors(value: Tensor) -> list[Operation]:
