@@ -361,7 +361,8 @@ def test_concat_says_that_its_arguments_are_swapped() -> None:
 
 
 def test_unknown_shapes_that_do_not_stack_are_refused_in_the_step() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
+    generic = tf.SessionConfig(shape_policy="generic")
+    with tf.Graph().as_default(), tf.Session(config=generic) as session:
         x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
         with pytest.raises(errors.InvalidArgumentError, match="shapes .* do not agree"):
             session.run(tf.stack([x, y]), {x: [1.0, 2.0, 3.0], y: [4.0]})

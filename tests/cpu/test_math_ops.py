@@ -488,3 +488,13 @@ def test_decompositions_agree_with_the_kernels(op: str) -> None:
 def test_a_constant_of_zeros_keeps_the_sign_of_each() -> None:
     x = tf.placeholder(tf.float32, [2])
     assert run(x / tf.constant([0.0, -0.0]), {x: [1.0, 1.0]}).tolist() == [math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.float32, tf.float64])
+def test_quotients_and_remainders_of_either_sign_are_pythons(dtype: Any) -> None:
+    pairs = [(x, y) for x in (-7, -6, -1, 0, 1, 6, 7) for y in (-3, -2, 2, 3)]
+    a, b = (np.array(side, dtype.np) for side in zip(*pairs, strict=True))
+    x, y = tf.placeholder(dtype, [len(pairs)]), tf.placeholder(dtype, [len(pairs)])
+    quotient, remainder = run([x // y, x % y], {x: a, y: b})
+    assert quotient.tolist() == [i // j for i, j in pairs]
+    assert remainder.tolist() == [i % j for i, j in pairs]

@@ -425,3 +425,32 @@ def test_steps_that_run_at_once_have_kernels_and_buffers_of_their_own_and_few_ar
         assert len(plan._idle) == 16
         plan.drop_instances()
         assert plan.lease() not in taken
+
+
+@pytest.mark.parametrize("alias", [tf.stop_gradient, tf.identity, lambda x: tf.placeholder_with_default(x, [3])])
+def test_another_name_of_a_read_keeps_the_old_value_too(alias):
+    w, other = tf.Variable(np.ones(3, np.float32)), tf.Variable(0.0)
+    read = w.read_value()
+    with tf.control_dependencies([tf.assign(other, 1.0)]):
+        named = alias(read)
+    with tf.control_dependencies([named]):
+        update = tf.assign(w, [5.0, 5.0, 5.0])
+    with tf.control_dependencies([update]):
+        late = named * 2.0
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(late).tolist() == [2, 2, 2]
+        assert sess.run(w).tolist() == [5, 5, 5]
+
+
+def test_every_plan_locks_its_variables_in_one_order():
+    variables = [tf.Variable(float(i)) for i in range(12)]
+    orders = []
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for chosen in (variables, variables[::-1], variables[::2] + variables[1::2]):
+            total = tf.add_n([tf.assign_add(v, 1.0) if i % 2 else v.read_value() for i, v in enumerate(chosen)])
+            plan = sess.plan(total)
+            orders.append([a.__self__ for a in plan.acquires])
+            assert orders[-1] == [r.__self__ for r in plan.releases] and len(orders[-1]) == 12
+    assert orders[0] == orders[1] == orders[2]

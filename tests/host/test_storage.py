@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from graphdock import dtypes
+from graphdock.errors import ResourceExhaustedError
 from graphdock.runtime.host_memory import HostMemory
 from graphdock.runtime.storage import ALIGN, Root, pack
 
@@ -57,3 +58,8 @@ def test_host_memory_begins_where_it_was_asked_to(align: int) -> None:
 
 def test_a_block_is_reused_whole() -> None:
     assert pack([root(0, 1, 1024), root(2, 3, 300), root(4, 5, 1024)]) == 1024 * 4
+
+
+def test_memory_that_is_not_there_is_an_error_of_the_resource() -> None:
+    with pytest.raises(ResourceExhaustedError, match="host memory has no"):
+        HostMemory().allocate(1 << 60)
