@@ -454,3 +454,44 @@ def test_every_plan_locks_its_variables_in_one_order():
             orders.append([a.__self__ for a in plan.acquires])
             assert orders[-1] == [r.__self__ for r in plan.releases] and len(orders[-1]) == 12
     assert orders[0] == orders[1] == orders[2]
+
+
+def test_one_over_x_is_not_x():
+    x = tf.placeholder(tf.float32, [2])
+    one = tf.constant([1.0, 1.0])
+    fetches = [one / x, x / one, one * x, x * one, tf.pow(one, x), tf.pow(x, one), one - x]
+    with tf.Session() as sess:
+        got = [a.tolist() for a in sess.run(fetches, {x: [2.0, 4.0]})]
+    assert got == [[0.5, 0.25], [2, 4], [2, 4], [2, 4], [1, 1], [2, 4], [-1, -3]]
+
+
+def test_a_product_with_ones_of_a_larger_shape_has_that_shape():
+    x = tf.placeholder(tf.float32, [3])
+    with tf.Session() as sess:
+        assert sess.run(x * np.ones((2, 3), np.float32), {x: [1.0, 2.0, 3.0]}).tolist() == [[1, 2, 3]] * 2
+
+
+def test_equal_nodes_on_two_devices_stay_two():
+    x = tf.placeholder(tf.float32, [3])
+    parts = []
+    for name in ("cpu:0", "cpu:1"):
+        with tf.device(name):
+            parts.append(tf.exp(x))
+    with tf.Session(config=tf.SessionConfig(device_count={"cpu": 2})) as sess:
+        rows = sess.explain(parts[0] + parts[1]).rows
+        assert sorted(r.device for r in rows if r.op == "Exp") == ["cpu:0", "cpu:1"]
+
+
+def test_an_operation_that_is_dropped_may_be_fetched():
+    w = tf.Variable(1.0)
+    nothing = tf.identity(tf.identity(tf.assign(w, 3.0)))
+    with tf.Session(config=tf.SessionConfig(debug=True)) as sess:
+        assert sess.run(nothing.op) is None
+        assert sess.run(w) == 3.0
+
+
+def test_a_python_function_may_not_return_a_kind_above_its_dtype():
+    with tf.Session() as sess:
+        assert sess.run(tf.py_func(lambda: np.int64(3), [], tf.int32)) == 3
+        with pytest.raises(tf.errors.InvalidArgumentError, match="returned the wrong dtype"):
+            sess.run(tf.py_func(lambda: 1.5, [], tf.int32))
