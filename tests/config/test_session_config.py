@@ -243,3 +243,18 @@ def test_from_toml_reads_the_table_of_a_pyproject(work):
 def test_a_dict_is_no_configuration():
     with pytest.raises(ConfigError, match=r"expected a tf\.SessionConfig, got a dict"):
         effective_config({"backends": ["cpu"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes"), [("1KB", 1000), ("1KiB", 1024), ("2mb", 2_000_000), ("1.5 GiB", 3 << 29), ("7", 7), ("7 B", 7)]
+)
+def test_amounts_of_memory_in_words(text, nbytes):
+    assert SessionConfig(memory_limit={"cuda": text}).memory_limit["cuda"] == nbytes
+
+
+@pytest.mark.parametrize(
+    "field", [{"memory_limit": {"cuda": 0}}, {"operation_timeout": 0}, {"memory_limit": {"cuda": True}}]
+)
+def test_nothing_is_no_limit(field):
+    with pytest.raises(ConfigError):
+        SessionConfig(**field)

@@ -697,3 +697,12 @@ def test_override_map_holds_in_bodies(graph, sess):
     with graph.gradient_override_map({"Square": "TenfoldInBodies"}):
         y = tf.cond(x > 0, lambda: tf.square(x), lambda: x)
     assert sess.run(tf.gradients(y, x), {x: 2.0}) == [10.0]
+
+
+def test_nothing_flows_on_where_a_gradient_function_returns_none():
+    @tf.RegisterGradient("Tanh")
+    def nothing(op, grad):
+        return None
+
+    x = f64()
+    assert tf.gradients(tf.exp(tf.tanh(tf.square(x))), x) == [None]

@@ -110,3 +110,31 @@ def test_two_sessions_with_different_device_counts_agree():
     with tf.Session() as one, pytest.raises(tf.errors.InvalidArgumentError, match="cpu:1") as caught:
         one.run(z, {x: fed})
     assert "test_sessions.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("fed", [np.zeros((2, 4), np.float32), np.zeros((2, 4), np.float64), [[0.0] * 4] * 2, 1.0])
+def test_a_feed_of_another_shape_is_refused_whatever_form_it_has(fed):
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    y = x * 2.0
+    with tf.Session() as sess:
+        for _ in range(2):
+            with pytest.raises(tf.errors.ShapeError, match="fed to x:0 has the wrong shape"):
+                sess.run(y, {x: fed})
+            assert sess.run(y, {x: np.ones((1, 3), np.float32)}).tolist() == [[2, 2, 2]]
+
+
+def test_an_integer_that_is_fed_must_fit():
+    n = tf.placeholder(tf.int32, [])
+    with tf.Session() as sess:
+        assert [sess.run(n, {n: v}) for v in (2**31 - 1, -(2**31))] == [2**31 - 1, -(2**31)]
+        for v in (2**31, -(2**31) - 1, np.int64(2**31)):
+            with pytest.raises(tf.errors.OutOfRangeError, match="does not fit into int32"):
+                sess.run(n, {n: v})
+
+
+def test_placements_are_logged_to_standard_error(capsys):
+    x = tf.placeholder(tf.float32, [2])
+    with tf.Session(config=tf.SessionConfig(log_device_placement=True)) as sess:
+        sess.run(tf.exp(x, name="power"), {x: [1.0, 2.0]})
+    told = capsys.readouterr()
+    assert told.out == "" and "power: (Exp): cpu:0 cpu.exp" in told.err
