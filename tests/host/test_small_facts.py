@@ -23,6 +23,7 @@ from graphdock.graph.naming import NameTable
 from graphdock.opdef.resolve import resolve
 from graphdock.opdef.shape_rule import compile_expression
 from graphdock.plugin.registry import OpRegistry
+from graphdock.runtime.random_stream import random_key
 
 
 @pytest.fixture(autouse=True)
@@ -176,3 +177,8 @@ def test_attributes_are_found_by_their_whole_name():
 def test_a_known_shape_is_a_constant():
     assert tf.shape(tf.placeholder(tf.float32, [2, 3])).op.type == "Const"
     assert tf.shape(tf.placeholder(tf.float32, [2, None])).op.type == "Shape"
+
+
+def test_one_seed_of_zero_is_a_seed():
+    assert [random_key(*seeds) for seeds in ((0, 5), (5, 0), (-1, 2))] == [(0, 5), (5, 0), (2**64 - 1, 2)]
+    assert random_key(0, 0) != random_key(0, 0)

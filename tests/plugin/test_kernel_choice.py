@@ -272,3 +272,13 @@ def test_the_warning_word_for_word(chip, caplog):
     with caplog.at_level(logging.WARNING, "graphdock"):
         chip("warn")
     assert warnings(caplog) == ["1 node falls back to another device: logs (Log) on cpu:0: toy has no kernel for Log"]
+
+
+def test_a_plugin_that_backends_does_not_name_has_no_say(square):
+    run = square(a=[(100, "fast", {"priority": 5})])
+    assert run(["cpu"]) == [1.0, 9.0]
+    with tf.Graph().as_default():
+        y = tf.square(tf.placeholder(tf.float32, [2]), name="sq")
+        with tf.Session(config=tf.SessionConfig(backends=["cpu"])) as session:
+            (row,) = session.explain(y).rows
+    assert row.kernel == "cpu.square" and row.why == "the only kernel that fits"
