@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -19,11 +21,14 @@ from graphdock.errors import (
     PlanError,
     ShapeError,
 )
+from graphdock.graph import nest
+from graphdock.graph.attr_values import encode
 from graphdock.graph.naming import NameTable
 from graphdock.opdef.resolve import resolve
 from graphdock.opdef.shape_rule import compile_expression
 from graphdock.plugin.registry import OpRegistry
 from graphdock.runtime.random_stream import random_key
+from graphdock.shape import merge
 
 
 @pytest.fixture(autouse=True)
@@ -182,3 +187,67 @@ def test_a_known_shape_is_a_constant():
 def test_one_seed_of_zero_is_a_seed():
     assert [random_key(*seeds) for seeds in ((0, 5), (5, 0), (-1, 2))] == [(0, 5), (5, 0), (2**64 - 1, 2)]
     assert random_key(0, 0) != random_key(0, 0)
+
+
+def test_two_partial_shapes_make_one():
+    assert merge((None, 2, None), (3, None, None)) == (3, 2, None)
+    assert merge(None, (1,)) == merge((1,), None) == (1,)
+
+
+@pytest.mark.parametrize("name", ["/job:a/job:b", "/cpu:0/gpu:1", "/task:1/task:1"])
+def test_a_device_name_says_each_field_once(name):
+    with pytest.raises(InvalidArgumentError, match="twice"):
+        DeviceSpec.parse(name)
+
+
+def test_dicts_are_flattened_by_key_and_packed_in_their_own_order():
+    given = {"b": 1, "a": (2, 3)}
+    assert nest.flatten(given) == [2, 3, 1]
+    packed = nest.map_structure(lambda v: v * 10, given)
+    assert packed == {"b": 10, "a": (20, 30)} and list(packed) == ["b", "a"]
+
+
+def test_the_default_session_belongs_to_a_thread():
+    seen = []
+    with tf.Session():
+        other = threading.Thread(target=lambda: seen.append(tf.get_default_session()))
+        other.start()
+        other.join()
+    assert seen == [None]
+
+
+def test_numbers_of_any_width_are_written_in_their_shortest_digits():
+    for dtype in (np.float16, np.float32, np.float64):
+        data = encode("tensor", np.array([0.1], dtype))["tensor"]["data"]
+        assert data == [0.1]
+
+
+def test_an_operation_never_waits_for_itself():
+    op = tf.constant(1.0).op
+    op._add_control_input(op)
+    assert op.control_inputs == []
+
+
+def test_a_tuple_is_ready_when_all_of_it_is():
+    w = tf.Variable(1.0)
+    first, _, none = tf.tuple([tf.constant(7.0), tf.assign(w, 5.0), None])
+    with tf.Session() as sess:
+        sess.run(w.initializer)
+        assert sess.run(first) == 7.0 and none is None
+        assert sess.run(w) == 5.0
+
+
+def test_variables_made_in_a_body_live_in_the_container_around_it(graph):
+    made = []
+    with graph.container("shared"):
+        tf.cond(tf.constant(True), lambda: made.append(tf.Variable(lambda: tf.ones([]))) or 1, lambda: 2)
+    assert made[0].op.get_attr("container") == "shared"
+
+
+def test_rows_of_two_index_types_are_joined_in_the_wider_one():
+    table = tf.Variable(np.ones((5, 2), np.float32))
+    y = tf.gather(table, np.array([1], np.int32)) + tf.gather(table, np.array([2], np.int64))
+    (slices,) = tf.gradients(y, [table])
+    assert slices.indices.dtype is tf.int64 and slices.shape == [5, 2]
+    with pytest.raises(tf.errors.DTypeError, match="IndexedSlices of the wrong dtype"):
+        tf.convert_to_tensor(slices, tf.float64)

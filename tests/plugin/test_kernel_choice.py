@@ -276,6 +276,7 @@ def test_the_warning_word_for_word(chip, caplog):
 
 def test_a_plugin_that_backends_does_not_name_has_no_say(square):
     run = square(a=[(100, "fast", {"priority": 5})])
+    assert run(["a", "cpu"]) == [100, 100]
     assert run(["cpu"]) == [1.0, 9.0]
     with tf.Graph().as_default():
         y = tf.square(tf.placeholder(tf.float32, [2]), name="sq")
