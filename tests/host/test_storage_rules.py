@@ -1,4 +1,4 @@
-"""Storage rules that only show when buffers are reused: lifetimes of loops and branches, direct writes, layouts, retained inputs."""
+"""Storage rules that only show when buffers are reused: lifetimes, direct writes, layouts, retained inputs."""
 
 from __future__ import annotations
 

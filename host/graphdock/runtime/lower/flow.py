@@ -20,15 +20,12 @@ class Flow(Base):
 
     def producers(self, body: PlanGraph, direct: Sequence[tuple[Value, Root, str]]) -> None:
         """Let the producers of body outputs write straight into the given storage, where they can."""
-        seen: set[Value] = set()
         for value, root, expr in direct:
             node = value.node
             registered = self.kernels.get(node) if node is not None else None
-            if value in seen or node is None or registered is None or node not in body.nodes:
+            if node is None or registered is None or node not in body.nodes:
                 continue
-            seen.add(value)
-            kernel = registered.kernel
-            if "planned" in kernel.modes and not kernel.views and value.shape == root.shape:
+            if "planned" in registered.kernel.modes and value.shape == root.shape:
                 self.direct[value] = (root, expr)
 
     def cond(self, node: PlanNode, block: Block, at: int) -> None:
@@ -42,7 +39,6 @@ class Flow(Base):
                 targets.append(Slot(self.name("s"), (), True, False, "scalar"))
             elif concrete(value.shape) is not None and all(s == value.shape for s in shapes):
                 root = self.root("planned", space, value, at)
-                root.use(end)
                 targets.append(Slot(root.name, (root,), True, True, "cond"))
             else:
                 expr = self.name("v")
@@ -97,9 +93,6 @@ class Flow(Base):
             elif concrete(parameter.shape) is not None and body.outputs[i].shape == parameter.shape == value.shape:
                 first = self.root("loop", space, parameter, at)
                 second = self.root("loop", space, parameter, at)
-                until = max(end, self.facts.last.get(node.outputs[i], end))
-                first.use(until)
-                second.use(until)
                 slot = Slot(self.name("l"), (first, second), True, False, "loop")
                 after = Slot(self.name("m"), (second, first), True, False, "loop")
                 block.add(f"{self.method(space, 'copy')}({source.expr}, {first.name})", node)
