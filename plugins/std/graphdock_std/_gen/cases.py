@@ -1737,6 +1737,24 @@ CASES: dict[str, dict] = {
             },
             {
                 "inputs": {
+                    "x": {"shape": (2, 3), "low": -6.7, "high": -6.3},
+                    "y": {"shape": (2, 3), "low": 2.3, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "x": {"shape": (2, 3), "low": 6.3, "high": 6.7},
+                    "y": {"shape": (2, 3), "low": -3.0, "high": -2.3},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
                     "x": {"shape": (0, 3), "low": 6.3, "high": 6.7},
                     "y": {"shape": (1, 3), "low": 2.3, "high": 3.0},
                 },

@@ -955,7 +955,7 @@ def pow() -> OpDef:
         reference="graphdock_std.reference.math:pow",
         operators=("__pow__",),
         package="graphdock_std",
-        source="specs/math.yaml:163",
+        source="specs/math.yaml:165",
     )
 
 
@@ -977,7 +977,7 @@ def maximum() -> OpDef:
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:maximum",
         package="graphdock_std",
-        source="specs/math.yaml:190",
+        source="specs/math.yaml:192",
     )
 
 
@@ -999,7 +999,7 @@ def minimum() -> OpDef:
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:minimum",
         package="graphdock_std",
-        source="specs/math.yaml:218",
+        source="specs/math.yaml:220",
     )
 
 
@@ -1021,7 +1021,7 @@ def squared_difference() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:squared_difference",
         reference="graphdock_std.reference.math:squared_difference",
         package="graphdock_std",
-        source="specs/math.yaml:246",
+        source="specs/math.yaml:248",
     )
 
 
@@ -1042,7 +1042,7 @@ def atan2() -> OpDef:
         gradient_kinds={"y": "formula", "x": "formula"},
         reference="graphdock_std.reference.math:atan2",
         package="graphdock_std",
-        source="specs/math.yaml:274",
+        source="specs/math.yaml:276",
     )
 
 
@@ -1063,7 +1063,7 @@ def less() -> OpDef:
         reference="graphdock_std.reference.math:less",
         operators=("__lt__",),
         package="graphdock_std",
-        source="specs/math.yaml:301",
+        source="specs/math.yaml:303",
     )
 
 
@@ -1084,7 +1084,7 @@ def less_equal() -> OpDef:
         reference="graphdock_std.reference.math:less_equal",
         operators=("__le__",),
         package="graphdock_std",
-        source="specs/math.yaml:325",
+        source="specs/math.yaml:327",
     )
 
 
@@ -1105,7 +1105,7 @@ def greater() -> OpDef:
         reference="graphdock_std.reference.math:greater",
         operators=("__gt__",),
         package="graphdock_std",
-        source="specs/math.yaml:349",
+        source="specs/math.yaml:351",
     )
 
 
@@ -1126,7 +1126,7 @@ def greater_equal() -> OpDef:
         reference="graphdock_std.reference.math:greater_equal",
         operators=("__ge__",),
         package="graphdock_std",
-        source="specs/math.yaml:373",
+        source="specs/math.yaml:375",
     )
 
 
@@ -1167,7 +1167,7 @@ def equal() -> OpDef:
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:equal",
         package="graphdock_std",
-        source="specs/math.yaml:397",
+        source="specs/math.yaml:399",
     )
 
 
@@ -1208,7 +1208,7 @@ def not_equal() -> OpDef:
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:not_equal",
         package="graphdock_std",
-        source="specs/math.yaml:423",
+        source="specs/math.yaml:425",
     )
 
 
@@ -1228,7 +1228,7 @@ def logical_and() -> OpDef:
         reference="graphdock_std.reference.math:logical_and",
         operators=("__and__",),
         package="graphdock_std",
-        source="specs/math.yaml:449",
+        source="specs/math.yaml:451",
     )
 
 
@@ -1248,7 +1248,7 @@ def logical_or() -> OpDef:
         reference="graphdock_std.reference.math:logical_or",
         operators=("__or__",),
         package="graphdock_std",
-        source="specs/math.yaml:472",
+        source="specs/math.yaml:474",
     )
 
 
@@ -1268,7 +1268,7 @@ def logical_xor() -> OpDef:
         reference="graphdock_std.reference.math:logical_xor",
         operators=("__xor__",),
         package="graphdock_std",
-        source="specs/math.yaml:495",
+        source="specs/math.yaml:497",
     )
 
 
@@ -1284,7 +1284,7 @@ def logical_not() -> OpDef:
         reference="graphdock_std.reference.math:logical_not",
         operators=("__invert__",),
         package="graphdock_std",
-        source="specs/math.yaml:518",
+        source="specs/math.yaml:520",
     )
 
 
@@ -1304,7 +1304,7 @@ def neg() -> OpDef:
         reference="graphdock_std.reference.math:neg",
         operators=("__neg__",),
         package="graphdock_std",
-        source="specs/math.yaml:535",
+        source="specs/math.yaml:537",
     )
 
 
@@ -1325,7 +1325,7 @@ def abs() -> OpDef:
         reference="graphdock_std.reference.math:abs",
         operators=("__abs__",),
         package="graphdock_std",
-        source="specs/math.yaml:554",
+        source="specs/math.yaml:556",
     )
 
 
@@ -1343,7 +1343,7 @@ def sign() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:sign",
         package="graphdock_std",
-        source="specs/math.yaml:575",
+        source="specs/math.yaml:577",
     )
 
 
@@ -1360,7 +1360,7 @@ def square() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:square",
         package="graphdock_std",
-        source="specs/math.yaml:595",
+        source="specs/math.yaml:597",
     )
 
 
@@ -1377,7 +1377,7 @@ def sqrt() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sqrt",
         package="graphdock_std",
-        source="specs/math.yaml:614",
+        source="specs/math.yaml:616",
     )
 
 
@@ -1395,7 +1395,7 @@ def rsqrt() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:rsqrt",
         reference="graphdock_std.reference.math:rsqrt",
         package="graphdock_std",
-        source="specs/math.yaml:633",
+        source="specs/math.yaml:635",
     )
 
 
@@ -1412,7 +1412,7 @@ def reciprocal() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:reciprocal",
         package="graphdock_std",
-        source="specs/math.yaml:653",
+        source="specs/math.yaml:655",
     )
 
 
@@ -1429,7 +1429,7 @@ def exp() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:exp",
         package="graphdock_std",
-        source="specs/math.yaml:672",
+        source="specs/math.yaml:674",
     )
 
 
@@ -1446,7 +1446,7 @@ def expm1() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:expm1",
         package="graphdock_std",
-        source="specs/math.yaml:691",
+        source="specs/math.yaml:693",
     )
 
 
@@ -1463,7 +1463,7 @@ def log() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log",
         package="graphdock_std",
-        source="specs/math.yaml:710",
+        source="specs/math.yaml:712",
     )
 
 
@@ -1480,7 +1480,7 @@ def log1p() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log1p",
         package="graphdock_std",
-        source="specs/math.yaml:729",
+        source="specs/math.yaml:731",
     )
 
 
@@ -1497,7 +1497,7 @@ def sin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sin",
         package="graphdock_std",
-        source="specs/math.yaml:748",
+        source="specs/math.yaml:750",
     )
 
 
@@ -1514,7 +1514,7 @@ def cos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cos",
         package="graphdock_std",
-        source="specs/math.yaml:767",
+        source="specs/math.yaml:769",
     )
 
 
@@ -1531,7 +1531,7 @@ def tan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tan",
         package="graphdock_std",
-        source="specs/math.yaml:786",
+        source="specs/math.yaml:788",
     )
 
 
@@ -1548,7 +1548,7 @@ def asin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asin",
         package="graphdock_std",
-        source="specs/math.yaml:805",
+        source="specs/math.yaml:807",
     )
 
 
@@ -1565,7 +1565,7 @@ def acos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acos",
         package="graphdock_std",
-        source="specs/math.yaml:824",
+        source="specs/math.yaml:826",
     )
 
 
@@ -1582,7 +1582,7 @@ def atan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atan",
         package="graphdock_std",
-        source="specs/math.yaml:843",
+        source="specs/math.yaml:845",
     )
 
 
@@ -1599,7 +1599,7 @@ def sinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sinh",
         package="graphdock_std",
-        source="specs/math.yaml:862",
+        source="specs/math.yaml:864",
     )
 
 
@@ -1616,7 +1616,7 @@ def cosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cosh",
         package="graphdock_std",
-        source="specs/math.yaml:881",
+        source="specs/math.yaml:883",
     )
 
 
@@ -1633,7 +1633,7 @@ def tanh() -> OpDef:
         gradient_kinds={"x": "op"},
         reference="graphdock_std.reference.math:tanh",
         package="graphdock_std",
-        source="specs/math.yaml:900",
+        source="specs/math.yaml:902",
     )
 
 
@@ -1650,7 +1650,7 @@ def asinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asinh",
         package="graphdock_std",
-        source="specs/math.yaml:919",
+        source="specs/math.yaml:921",
     )
 
 
@@ -1667,7 +1667,7 @@ def acosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acosh",
         package="graphdock_std",
-        source="specs/math.yaml:938",
+        source="specs/math.yaml:940",
     )
 
 
@@ -1684,7 +1684,7 @@ def atanh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atanh",
         package="graphdock_std",
-        source="specs/math.yaml:957",
+        source="specs/math.yaml:959",
     )
 
 
@@ -1702,7 +1702,7 @@ def sigmoid() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid",
         reference="graphdock_std.reference.math:sigmoid",
         package="graphdock_std",
-        source="specs/math.yaml:976",
+        source="specs/math.yaml:978",
     )
 
 
@@ -1719,7 +1719,7 @@ def erf() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erf",
         package="graphdock_std",
-        source="specs/math.yaml:997",
+        source="specs/math.yaml:999",
     )
 
 
@@ -1736,7 +1736,7 @@ def erfc() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erfc",
         package="graphdock_std",
-        source="specs/math.yaml:1017",
+        source="specs/math.yaml:1019",
     )
 
 
@@ -1752,7 +1752,7 @@ def floor() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:floor",
         package="graphdock_std",
-        source="specs/math.yaml:1037",
+        source="specs/math.yaml:1039",
     )
 
 
@@ -1768,7 +1768,7 @@ def ceil() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:ceil",
         package="graphdock_std",
-        source="specs/math.yaml:1057",
+        source="specs/math.yaml:1059",
     )
 
 
@@ -1784,7 +1784,7 @@ def round() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:round",
         package="graphdock_std",
-        source="specs/math.yaml:1077",
+        source="specs/math.yaml:1079",
     )
 
 
@@ -1800,7 +1800,7 @@ def rint() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1097",
+        source="specs/math.yaml:1099",
     )
 
 
@@ -1816,7 +1816,7 @@ def is_nan() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1117",
+        source="specs/math.yaml:1119",
     )
 
 
@@ -1832,7 +1832,7 @@ def is_inf() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1136",
+        source="specs/math.yaml:1138",
     )
 
 
@@ -1848,7 +1848,7 @@ def is_finite() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1155",
+        source="specs/math.yaml:1157",
     )
 
 
@@ -1869,7 +1869,7 @@ def tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1174",
+        source="specs/math.yaml:1176",
     )
 
 
@@ -1890,7 +1890,7 @@ def sigmoid_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1195",
+        source="specs/math.yaml:1197",
     )
 
 
@@ -1912,7 +1912,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1216",
+        source="specs/math.yaml:1218",
     )
 
 
@@ -1936,7 +1936,7 @@ def clip_by_value() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1240",
+        source="specs/math.yaml:1242",
     )
 
 
@@ -1973,7 +1973,7 @@ def mat_mul() -> OpDef:
         reference="graphdock_std.reference.math:matmul",
         operators=("__matmul__",),
         package="graphdock_std",
-        source="specs/math.yaml:1270",
+        source="specs/math.yaml:1272",
     )
 
 
