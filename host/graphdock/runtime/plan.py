@@ -246,9 +246,11 @@ class Instance:
             feeds = [_read_only(f) for f in feeds]
         for stream, name in self._streams:
             stream.begin(plan._ordinals.reserve(name))
-        for acquire in plan.acquires:
-            acquire()
+        held = 0
         try:
+            for acquire in plan.acquires:
+                acquire()
+                held += 1
             if plan.locked:
                 return self._context.run(self.step, *feeds)
             return self.step(*feeds)
@@ -259,7 +261,7 @@ class Instance:
                 raise
             raise explained from error
         finally:
-            for release in plan.releases:
+            for release in plan.releases if held == len(plan.releases) else plan.releases[:held]:
                 release()
 
 
