@@ -353,3 +353,16 @@ def test_locks_are_free_after_a_step_that_raised(world):
     thread.start()
     thread.join(60)
     assert len(done) == 1
+
+
+@pytest.mark.parametrize("setting", [{"device_count": {"cpuu": 2}}, {"kernels": {"MatMul@cpuu": "cpu.mat_mul"}}])
+def test_a_misspelt_device_type_in_the_configuration(setting):
+    with pytest.raises(tf.errors.ConfigError, match="'cpuu'") as caught:
+        tf.Session(config=tf.SessionConfig(**setting))
+    assert caught.value.hint == "did you mean 'cpu'?"
+
+
+def test_a_device_type_of_another_machine_is_left_alone():
+    config = tf.SessionConfig(device_count={"tpu9": 2}, kernels={"MatMul@tpu9": "tpu9.matmul"})
+    with tf.Session(config=config) as sess:
+        assert sess.list_devices() == ["/job:localhost/task:0/device:cpu:0"]

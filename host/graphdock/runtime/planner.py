@@ -88,6 +88,9 @@ class Planner:
         self._pool = InstancePool()
         self._store_of = store_of
         self._lock = threading.RLock()
+        for label, names in (("device_count", device_count), ("kernels", [k.rpartition("@")[2] for k in pins])):
+            for name in names:
+                self._check_device_type(label, name)
         self.chooser = Chooser(host, backends, pins)
         self.devices: list[DeviceSpec] = []
         self._open: dict[DeviceSpec, Device] = {}
@@ -167,6 +170,19 @@ class Planner:
                 translated,
                 self._pool,
             )
+
+    def _check_device_type(self, label: str, name: str) -> None:
+        """Raise ConfigError for a misspelt device type. One that resembles none may be of a plugin that is not installed
+        here: a configuration file serves several machines."""
+        try:
+            self._host.device_type(name)
+        except NotFoundError as error:
+            if error.hint is not None and name != HOST_MEMORY:
+                raise ConfigError(
+                    f"{label}: no installed plugin owns the device type {name!r}",
+                    expected=error.expected,
+                    hint=error.hint,
+                ) from None
 
     def _device_type(self, name: str) -> str:
         """The device type behind an alias (``gpu``); the name itself where nobody owns it."""
