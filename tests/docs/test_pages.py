@@ -16,6 +16,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import graphdock.plugin.host as host_module
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,7 @@ class Page:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 def test_page(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(host_module, "_default", host_module.Host())  # what a page registers stays with the page
     page = Page(tmp_path, tmp_path / ".site", tmp_path)
     page.site.mkdir()
     blocks = list(BLOCK.finditer(path.read_text()))
