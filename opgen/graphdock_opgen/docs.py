@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from graphdock import dtypes
@@ -139,7 +140,9 @@ def _returns(op: Op, seen: dict[str, str]) -> str:
 
 
 def _raises(op: Op) -> list[str]:
-    lines = [_item("ShapeError", f"{w.error}.".replace("..", ".")) for w in op.spec.dims.where]
+    lines = [
+        _item("ShapeError", re.sub(r"\{(\w+)\}", r"\1", f"{w.error}.").replace("..", ".")) for w in op.spec.dims.where
+    ]
     if any(op.allow.get(a.dtype) for a in op.spec.inputs):
         lines.append(_item("DTypeError", "a dtype that the op does not take, or dtypes that differ."))
     return lines

@@ -1169,7 +1169,7 @@ def matmul(a, b, transpose_a=False, transpose_b=False, name=None):
       Tensor of shape [*B, M, N], of a's dtype.
 
     Raises:
-      ShapeError: inner sizes differ: {K} (from a) and {K2} (from b).
+      ShapeError: inner sizes differ: K (from a) and K2 (from b).
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op("MatMul", a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
