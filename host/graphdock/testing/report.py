@@ -15,9 +15,7 @@ __all__ = ["Compliance"]
 #: Worst first: a cell shows the first of these that any of its cases had.
 OUTCOMES = ("failed", "xfail", "ok", "missing")
 _SHOWN = {"failed": "FAIL", "xfail": "xfail", "ok": "ok", "missing": "-"}
-_SHORT = {
-    "bfloat16": "bf16", "complex64": "c64", "complex128": "c128", "string": "str", "bool": "bool",
-}  # fmt: skip
+_SHORT = {"-": "any", "bfloat16": "bf16", "complex64": "c64", "complex128": "c128", "string": "str", "bool": "bool"}
 
 
 @dataclass
@@ -62,10 +60,10 @@ class Compliance:
 
     def lines(self) -> Iterable[str]:
         """The table as text, with the ops that have no kernel, totals and the counts of gradient kinds beneath."""
-        lacking = sorted(op for op, row in self.cells.items() if set(row) == {"-"})
-        columns = [d for d in self.dtypes() if d != "-"]
-        heads = [_SHORT.get(d, d.replace("uint", "u").replace("int", "i").replace("float", "f")) for d in columns]
+        lacking = sorted(op for op, row in self.cells.items() if all(set(c) == {"missing"} for c in row.values()))
         shown = sorted(self.cells.keys() - set(lacking))
+        columns = [d for d in self.dtypes() if any(d in self.cells[op] for op in shown)]
+        heads = [_SHORT.get(d, d.replace("uint", "u").replace("int", "i").replace("float", "f")) for d in columns]
         width = max([len(op) for op in shown] or [2])
         yield f"{'op':<{width}}  " + " ".join(f"{h:>5}" for h in heads)
         for op in shown:
