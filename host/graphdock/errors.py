@@ -22,7 +22,8 @@
     ├── OutOfRangeError                       an index or an iteration beyond the end
     ├── ResourceExhaustedError                a device is out of memory
     ├── UnavailableError                      something that may be there later
-    │   └── DeviceUnavailable                 a probe found no device; carries reason and hint (not a fault)
+    │   ├── DeviceUnavailable                 a probe found no device; carries reason and hint (not a fault)
+    │   └── DeviceLostError                   a device that stopped working; every later call of it raises this
     ├── AbortedError                          a step was stopped because another part of it failed
     ├── DeadlineExceededError                 a step ran past its deadline
     ├── UnimplementedError                    a feature that this version declares but does not have
@@ -43,6 +44,7 @@ __all__ = [
     "ConfigError",
     "DTypeError",
     "DeadlineExceededError",
+    "DeviceLostError",
     "DeviceUnavailable",
     "FailedPreconditionError",
     "GradientError",
@@ -215,6 +217,21 @@ class DeviceUnavailable(UnavailableError):
 
     def __init__(self, reason: str, hint: str | None = None) -> None:
         super().__init__(reason, hint=hint)
+        self.reason = reason
+
+
+class DeviceLostError(UnavailableError):
+    """A device stopped working for good: what is in flight on it fails, and so does every later call. Its variables are gone.
+
+    Args:
+      device: its name, such as ``"cuda:0"``.
+      reason: what the driver says.
+    """
+
+    def __init__(self, device: str, reason: str, *, op: str | None = None, site: str | None = None) -> None:
+        hint = "its variables are gone; start a new process, and restore them from a checkpoint"
+        super().__init__(f"{device} is lost: {reason}", op=op, site=site, hint=hint)
+        self.device = device
         self.reason = reason
 
 

@@ -35,7 +35,16 @@ def test_devices(toy):
         "status": "ready",
         "memory_bytes": 1 << 30,
         "attributes": {"arch": "numpy"},
+        "facts": {"architecture": None, "multiprocessors": None, "shared_memory_bytes": None, "warp_size": None},
     }
+
+
+def test_typed_facts_are_printed_where_they_are_known(site, builder):
+    probe = "return [DeviceInfo('chip', architecture='sm_90', multiprocessors=132)]"
+    site.plugin("chip", builder.device_source("chip", probe), manifest=builder.device_manifest("chip"))
+    assert "architecture=sm_90, multiprocessors=132" in run("devices").stdout
+    row = next(r for r in facts("devices") if r["plugin"] == "chip")
+    assert (row["facts"]["multiprocessors"], row["facts"]["warp_size"]) == (132, None)
 
 
 def test_devices_that_are_not_there_and_devices_that_fail(site, builder):

@@ -12,6 +12,9 @@ from graphdock.plugin.host import Host, configured_host
 
 __all__ = ["command"]
 
+#: Typed facts of a DeviceInfo; None where the probe does not know.
+TYPED = ("architecture", "multiprocessors", "shared_memory_bytes", "warp_size")
+
 
 def facts(host: Host) -> list[dict[str, Any]]:
     """One row per device, and one per device type that has none, with the reason."""
@@ -37,6 +40,7 @@ def facts(host: Host) -> list[dict[str, Any]]:
                         "status": "ready",
                         "memory_bytes": info.memory_bytes,
                         "attributes": dict(info.attributes),
+                        "facts": {name: getattr(info, name) for name in TYPED},
                     }
                 )
     return rows
@@ -63,7 +67,8 @@ def command(ctx: click.Context, as_json: bool) -> None:
         cells = []
         for row in rows:
             if row["status"] == "ready":
-                about = ", ".join(f"{k}={v}" for k, v in row["attributes"].items())
+                known = {k: v for k, v in row["facts"].items() if v is not None}
+                about = ", ".join(f"{k}={v}" for k, v in (row["attributes"] | known).items())
                 cells.append((row["device"], row["plugin"], memory(row["memory_bytes"]), about))
             else:
                 cells.append((row["device"], row["plugin"], "-", f"{row['status']}: {row['cause']}"))

@@ -37,6 +37,7 @@ from graphdock.contracts.kernel import (
     view,
 )
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
+from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler, cut_region
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.version import API_VERSION, api_accepts
@@ -68,6 +69,7 @@ __all__ = [
     "DeviceInfo",
     "DeviceSpec",
     "DeviceUnavailable",
+    "Event",
     "Executor",
     "FRESH",
     "HOST_MEMORY",
@@ -84,6 +86,8 @@ __all__ = [
     "Partition",
     "PlanGraph",
     "PlanNode",
+    "Queue",
+    "QueuedDevice",
     "REQUIRED",
     "Refusal",
     "Region",

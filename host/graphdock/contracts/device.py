@@ -1,4 +1,6 @@
-"""The device contract: memory, one ordered queue, copies. A device package implements these two classes and nothing more.
+"""The device contract: memory and copies. A device package implements these two classes and nothing more.
+
+A device whose work runs late, on queues, implements :mod:`graphdock.contracts.queue` instead of :class:`Device`.
 
 Threads: a device is opened once per Host and shared by every session. ``allocate``, ``view``, ``empty`` and ``service`` may be
 called from any thread; ``copy``, ``from_host``, ``to_host`` and ``synchronize`` from the thread that runs the step, after
@@ -35,12 +37,23 @@ class DeviceInfo:
       index: from 0.
       memory_bytes: size of its memory; 0 when it is not known.
       attributes: whatever a person may want to read in ``graphdock devices``.
+      architecture: what code is compiled for, as the compiler spells it: ``"sm_90"``.
+      multiprocessors: how many run work side by side.
+      shared_memory_bytes: the most that one block of threads may share.
+      warp_size: threads that run in step.
+
+    What a compiler needs is typed and None when it is not known, so that one can compile for a device that is not there:
+    ``DeviceInfo("cuda", architecture="sm_90", multiprocessors=132)``.
     """
 
     device_type: str
     index: int = 0
     memory_bytes: int = 0
     attributes: Mapping[str, str] = field(default_factory=dict)
+    architecture: str | None = field(default=None, kw_only=True)
+    multiprocessors: int | None = field(default=None, kw_only=True)
+    shared_memory_bytes: int | None = field(default=None, kw_only=True)
+    warp_size: int | None = field(default=None, kw_only=True)
 
 
 class Device(ABC):
@@ -50,10 +63,12 @@ class Device(ABC):
       info: what the probe said.
       memory_space: where its buffers live; ``"host"`` means that they are NumPy arrays.
       queue: its one ordered compute queue, handed to kernels' ``build``; None for a synchronous device.
+      alignment: every planned buffer begins at a multiple of this many bytes.
     """
 
     memory_space: str
     queue: Any = None
+    alignment: int = 64
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
@@ -90,8 +105,9 @@ class Device(ABC):
         """Shape of a buffer that a kernel made fresh. Optional; default: its ``shape``."""
         return tuple(buffer.shape)
 
-    def activate(self) -> None:
-        """Make this device current on the calling thread. Optional; default: nothing."""
+    def activate(self) -> Any:
+        """Make this device current on the calling thread. Optional; default: nothing. A QueuedDevice returns what was current."""
+        return None
 
     def synchronize(self) -> None:
         """Wait until all queued work is done; raises the first error of that work. Optional; default: nothing."""
