@@ -1,0 +1,55 @@
+"""``check_numerics`` stops a step at the first NaN or infinity, whatever made it and wherever it lies."""
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.plugin.host import Host
+from graphdock.testing import fake
+
+
+def stopped(fetch, feeds=None, before=(), **where):
+    """The op at which a step with ``check_numerics`` stops."""
+    host = where.pop("host", None)
+    with tf.Session(config=tf.SessionConfig(check_numerics=True, **where), host=host) as sess:
+        for step in before:
+            sess.run(step)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="NaN|infinity") as info:
+            sess.run(fetch, feeds)
+    return info.value.op
+
+
+def test_a_kernel_that_makes_an_infinity_is_named():
+    x = tf.placeholder(tf.float32, [2])
+    assert stopped(tf.log(x, name="ln"), {x: [0.0, 1.0]}) == "ln"
+
+
+@pytest.mark.xfail(strict=True, reason="i: folded nodes are not checked")
+def test_a_folded_node_that_makes_an_infinity_is_named():
+    assert stopped(tf.identity(tf.log(tf.constant(0.0), name="ln"))) == "ln"
+
+
+@pytest.mark.xfail(strict=True, reason="i: outputs of py_func are not checked")
+def test_a_python_function_that_makes_a_nan_is_named():
+    assert stopped(tf.py_func(lambda: np.float32(np.nan), [], tf.float32, name="mine")) == "mine"
+
+
+@pytest.mark.xfail(strict=True, reason="i: updates are not checked")
+@pytest.mark.parametrize("update", ["assign", "assign_add", "scatter"])
+def test_an_update_that_makes_an_infinity_is_named(update):
+    v = tf.Variable([1e38, 1.0], name="v")
+    x = tf.placeholder(tf.float32, [2])
+    made = {
+        "assign": lambda: v.assign(x).op,
+        "assign_add": lambda: v.assign_add(x, read_value=False),
+        "scatter": lambda: tf.scatter_add(v, [0, 1], x).op,
+    }[update]()
+    value = [np.inf, 1.0] if update == "assign" else [3.4e38, 1.0]
+    assert stopped(made, {x: value}, [v.initializer]) is not None
+
+
+@pytest.mark.xfail(strict=True, reason="i: devices with a memory of their own are not checked")
+def test_a_node_on_a_device_with_its_own_memory_is_named():
+    host = Host()
+    fake.install(host)
+    x = tf.placeholder(tf.float32, [2])
+    assert stopped(tf.log(x, name="ln") + 1.0, {x: [0.0, 1.0]}, backends=("fake", "cpu"), host=host) == "ln"

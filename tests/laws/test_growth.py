@@ -1,0 +1,240 @@
+"""Cost grows with the size of the work: what is counted here are calls of functions, not seconds."""
+
+import sys
+
+import graphdock as tf
+import lab
+import numpy as np
+import pytest
+from graphdock.contracts import DeviceSpec, cut_region
+
+# -- what invalidates plans
+
+
+def stays_cached(change):
+    x = tf.placeholder(tf.float32, [None])
+    y = x * 2.0
+    with tf.Session() as sess:
+        sess.run(y, {x: [1.0, 2.0]})
+        change(x, y)
+        metadata = tf.RunMetadata()
+        assert sess.run(y, {x: [1.0, 2.0]}, run_metadata=metadata).tolist() == [2.0, 4.0]
+        return metadata.cached
+
+
+CHANGES = {
+    "an op": lambda x, y: tf.identity(y),
+    "a range": lambda x, y: tf.range(0.0, 1.0, 0.5),
+    "a set_shape elsewhere": lambda x, y: tf.identity(y).set_shape([2]),
+    "a set_shape here": lambda x, y: y.set_shape([2]),
+    "a gradient of concat": lambda x, y: tf.gradients(tf.concat([y, y], 0), x),
+    "a gradient of tile": lambda x, y: tf.gradients(tf.tile(y, [2]), x),
+    "a loop and its gradient": lambda x, y: tf.gradients(
+        tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * y), [0, y])[1], x
+    ),
+    "a variable": lambda x, y: tf.Variable([1.0]),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.xfail(strict=True, reason="A: growth of the graph invalidates all plans")]
+            if name
+            in ("a range", "a set_shape elsewhere", "a set_shape here", "a gradient of concat", "a gradient of tile")
+            else [],
+        )
+        for name in CHANGES
+    ],
+)
+def test_growth_of_the_graph_leaves_plans_valid(name):
+    assert stays_cached(CHANGES[name])
+
+
+# -- gradients
+
+
+@pytest.mark.xfail(strict=True, reason="B: the gradient of a loop costs the square of its body's size")
+def test_planning_the_gradient_of_a_loop_is_linear_in_the_size_of_its_body(monkeypatch):
+    lab.show_scans(monkeypatch)
+
+    def build(size):
+        def body(i, a):
+            for _ in range(size):
+                a = tf.tanh(a)
+            return i + 1, a
+
+        with tf.Graph().as_default() as graph:
+            x = tf.placeholder(tf.float32, [2])
+            y = tf.while_loop(lambda i, a: i < 3, body, [0, x])[1]
+            (slope,) = tf.gradients(y, x)
+        sess = tf.Session(graph=graph)
+        return lambda: sess.run(slope, {x: [1.0, 2.0]})
+
+    lab.growth(build, 50, 200, 1.2)
+
+
+# -- the plan cache
+
+
+@pytest.mark.xfail(strict=True, reason="C: 64 signatures, first in first out, are fewer than a program fetches in turn")
+def test_a_thousand_variables_fetched_in_turn_are_planned_once():
+    variables = [tf.Variable(float(i)) for i in range(1000)]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for v in variables:
+            sess.run(v)
+        planned = 0
+        for i, v in enumerate(variables):
+            metadata = tf.RunMetadata()
+            assert sess.run(v, run_metadata=metadata) == i
+            planned += not metadata.cached
+        assert planned == 0
+
+
+# -- importing
+
+
+@pytest.mark.xfail(strict=True, reason="D: importing an operation looks at all its inputs once per input")
+def test_importing_an_operation_before_its_inputs_is_linear_in_their_number():
+    def build(count):
+        leaf = {"op": "Placeholder", "attrs": {"dtype": {"type": "float32"}, "shape": {"shape": []}}}
+        leaves = [{"name": f"x{i}", **leaf} for i in range(count)]
+        total = {"name": "y", "op": "AddN", "inputs": [leaf["name"] for leaf in leaves]}
+        data = {"graphdock_graph": 1, "nodes": [total, *leaves]}
+
+        def load():
+            with tf.Graph().as_default():
+                tf.import_graph_def(data, name="")
+
+        return load
+
+    lab.growth(build, 100, 400, 1.2)
+
+
+# -- explain
+
+
+@pytest.mark.xfail(strict=True, reason="E: explain takes the memory of variables")
+@pytest.mark.parametrize("what", ["explain", "plan"])
+def test_explaining_a_step_takes_no_memory(what):
+    v = tf.Variable(tf.zeros([1 << 18]))
+    y = tf.tanh(v) * 2.0
+    with tf.Session() as sess:
+        step = getattr(sess, what)
+        assert lab.calls_of(("allocate", "empty"), lambda: str(step(y))) == 0
+
+
+@pytest.mark.xfail(strict=True, reason="13: explaining costs the square of the number of nodes")
+def test_explaining_is_linear_in_the_number_of_nodes(monkeypatch):
+    lab.show_scans(monkeypatch)
+
+    def build(size):
+        with tf.Graph().as_default() as graph:
+            y = x = tf.placeholder(tf.float32, [2])
+            for _ in range(size):
+                y = tf.tanh(y)
+        with tf.Session(graph=graph) as sess:
+            explanation = sess.explain(y, {x: [1.0, 2.0]})
+        return lambda: (str(explanation), explanation.to_json())
+
+    lab.growth(build, 50, 200, 1.3)
+
+
+# -- translation
+
+
+@pytest.mark.xfail(strict=True, reason="13: bodies are translated twice per level, which is exponential in the depth")
+def test_planning_nested_loops_is_linear_in_their_depth():
+    """Each body returns another shape than it is given, so that what its feeds make known holds for one iteration only."""
+
+    def nest(x, depth):
+        if depth == 0:
+            return tf.tanh(x)
+
+        def body(i, a):
+            return i + 1, tf.reshape(nest(a, depth - 1)[:1], [1])
+
+        return tf.while_loop(lambda i, a: i < 1, body, [0, x], [tf.TensorShape([]), tf.TensorShape([None])])[1]
+
+    def build(depth):
+        with tf.Graph().as_default() as graph:
+            x = tf.placeholder(tf.float32, [None])
+            y = nest(x, depth)
+        sess = tf.Session(graph=graph)
+        return lambda: sess.run(y, {x: [1.0, 2.0]})
+
+    lab.growth(build, 3, 9, 2.0)
+
+
+@pytest.mark.xfail(strict=True, reason="13: a plan of many variables or captures costs more per item")
+@pytest.mark.parametrize("what", ["variables", "captures"])
+def test_planning_many_variables_or_captures_is_linear_in_their_number(what):
+    def build(count):
+        with tf.Graph().as_default() as graph:
+            variables = [tf.Variable(float(i)) for i in range(count)]
+            if what == "variables":
+                fetch = tf.group(*[v.assign_add(1.0, read_value=False) for v in variables])
+            else:
+                fetch = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.add_n([a, *variables])), [0, 0.0])[1]
+            init = tf.global_variables_initializer()
+        sess = tf.Session(graph=graph)
+        sess.run(init)
+        return lambda: sess.run(fetch)
+
+    lab.growth(build, 100, 400, 1.1, lab.lines)
+
+
+@pytest.mark.xfail(strict=True, reason="9, 13: a region is cut in the time of the whole graph")
+def test_cutting_a_region_costs_its_own_size_not_the_graphs(monkeypatch):
+    lab.show_scans(monkeypatch)
+
+    def cut(size):
+        with tf.Graph().as_default() as graph:
+            y = x = tf.placeholder(tf.float32, [2])
+            for _ in range(size):
+                y = tf.tanh(y)
+        with tf.Session(graph=graph) as sess:
+            level = sess.plan(y, {x: [1.0, 2.0]}).graph
+        nodes = level.nodes[-3:]
+        return lab.lines(lambda: cut_region(level, nodes, DeviceSpec.parse("/device:cpu:0")))
+
+    assert cut(400) < 1.5 * cut(40)
+
+
+# -- nesting
+
+
+@pytest.mark.xfail(strict=True, reason="13: stages recurse over bodies and blocks")
+@pytest.mark.parametrize("kind", ["loops", "conds"])
+def test_a_deep_nest_is_planned_without_a_deep_stack(kind):
+    def nest(x, depth):
+        if depth == 0:
+            return x + 1.0
+        if kind == "loops":
+            return tf.while_loop(lambda i, a: i < 1, lambda i, a: (i + 1, nest(a, depth - 1)), [0, x])[1]
+        return tf.cond(x[0] > 0.0, lambda: nest(x, depth - 1), lambda: x)
+
+    x = tf.placeholder(tf.float32, [2])
+    shallow, deep = nest(x, 2), nest(x, 12)
+    sess = tf.Session()
+    assert _deepest(lambda: sess.run(deep, {x: np.ones(2)})) <= _deepest(lambda: sess.run(shallow, {x: np.ones(2)})) + 2
+
+
+def _deepest(function):
+    """The deepest stack of Python frames below a call of ``function``."""
+    depth = deepest = 0
+
+    def hook(frame, event, arg):
+        nonlocal depth, deepest
+        depth += {"call": 1, "return": -1}.get(event, 0)
+        deepest = max(deepest, depth)
+
+    sys.setprofile(hook)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return deepest
