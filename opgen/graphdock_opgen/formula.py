@@ -16,7 +16,7 @@ from graphdock.errors import did_you_mean
 
 from graphdock_opgen import expr
 from graphdock_opgen.expr import Source
-from graphdock_opgen.library import OPS_HELPERS
+from graphdock_opgen.functions import BUILTINS, Callee
 from graphdock_opgen.pretty import unparse
 
 __all__ = ["Scope", "render"]
@@ -31,14 +31,14 @@ class Scope:
     Attributes:
       tensors: name in the spec -> local variable. ``g.y`` has the key ``g.y``.
       statics: name in the spec -> Python source of its value.
-      functions: callable name -> source of the callee.
+      functions: what formulas may call.
       used: keys of tensors and statics that were read.
-      imports: modules the source needs: ``tf``, ``ops``, ``sum_to``, or a wrapper module.
+      imports: import lines that the source needs.
     """
 
     tensors: dict[str, str]
     statics: dict[str, str]
-    functions: Mapping[str, str]
+    functions: Mapping[str, Callee]
     optional: frozenset[str] = frozenset()
     grads: tuple[str, ...] = ()
     used: set[str] = field(default_factory=set)
@@ -189,7 +189,7 @@ class _Renderer:
                 self.source.fail("len takes one argument", node)
             return ast.Call(_expr("len"), [parts[0][0]], []), True
         if name in _STATIC_CALLS and all(s for _, s in parts):
-            self.scope.imports.add("builtins")
+            self.scope.imports.add(BUILTINS)
             return ast.Call(_expr(f"_builtins.{name}"), [p for p, _ in parts], keywords), True
         return ast.Call(self.function(name, node), [p for p, _ in parts], keywords), False
 
@@ -204,24 +204,12 @@ class _Renderer:
         return ast.Compare(_expr(self.scope.tensors[argument.id]), [ast.IsNot()], [ast.Constant(None)])
 
     def function(self, name: str, node: ast.expr) -> ast.expr:
-        scope = self.scope
-        if name == "sum_to":
-            scope.imports.add("sum_to")
-            return _expr("_sum_to")
-        if name in OPS_HELPERS:
-            scope.imports.add("ops")
-            return _expr(f"_ops.{OPS_HELPERS[name]}")
-        target = scope.functions.get(name)
-        if target is None:
-            self.source.fail(
-                f"no function {name!r}",
-                node,
-                hint=did_you_mean(name, [*scope.functions, *OPS_HELPERS, "sum_to", "present"]),
-            )
+        callee = self.scope.functions.get(name)
+        if callee is None:
+            self.source.fail(f"no function {name!r}", node, hint=did_you_mean(name, [*self.scope.functions, "present"]))
             raise AssertionError("unreachable")
-        module = target.partition(".")[0]
-        scope.imports.add("tf" if module == "_tf" else module[1:])
-        return _expr(target)
+        self.scope.imports.add(callee.needs)
+        return _expr(callee.source)
 
 
 def _expr(text: str) -> ast.expr:

@@ -9,6 +9,7 @@ from graphdock.errors import did_you_mean
 
 from graphdock_opgen.expr import Source
 from graphdock_opgen.formula import Scope, render
+from graphdock_opgen.functions import GRADIENT_ERROR, IMPORT_MODULE, OPS
 from graphdock_opgen.library import Library
 from graphdock_opgen.names import local
 from graphdock_opgen.op import GradEntry, Op
@@ -19,7 +20,7 @@ __all__ = ["Function", "decomposition_function", "gradient_function"]
 
 @dataclass
 class Function:
-    """A function to be rendered: ``def name(params):`` and its lines, and what the module must import for it."""
+    """A function to be rendered: ``def name(params):`` and its lines, and the import lines that it needs."""
 
     name: str
     params: str
@@ -93,7 +94,7 @@ class _Gradient:
         """
         waiting = [e for e in self.op.entries if e.kind == "todo"]
         function, names = self.function, ", ".join(n for e in waiting for n in e.inputs)
-        function.imports.add("todo")
+        function.imports.add(GRADIENT_ERROR)
         function.params = "op, *grads"
         function.doc = f"{names}: todo"
         function.body = [f"raise _todo({string(self.op.type)}, {string(names)}, {string(waiting[0].value)})"]
@@ -181,7 +182,7 @@ class _Gradient:
                 self.used.add(free)
                 arguments.append(f"{free}={self.scope.statics[free]}")
         outputs = [o.name for o in grad_op.spec.outputs]
-        self.function.imports.add("ops")
+        self.function.imports.add(OPS)
         text = f"_ops.apply_op({', '.join(arguments)})"
         if outputs == [] or (len(served) > len(outputs)):
             source.fail(
@@ -213,7 +214,7 @@ class _Gradient:
         for arg in self.op.spec.inputs:
             if name in (f"{arg.name}_shape", f"shape_{arg.name}"):
                 self.used.add(arg.name)
-                self.function.imports.add("ops")
+                self.function.imports.add(OPS)
                 return f"_ops.shape({self.locals[arg.name]})"
         if name in scope.statics:
             self.used.add(name)
@@ -224,7 +225,7 @@ class _Gradient:
         module, _, name = entry.value.rpartition(":")
         module = module or f"{self.library.package}.gradients"
         held = self.modules.setdefault(module, f"_fn{len(self.modules) or ''}")
-        self.function.imports.add("import_module")
+        self.function.imports.add(IMPORT_MODULE)
         grads = ", ".join(["op", *self.grads.values()]) if self.simple_outputs else "op, *grads"
         text = f"{held}.{name}({grads})"
         if len(entry.inputs) == 1:
@@ -278,7 +279,7 @@ class _Gradient:
             end = end.removeprefix("0 + ")
             if used and many:
                 piece = "grads" if len(outputs) == 1 else f"grads[{start}:{end}]"
-                self.function.imports.add("ops")
+                self.function.imports.add(OPS)
                 lines.append(
                     f"{grad} = [_ops.zeros_like(o) if g is None else g for g, o in zip({piece}, {self.result(i)})]"
                 )
@@ -286,7 +287,7 @@ class _Gradient:
                 if not self.simple_outputs:
                     lines.append(f"{grad} = grads[{start}]")
                 if len(outputs) > 1:
-                    self.function.imports.add("ops")
+                    self.function.imports.add(OPS)
                     lines.append(f"{grad} = _ops.zeros_like({self.result(i)}) if {grad} is None else {grad}")
             start = end
         return lines

@@ -1,33 +1,28 @@
-"""A package's op library: its spec files, read and checked, and the names that its formulas may use."""
+"""A package's op library: its spec files and its table of names, read and checked."""
 
 from __future__ import annotations
 
-import ast
 import importlib.util
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
 import graphdock.errors
+from graphdock import dtypes
 from graphdock.errors import InvalidArgumentError, OpSpecError
 
 from graphdock_opgen.check import check_file
+from graphdock_opgen.functions import BELOW_TF, HOST_OPS, Callee, OtherLibrary, formula_functions
 from graphdock_opgen.model import FileSpec, parse_file
 from graphdock_opgen.names import BARE_NAMESPACES
 from graphdock_opgen.op import Op
+from graphdock_opgen.public_names import FILE_NAME, PublicNames, read_names
 from graphdock_opgen.reader import Document, read
 
 __all__ = ["Library", "SpecFile", "dotted_name", "load_file", "load_library", "read_ops"]
 
-#: Formula helpers that graphdock.ops provides under another name, or under the same.
-OPS_HELPERS = {
-    "shape_of": "shape",
-    "ones_like": "ones_like",
-    "zeros_like": "zeros_like",
-    "cast": "cast",
-    "stop_gradient": "stop_gradient",
-}
+_HOST = Path(graphdock.errors.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +42,18 @@ class Library:
     Attributes:
       package: dotted name of the package that holds ``specs`` and ``_gen``.
       errors: faults found; the ops concerned are left out.
-      functions: name in a formula -> how generated code calls it (``_tf.matmul``, ``_math_ops.mat_mul_grad``).
-      ops: op type -> Op, this package's and those of the host and of std.
+      functions: what its formulas may call.
+      all_ops: op type -> Op, this package's and those of the host and of std.
+      names: what its people write by hand.
     """
 
     package: str
     directory: Path
     files: tuple[SpecFile, ...]
     errors: tuple[OpSpecError, ...] = ()
-    functions: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, Callee] = field(default_factory=dict)
     all_ops: dict[str, Op] = field(default_factory=dict)
+    names: PublicNames = field(default_factory=PublicNames)
 
     @property
     def ops(self) -> list[Op]:
@@ -92,18 +89,15 @@ def load_library(directory: Path) -> Library:
     if not paths:
         raise InvalidArgumentError(f"{directory / 'specs'} holds no *.yaml", hint="an op library has its specs there")
     errors: list[OpSpecError] = []
-    files = tuple(_files(paths, _shown(paths), errors.append))
-    others = _others(directory, files)
-    functions, all_ops = _index(directory, files, others, errors.append)
-    return Library(package, directory, files, tuple(errors), functions, all_ops)
+    files = tuple(_files(paths, _shown, errors.append))
+    names = read_names(directory / FILE_NAME, _shown, errors.append)
+    return replace(_library(package, directory, files, names, errors.append), errors=tuple(errors))
 
 
 def load_file(path: Path, package: str, report: Callable[[OpSpecError], None]) -> Library:
     """One file as a library of its own, under a package name that need not exist."""
     files = tuple(_files([path], str, report))
-    others = _others(path.parent, files)
-    functions, all_ops = _index(path.parent, files, others, report)
-    return Library(package, path.parent, files, (), functions, all_ops)
+    return _library(package, path.parent, files, PublicNames(), report)
 
 
 def read_ops(paths: Iterable[Path], report: Callable[[OpSpecError], None]) -> dict[str, Op]:
@@ -111,13 +105,9 @@ def read_ops(paths: Iterable[Path], report: Callable[[OpSpecError], None]) -> di
     return {op.type: op for file in _files(paths, lambda p: p.name, report) for op in file.ops}
 
 
-def _shown(paths: Iterable[Path]) -> Callable[[Path], str]:
+def _shown(path: Path) -> str:
     here = Path.cwd()
-
-    def show(path: Path) -> str:
-        return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
-
-    return show
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _files(
@@ -133,10 +123,9 @@ def _files(
         yield SpecFile(path.stem, document, spec, tuple(check_file(document, spec, path.stem, report)))
 
 
-def _others(directory: Path, files: Iterable[SpecFile]) -> list[tuple[str, Path, tuple[SpecFile, ...]]]:
-    """The libraries whose names formulas may use besides their own: the host's, and std's for third parties."""
-    core = Path(graphdock.errors.__file__).parent / "ops"
-    found = [("graphdock.ops", core)]
+def _others(directory: Path, files: Iterable[SpecFile]) -> list[OtherLibrary]:
+    """The host's library, and std's for third parties."""
+    found = [(HOST_OPS, _HOST / "ops")]
     std = importlib.util.find_spec("graphdock_std")
     namespaces = {file.spec.namespace for file in files}
     if std is not None and std.origin is not None and "core" not in namespaces:
@@ -144,131 +133,106 @@ def _others(directory: Path, files: Iterable[SpecFile]) -> list[tuple[str, Path,
     out = []
     for package, place in found:
         if place.resolve() != directory and (place / "specs").is_dir():
-            stamps = tuple((p, p.stat().st_mtime_ns) for p in sorted((place / "specs").glob("*.yaml")))
-            out.append((package, place, _read_others(stamps)))
+            paths = [*sorted((place / "specs").glob("*.yaml")), place / FILE_NAME]
+            out.append(_read_other(package, place, tuple((p, p.stat().st_mtime_ns) for p in paths if p.is_file())))
     return out
 
 
 @lru_cache(maxsize=4)
-def _read_others(stamps: tuple[tuple[Path, int], ...]) -> tuple[SpecFile, ...]:
-    """The spec files of another package, read again when one of them changes."""
-    return tuple(_files([path for path, _ in stamps], str, _ignore))
+def _read_other(package: str, directory: Path, stamps: tuple[tuple[Path, int], ...]) -> OtherLibrary:
+    """Another package's library, read again when one of its files changes."""
+    specs = [path for path, _ in stamps if path.suffix == ".yaml"]
+    ops = tuple(op for file in _files(specs, str, _ignore) for op in file.ops)
+    return OtherLibrary(package, read_names(directory / FILE_NAME, report=_ignore), ops)
 
 
 def _ignore(error: OpSpecError) -> None:
-    """A fault in another package's specs is shown when that package is generated."""
+    """A fault in another package's files is shown when that package is generated."""
 
 
-def _index(
+def _library(
+    package: str,
     directory: Path,
     files: tuple[SpecFile, ...],
-    others: list[tuple[str, Path, tuple[SpecFile, ...]]],
+    names: PublicNames,
     report: Callable[[OpSpecError], None],
-) -> tuple[dict[str, str], dict[str, Op]]:
-    functions: dict[str, str] = {}
-    all_ops: dict[str, Op] = {}
-    host = Path(graphdock.errors.__file__).parent
-    tables = [host / "__init__.py", host / "ops" / "__init__.py"]
-    for _, place, other_files in others:
-        if place != host / "ops":
-            functions |= {name: f"_tf.{name}" for name in _handwritten(place)}
-        for file in other_files:
-            for op in file.ops:
-                all_ops[op.type] = op
-                functions |= {e.name: f"_tf.{e.name}" for e in op.spec.api.endpoints}
-        functions |= {name: f"_tf.{name}" for name in _public(place)}
-    for table in tables:
-        functions |= {name: f"_tf.{name}" for name in _table_names(table)}
+) -> Library:
+    others = _others(directory, files)
+    known = {op.type: op for other in others for op in other.ops}
     bare = any(file.spec.namespace in BARE_NAMESPACES for file in files)
-    own_types: dict[str, Op] = {}
-    endpoints: dict[str, Op] = {}
-    wrappers: dict[tuple[str, str], Op] = {}
-    operators: dict[str, Op] = {}
-    public = _public(directory) if bare else []
-    for op in (op for file in files for op in file.ops):
-        if op.snake not in functions:
-            functions[op.snake] = f"_{op.module}.{op.function}"
-    if bare:
-        functions = {n: f"_tf.{n}" for n in _handwritten(directory)} | functions
-        functions |= {name: f"_tf.{name}" for name in public}
-    for file in files:
-        for op in file.ops:
-            if op.type in own_types or (bare and op.type in all_ops):
-                first = own_types.get(op.type) or all_ops[op.type]
-                report(
-                    _clash(op, ("name",), f"op {op.type} is defined twice, first at {first.document.file}:{first.line}")
-                )
-                continue
-            own_types[op.type] = op
-            if (op.module, op.function) in wrappers:
-                first = wrappers[op.module, op.function]
-                at = ("api", "endpoints", 0, "name") if op.spec.api.endpoints else ("name",)
-                report(
-                    _clash(
-                        op,
-                        at,
-                        f"wrapper {op.function} is also {first.type}'s, {first.document.file}:{first.line}",
-                    )
-                )
-            wrappers[op.module, op.function] = op
-            for i, endpoint in enumerate(op.spec.api.endpoints):
-                if endpoint.name in endpoints:
-                    first = endpoints[endpoint.name]
-                    where = f"{first.document.file}:{first.line}"
-                    report(
-                        _clash(
-                            op,
-                            ("api", "endpoints", i, "name"),
-                            f"endpoint {endpoint.name!r} is also {first.type}'s, {where}",
-                        )
-                    )
-                endpoints[endpoint.name] = op
-                functions[endpoint.name] = f"_tf.{endpoint.name}" if bare else f"_{op.module}.{op.function}"
-            for operator in op.spec.api.operator:
-                if operator in operators:
-                    report(_clash(op, ("api", "operator"), f"operator {operator} is also {operators[operator].type}'s"))
-                operators[operator] = op
-    return functions, all_ops | own_types
+    ops = [op for file in files for op in file.ops]
+    own = _unique_types(ops, known if bare else {}, report)
+    _unique_wrappers(own.values(), report)
+    _unique_endpoints(own.values(), names, _host_names(known) if package in BELOW_TF else {}, report)
+    _unique_operators(own.values(), names, report)
+    functions = formula_functions(package, own.values(), names, others)
+    return Library(package, directory, files, (), functions, known | own, names)
+
+
+def _unique_types(ops: Iterable[Op], known: Mapping[str, Op], report: Callable[[OpSpecError], None]) -> dict[str, Op]:
+    """Op type -> the op that declares it first."""
+    found: dict[str, Op] = {}
+    for op in ops:
+        first = found.get(op.type) or known.get(op.type)
+        if first is None:
+            found[op.type] = op
+        else:
+            report(_clash(op, ("name",), f"op {op.type} is defined twice, first at {_place(first)}"))
+    return found
+
+
+def _unique_wrappers(ops: Iterable[Op], report: Callable[[OpSpecError], None]) -> None:
+    found: dict[tuple[str, str], Op] = {}
+    for op in ops:
+        first = found.setdefault((op.module, op.function), op)
+        if first is not op:
+            at = ("api", "endpoints", 0, "name") if op.spec.api.endpoints else ("name",)
+            report(_clash(op, at, f"wrapper {op.function} is also {first.type}'s, {_place(first)}"))
+
+
+def _unique_endpoints(
+    ops: Iterable[Op], names: PublicNames, host: Mapping[str, str], report: Callable[[OpSpecError], None]
+) -> None:
+    """A public name has one maker: one op, or a function written by hand, or the host."""
+    found: dict[str, Op] = {}
+    for op in ops:
+        for i, endpoint in enumerate(op.spec.api.endpoints):
+            name, at = endpoint.name, ("api", "endpoints", i, "name")
+            first = found.setdefault(name, op)
+            if first is not op:
+                report(_clash(op, at, f"endpoint {name!r} is also {first.type}'s, {_place(first)}"))
+            elif name in host:
+                report(_clash(op, at, f"endpoint {name!r} is the host's own: {host[name]}"))
+            elif name in names.public:
+                report(_clash(op, at, f"endpoint {name!r} is written by hand too, {names.place(name)}"))
+    for name in names.public:
+        if name in host:
+            message = f"{name!r} is the host's own: {host[name]}"
+            report(OpSpecError(message, file=names.file, line=names.lines[name], column=1))
+
+
+def _unique_operators(ops: Iterable[Op], names: PublicNames, report: Callable[[OpSpecError], None]) -> None:
+    found: dict[str, Op] = {}
+    for op in ops:
+        for operator in op.spec.api.operator:
+            first = found.setdefault(operator, op)
+            if first is not op:
+                report(_clash(op, ("api", "operator"), f"operator {operator} is also {first.type}'s"))
+            elif operator in names.operators:
+                message = f"operator {operator} is written by hand too, {names.place(operator)}"
+                report(_clash(op, ("api", "operator"), message))
+
+
+def _host_names(ops: Mapping[str, Op]) -> dict[str, str]:
+    """Names below ``tf`` that are the host's -> what they are."""
+    generated = {e.name: f"its op {op.type}" for op in ops.values() for e in op.spec.api.endpoints}
+    types = dict.fromkeys(dtypes.ALL, "a dtype")
+    return {**generated, **read_names(_HOST / FILE_NAME).public, **types}
+
+
+def _place(op: Op) -> str:
+    return f"{op.document.file}:{op.line}"
 
 
 def _clash(op: Op, at: tuple[str | int, ...], message: str) -> OpSpecError:
     return op.document.error((*op.path, *at), message)
-
-
-def _table_names(path: Path, table: str | None = None) -> list[str]:
-    """Names in the lazy tables of a module: strings in the values it assigns at its top level, ``"module:name"`` apart.
-
-    Args:
-      table: only the table of this name; None for every dict.
-    """
-    if not path.is_file():
-        return []
-    names: set[str] = set()
-    for node in ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        named = any(isinstance(t, ast.Name) and t.id == table for t in targets)
-        if named if table is not None else isinstance(node.value, ast.Dict):
-            strings = [
-                n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant) and isinstance(n.value, str)
-            ]
-            words = [w for text in strings for w in text.split()]
-            names.update(w for w in words if w.replace(".", "_").isidentifier() and not w.startswith("_"))
-    return sorted(names)
-
-
-def _public(directory: Path) -> list[str]:
-    """Public names that a package writes by hand: the tables ``ENDPOINTS`` of its modules."""
-    return sorted({name for path in sorted(directory.glob("*.py")) for name in _table_names(path, "ENDPOINTS")})
-
-
-def _handwritten(directory: Path) -> list[str]:
-    """Public functions at the top of a package's own modules, helpers apart."""
-    names: set[str] = set()
-    for path in sorted(directory.glob("*.py")):
-        if any(word in path.stem for word in ("grad", "reference", "shape_fns", "plugin", "kernels", "cases")):
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-        names.update(n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
-    return sorted(names)

@@ -12,6 +12,7 @@ import jinja2
 from graphdock.errors import OpSpecError
 
 from graphdock_opgen import docs
+from graphdock_opgen.functions import GRADIENT_ERROR, import_lines
 from graphdock_opgen.gradients import Function, decomposition_function, gradient_function
 from graphdock_opgen.library import Library, SpecFile
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec
@@ -101,7 +102,7 @@ def render_library(library: Library, report: Callable[[OpSpecError], None]) -> d
     out["decompositions.py"] = _template(
         "library/decompositions.py.j2",
         package=library.package,
-        imports=_imports(library, decompositions),
+        imports=_imports(decompositions),
         functions=decompositions,
     )
     out["cases.py"] = _template(
@@ -321,33 +322,14 @@ def render_gradients(library: Library, functions: list[Function]) -> str:
     return _template(
         "library/gradients.py.j2",
         package=library.package,
-        imports=_imports(library, functions),
-        todo=any("todo" in f.imports for f in functions),
+        imports=_imports(functions),
+        todo=any(GRADIENT_ERROR in f.imports for f in functions),
         functions=functions,
     )
 
 
-def _imports(library: Library, functions: list[Function]) -> list[str]:
-    needed: set[str] = set().union(*(f.imports for f in functions)) if functions else set()
-    plain, local = [], []
-    if "builtins" in needed:
-        plain.append("import builtins as _builtins")
-    if "import_module" in needed:
-        plain.append("from importlib import import_module as _import_module")
-    if plain:
-        plain.append("")
-    if "tf" in needed:
-        local.append("from graphdock import ops as _tf" if library.is_core else "import graphdock as _tf")
-    if "ops" in needed:
-        local.append("from graphdock import ops as _ops")
-    if "todo" in needed:
-        local.append("from graphdock.errors import GradientError as _GradientError")
-    if "sum_to" in needed:
-        local.append("from graphdock_std.grad_support import sum_to as _sum_to")
-    for module in sorted(needed - {"builtins", "import_module", "tf", "ops", "todo", "sum_to"}):
-        local.append(f"from {library.package}._gen import {module} as _{module}")
-    local.sort(key=lambda line: (not line.startswith("import "), line.split()[1]))
-    return [*plain, *local, ""] if plain or local else []
+def _imports(functions: list[Function]) -> list[str]:
+    return import_lines(line for f in functions for line in f.imports)
 
 
 # cases

@@ -203,24 +203,36 @@ def signature_errors(library: Library, report: Callable[[OpSpecError], None]) ->
 
 def missing_functions(library: Library, report: Callable[[OpSpecError], None]) -> None:
     """``"module:name"`` strings that point into this package at something that is not there."""
-    names: dict[Path, set[str]] = {}
+    present: dict[Path, set[str]] = {}
+
+    def lack(target: str) -> str | None:
+        """What is missing: None where the target is there, or is of another package."""
+        module, _, name = target.partition(":")
+        path = _module_path(library, module)
+        if path is None:
+            return None
+        if path not in present:
+            present[path] = _names(path) if path.is_file() else set()
+        if name in present[path] or "*" in present[path]:
+            return None
+        shown = path.relative_to(library.directory).as_posix()
+        return f"{shown} has no {name!r}" if path.is_file() else f"there is no {shown}"
+
     for op in library.ops:
         targets = [
             ((*op.path, k), v) for k, v in (("shape_fn", op.spec.shape_fn), ("reference", op.spec.reference)) if v
         ]
         targets += [(e.path, e.value) for e in op.entries if e.kind == "fn" and ":" in e.value]
         for at, target in targets:
-            module, _, name = target.partition(":")
-            path = _module_path(library, module)
-            if path is None:
-                continue
-            if path not in names:
-                names[path] = _names(path) if path.is_file() else set()
-            if name in names[path] or "*" in names[path]:
-                continue
-            shown = path.relative_to(library.directory).as_posix()
-            what = f"{shown} has no {name!r}" if path.is_file() else f"there is no {shown}"
-            report(op.document.error(at, f"{op.type} names {target!r}, but {what}"))
+            what = lack(target)
+            if what is not None:
+                report(op.document.error(at, f"{op.type} names {target!r}, but {what}"))
+    names = library.names
+    for name, target in names.targets.items():
+        what = lack(target)
+        if what is not None:
+            message = f"{name!r} stands for {target!r}, but {what}"
+            report(OpSpecError(message, file=names.file, line=names.lines[name], column=1))
 
 
 def _module_path(library: Library, module: str) -> Path | None:

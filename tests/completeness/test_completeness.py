@@ -130,3 +130,25 @@ def test_an_unknown_name_suggests_the_nearest():
         _ = tf.nn.rellu
     with pytest.raises(AttributeError, match="SessionConfig"):
         _ = tf.ConfigProto
+
+
+def test_every_endpoint_of_the_hosts_own_ops_is_public():
+    table = importlib.import_module("graphdock.ops._gen.endpoints").ENDPOINTS
+    ops = importlib.import_module("graphdock.ops")
+    for name, target in table.items():
+        module, _, attribute = target.partition(":")
+        value = getattr(importlib.import_module(module), attribute)
+        thing = tf
+        for part in name.split("."):
+            thing = getattr(thing, part)
+        assert thing is value, name
+        assert "." in name or (getattr(ops, name) is value and name in dir(ops) and name in dir(tf)), name
+
+
+def test_functions_of_tensors_are_the_same_in_tf_and_in_ops():
+    ops = importlib.import_module("graphdock.ops")
+    names = importlib.import_module("graphdock.ops.names")
+    for name in names.FUNCTIONS:
+        assert getattr(tf, name) is getattr(ops, name)
+    for name in names.ENDPOINTS:
+        assert getattr(ops, name) is not None and name in dir(ops)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -15,7 +16,13 @@ import pytest
 from graphdock_opgen.generate import drift, plan, write
 
 HOST = Path(graphdock.__file__).parent
-SOURCES = [HOST.parent, Path(graphdock_opgen.__file__).parent.parent, Path(graphdock_templates.__file__).parent.parent]
+STD = Path(importlib.util.find_spec("graphdock_std").origin).parent
+SOURCES = [
+    HOST.parent,
+    Path(graphdock_opgen.__file__).parent.parent,
+    Path(graphdock_templates.__file__).parent.parent,
+    STD.parent,
+]
 
 
 def run(*args: str, cwd: Path, seed: str = "0", path: list[Path] | None = None) -> subprocess.CompletedProcess[str]:
@@ -74,6 +81,16 @@ def test_works_with_the_hosts_own_gen_deleted(tmp_path: Path) -> None:
     made, committed = tree(host / "ops" / "_gen"), tree(HOST / "ops" / "_gen")
     assert made.keys() == committed.keys()
     assert made == committed, "the committed _gen has drifted: run `graphdock opgen generate`"
+
+
+def test_works_with_stds_own_gen_deleted(tmp_path: Path) -> None:
+    """Nothing of std is imported, so what is generated of it is not needed to generate it."""
+    std = tmp_path / "std" / "graphdock_std"
+    shutil.copytree(STD, std, ignore=shutil.ignore_patterns("__pycache__", "_gen"))
+    (std / "__init__.py").write_text("raise ImportError('opgen reads this package, it does not import it')\n")
+    done = run("generate", str(std), cwd=tmp_path, path=[*SOURCES[:3], std.parent])
+    assert done.returncode == 0, done.stderr
+    assert tree(std / "_gen") == tree(STD / "_gen"), "the committed _gen has drifted: run `graphdock opgen generate`"
 
 
 def test_opdefs_import_needs_only_the_contract(make) -> None:

@@ -105,7 +105,6 @@ class FakeOp:
 @pytest.fixture
 def library(make) -> Library:
     found = load_library(make("toy_pkg", toy=SPEC))
-    found.functions.update(exp="_tf.exp", where="_tf.where", equal="_tf.equal")
     assert found.errors == ()
     return found
 

@@ -74,6 +74,7 @@ def plugin(name: str, device: bool, ops: bool, summary: str | None, parent: Path
         files[source / "device.py"] = "device.py"
     if ops:
         files[source / "specs" / f"{name}.yaml"] = "specs.yaml"
+        files[source / "names.py"] = "names.py"
         files[source / "reference.py"] = "reference.py"
     for path, template in files.items():
         _write(path, _render(template, **context))

@@ -18,8 +18,6 @@ from graphdock import ops as _ops
 from graphdock_std.grad_support import static_shape
 from graphdock_std.indexing import is_tensor, one_hot
 
-__all__ = ["ENDPOINTS"]
-
 _CONSTANT_LIMIT = 1024
 
 
@@ -297,35 +295,3 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, n
 
 #: ``tf.newaxis``, an index that puts in a dim of 1.
 newaxis = None
-
-#: Public name -> where it is; what is generated stands in ``_gen.endpoints``.
-ENDPOINTS: dict[str, str] = {
-    "concat": "graphdock_std.array:concat",
-    "diag": "graphdock_std.array:diag",
-    "diag_part": "graphdock_std.array:diag_part",
-    "eye": "graphdock_std.array:eye",
-    "gather": "graphdock_std.indexing:gather",
-    "matrix_transpose": "graphdock_std.array:matrix_transpose",
-    "meshgrid": "graphdock_std.array:meshgrid",
-    "newaxis": "graphdock_std.array:newaxis",
-    "one_hot": "graphdock_std.indexing:one_hot",
-    "ones": "graphdock_std.array:ones",
-    "pad": "graphdock_std.array:pad",
-    "range": "graphdock_std.array:range",
-    "rank": "graphdock_std.array:rank",
-    "scatter_add": "graphdock_std.scatter:scatter_add",
-    "scatter_sub": "graphdock_std.scatter:scatter_sub",
-    "scatter_update": "graphdock_std.scatter:scatter_update",
-    "sequence_mask": "graphdock_std.array:sequence_mask",
-    "size": "graphdock_std.array:size",
-    "split": "graphdock_std.array:split",
-    "squeeze": "graphdock_std.array:squeeze",
-    "stack": "graphdock_std.array:stack",
-    "strided_slice": "graphdock_std.indexing:strided_slice",
-    "transpose": "graphdock_std.array:transpose",
-    "unstack": "graphdock_std.array:unstack",
-    "where": "graphdock_std.indexing:where",
-    "zeros": "graphdock_std.array:zeros",
-    "linalg.eye": "graphdock_std.array:eye",
-    "linalg.transpose": "graphdock_std.array:matrix_transpose",
-}

@@ -11,11 +11,6 @@ from graphdock.errors import InvalidArgumentError
 
 from graphdock_std.grad_support import static_shape
 
-ENDPOINTS: dict[str, str] = {
-    "einsum": "graphdock_std.einsum:einsum",
-    "linalg.einsum": "graphdock_std.einsum:einsum",
-}
-
 
 def einsum(equation: str, *inputs: Any, name: str | None = None) -> Any:
     """Einstein summation, such as ``einsum("bij,bjk->bik", a, b)``.

@@ -15,29 +15,6 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 
-ENDPOINTS: dict[str, str] = {
-    "zeros_initializer": "graphdock_std.initializers:Zeros",
-    "ones_initializer": "graphdock_std.initializers:Ones",
-    "constant_initializer": "graphdock_std.initializers:Constant",
-    "random_uniform_initializer": "graphdock_std.initializers:RandomUniform",
-    "random_normal_initializer": "graphdock_std.initializers:RandomNormal",
-    "truncated_normal_initializer": "graphdock_std.initializers:TruncatedNormal",
-    "variance_scaling_initializer": "graphdock_std.initializers:VarianceScaling",
-    "glorot_uniform_initializer": "graphdock_std.initializers:GlorotUniform",
-    "glorot_normal_initializer": "graphdock_std.initializers:GlorotNormal",
-    "initializers.zeros": "graphdock_std.initializers:Zeros",
-    "initializers.ones": "graphdock_std.initializers:Ones",
-    "initializers.constant": "graphdock_std.initializers:Constant",
-    "initializers.random_uniform": "graphdock_std.initializers:RandomUniform",
-    "initializers.random_normal": "graphdock_std.initializers:RandomNormal",
-    "initializers.truncated_normal": "graphdock_std.initializers:TruncatedNormal",
-    "initializers.variance_scaling": "graphdock_std.initializers:VarianceScaling",
-    "initializers.glorot_uniform": "graphdock_std.initializers:GlorotUniform",
-    "initializers.glorot_normal": "graphdock_std.initializers:GlorotNormal",
-    "initializers.he_uniform": "graphdock_std.initializers:HeUniform",
-    "initializers.he_normal": "graphdock_std.initializers:HeNormal",
-}
-
 
 class Initializer:
     """Base: ``__call__(shape, dtype)`` returns the initial value. ``dtype`` of the constructor is the default one."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from graphdock_std._gen.opdefs import OPERATORS as _GENERATED
 from graphdock_std._gen.opdefs import OPS
+from graphdock_std.names import OPERATORS as _BY_HAND
 
 __all__ = ["OPERATORS", "OPS"]
 
-#: Operator method -> ``"module:function"``. ``/`` casts integers first; an index becomes several ops.
-OPERATORS: dict[str, str] = {
-    **_GENERATED,
-    "__truediv__": "graphdock_std.math:truediv",
-    "__getitem__": "graphdock_std.indexing:getitem",
-}
+#: Operator method -> ``"module:function"``.
+OPERATORS: dict[str, str] = {**_GENERATED, **_BY_HAND}

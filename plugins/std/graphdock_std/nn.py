@@ -14,27 +14,6 @@ from graphdock.errors import InvalidArgumentError
 
 from graphdock_std.grad_support import static_shape
 
-ENDPOINTS: dict[str, str] = {
-    "nn.bias_add": "graphdock_std.nn:bias_add",
-    "nn.dropout": "graphdock_std.nn:dropout",
-    "nn.embedding_lookup": "graphdock_std.embedding:embedding_lookup",
-    "nn.l2_normalize": "graphdock_std.nn:l2_normalize",
-    "nn.log_softmax": "graphdock_std.nn:log_softmax",
-    "nn.moments": "graphdock_std.nn:moments",
-    "nn.relu_layer": "graphdock_std.nn:relu_layer",
-    "nn.sigmoid": "graphdock_std._gen.math_ops:sigmoid",
-    "nn.sigmoid_cross_entropy_with_logits": "graphdock_std.nn:sigmoid_cross_entropy_with_logits",
-    "nn.softmax": "graphdock_std.nn:softmax",
-    "nn.softmax_cross_entropy_with_logits": "graphdock_std.nn:softmax_cross_entropy_with_logits",
-    "nn.softmax_cross_entropy_with_logits_v2": "graphdock_std.nn:softmax_cross_entropy_with_logits",
-    "nn.sparse_softmax_cross_entropy_with_logits": "graphdock_std.nn:sparse_softmax_cross_entropy_with_logits",
-    "nn.tanh": "graphdock_std._gen.math_ops:tanh",
-    "nn.xw_plus_b": "graphdock_std.nn:xw_plus_b",
-    "math.l2_normalize": "graphdock_std.nn:l2_normalize",
-    "math.log_softmax": "graphdock_std.nn:log_softmax",
-    "math.softmax": "graphdock_std.nn:softmax",
-}
-
 
 def _axis(tensor: Any, axis: Any, dim: Any, what: str) -> int:
     """The axis counted from the end, -1 for the last."""

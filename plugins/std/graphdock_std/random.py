@@ -16,21 +16,6 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 
-ENDPOINTS: dict[str, str] = {
-    "random_uniform": "graphdock_std.random:random_uniform",
-    "random_normal": "graphdock_std.random:random_normal",
-    "random_shuffle": "graphdock_std.random:random_shuffle",
-    "truncated_normal": "graphdock_std.random:truncated_normal",
-    "set_random_seed": "graphdock_std.random:set_random_seed",
-    "get_seed": "graphdock_std.random:get_seed",
-    "random.uniform": "graphdock_std.random:random_uniform",
-    "random.normal": "graphdock_std.random:random_normal",
-    "random.shuffle": "graphdock_std.random:random_shuffle",
-    "random.truncated_normal": "graphdock_std.random:truncated_normal",
-    "random.set_random_seed": "graphdock_std.random:set_random_seed",
-    "random.get_seed": "graphdock_std.random:get_seed",
-}
-
 #: Graph seed of an op that has a seed of its own in a graph that has none; TensorFlow's.
 DEFAULT_GRAPH_SEED = 87654321
 _MASK = (1 << 63) - 1

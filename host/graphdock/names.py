@@ -1,0 +1,88 @@
+"""The host's public names below ``tf`` that are written by hand; those of its ops stand in ``ops/specs/core.yaml``.
+
+The façade reads this table at run time. opgen reads it as data, so that no op library takes a name that is the host's.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ENDPOINTS"]
+
+#: Name -> ``"module:attribute"``. What formulas may call of them stands in :mod:`graphdock.ops.names`.
+ENDPOINTS: dict[str, str] = {
+    # graphs
+    "Graph": "graphdock.graph.graph:Graph",
+    "Operation": "graphdock.graph.operation:Operation",
+    "Tensor": "graphdock.graph.tensor:Tensor",
+    "get_default_graph": "graphdock.graph.graph:get_default_graph",
+    "reset_default_graph": "graphdock.graph.graph:reset_default_graph",
+    "name_scope": "graphdock.ops.scopes:name_scope",
+    "control_dependencies": "graphdock.ops.scopes:control_dependencies",
+    "device": "graphdock.ops.scopes:device",
+    "colocate_with": "graphdock.ops.scopes:colocate_with",
+    "container": "graphdock.ops.scopes:container",
+    "init_scope": "graphdock.ops.scopes:init_scope",
+    "import_graph_def": "graphdock.graph.graph_def:import_graph_def",
+    "load_op_library": "graphdock.ops.library:load_op_library",
+    "TensorShape": "graphdock.shape:TensorShape",
+    "DType": "graphdock.dtypes:DType",
+    "as_dtype": "graphdock.dtypes:as_dtype",
+    "bool": "graphdock.dtypes:bool_",
+    "DeviceSpec": "graphdock.device_name:DeviceSpec",
+    # core ops
+    "register_tensor_conversion_function": "graphdock.ops.convert:register_tensor_conversion_function",
+    "constant": "graphdock.ops.convert:constant",
+    "convert_to_tensor": "graphdock.ops.convert:convert_to_tensor",
+    "placeholder": "graphdock.ops.core:placeholder",
+    "placeholder_with_default": "graphdock.ops.core:placeholder_with_default",
+    "cast": "graphdock.ops.core:cast",
+    "shape": "graphdock.ops.core:shape",
+    "zeros_like": "graphdock.ops.core:zeros_like",
+    "ones_like": "graphdock.ops.core:ones_like",
+    "identity_n": "graphdock.ops.core:identity_n",
+    "group": "graphdock.ops.core:group",
+    "tuple": "graphdock.ops.core:tuple_",
+    "py_func": "graphdock.ops.core:py_func",
+    "Assert": "graphdock.ops.core:Assert",
+    "Print": "graphdock.ops.core:Print",
+    # control flow, gradients, variables
+    "cond": "graphdock.control_flow.cond:cond",
+    "case": "graphdock.control_flow.cond:case",
+    "while_loop": "graphdock.control_flow.while_loop:while_loop",
+    "gradients": "graphdock.gradients.backprop:gradients",
+    "IndexedSlices": "graphdock.gradients.indexed_slices:IndexedSlices",
+    "RegisterGradient": "graphdock.gradients.registry:RegisterGradient",
+    "NotDifferentiable": "graphdock.gradients.registry:NotDifferentiable",
+    "NoGradient": "graphdock.gradients.registry:NoGradient",
+    "Variable": "graphdock.variables.variable:Variable",
+    "GraphKeys": "graphdock.variables.collections:GraphKeys",
+    "get_variable": "graphdock.variables.scope:get_variable",
+    "get_variable_scope": "graphdock.variables.scope:get_variable_scope",
+    "variable_scope": "graphdock.variables.scope:variable_scope",
+    "VariableScope": "graphdock.variables.scope:VariableScope",
+    "AUTO_REUSE": "graphdock.variables.scope:AUTO_REUSE",
+    "assign": "graphdock.variables.variable:assign",
+    "assign_add": "graphdock.variables.variable:assign_add",
+    "assign_sub": "graphdock.variables.variable:assign_sub",
+    "add_to_collection": "graphdock.variables.collections:add_to_collection",
+    "get_collection": "graphdock.variables.collections:get_collection",
+    "get_collection_ref": "graphdock.variables.collections:get_collection_ref",
+    "global_variables": "graphdock.variables.collections:global_variables",
+    "local_variables": "graphdock.variables.collections:local_variables",
+    "trainable_variables": "graphdock.variables.collections:trainable_variables",
+    "model_variables": "graphdock.variables.collections:model_variables",
+    "global_variables_initializer": "graphdock.variables.initialization:global_variables_initializer",
+    "local_variables_initializer": "graphdock.variables.initialization:local_variables_initializer",
+    "initialize_all_variables": "graphdock.variables.initialization:initialize_all_variables",
+    "variables_initializer": "graphdock.variables.initialization:variables_initializer",
+    "is_variable_initialized": "graphdock.variables.initialization:is_variable_initialized",
+    "report_uninitialized_variables": "graphdock.variables.initialization:report_uninitialized_variables",
+    # running
+    "Session": "graphdock.session.session:Session",
+    "InteractiveSession": "graphdock.session.session:InteractiveSession",
+    "SessionConfig": "graphdock.session.config:SessionConfig",
+    "get_default_session": "graphdock.graph.default_session:get_default_session",
+    "RunOptions": "graphdock.session.run_options:RunOptions",
+    "RunMetadata": "graphdock.session.run_options:RunMetadata",
+    "Host": "graphdock.plugin.host:Host",
+    "default_host": "graphdock.plugin.host:default_host",
+}

@@ -1,0 +1,157 @@
+"""A package's names that people write by hand: the tables of its ``names.py``, read as data and never imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from graphdock.errors import OpSpecError, did_you_mean
+
+from graphdock_opgen.check_api import OPERATOR_METHODS
+
+__all__ = ["FILE_NAME", "PublicNames", "read_names"]
+
+#: The module beside ``specs``. A package that writes nothing by hand has none.
+FILE_NAME = "names.py"
+_TAKEN = re.compile(r"tf|ops|builtins|import_module|todo|GradientError|fn\d*|\w+_ops")
+TABLES = ("FUNCTIONS", "ENDPOINTS", "HELPERS", "OPERATORS")
+
+
+@dataclass(frozen=True, slots=True)
+class PublicNames:
+    """Tables of names, each name -> ``"module:attribute"``.
+
+    Attributes:
+      functions: public functions of tensors, which formulas may call.
+      endpoints: other public names.
+      helpers: what formulas may call though it is not public.
+      operators: operator methods of tensors.
+      file: the module's path as errors show it.
+      lines: name -> the line, from 1, where it stands.
+    """
+
+    functions: Mapping[str, str] = field(default_factory=dict)
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+    helpers: Mapping[str, str] = field(default_factory=dict)
+    operators: Mapping[str, str] = field(default_factory=dict)
+    file: str = FILE_NAME
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def public(self) -> dict[str, str]:
+        """What users of the package see."""
+        return {**self.functions, **self.endpoints}
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """Every row."""
+        return {**self.functions, **self.endpoints, **self.helpers, **self.operators}
+
+    def place(self, name: str) -> str:
+        """``names.py:12``."""
+        return f"{self.file}:{self.lines[name]}"
+
+
+def read_names(
+    path: Path, show: Callable[[Path], str] = str, report: Callable[[OpSpecError], None] | None = None
+) -> PublicNames:
+    """The tables of a module; empty ones where there is no such file.
+
+    Args:
+      show: the path as errors show it.
+      report: takes each fault, and the row concerned is left out; None raises the first one.
+    """
+    if not path.is_file():
+        return PublicNames(file=show(path))
+    reader = _Reader(show(path), report)
+    tables = reader.read(path.read_text(encoding="utf-8"))
+    return PublicNames(
+        tables["FUNCTIONS"],
+        tables["ENDPOINTS"],
+        tables["HELPERS"],
+        tables["OPERATORS"],
+        reader.file,
+        reader.lines,
+    )
+
+
+class _Reader:
+    def __init__(self, file: str, report: Callable[[OpSpecError], None] | None) -> None:
+        self.file, self.report = file, report
+        self.lines: dict[str, int] = {}
+
+    def fault(self, node: ast.AST, message: str, hint: str | None = None) -> None:
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+        error = OpSpecError(message, file=self.file, line=line, column=column, hint=hint)
+        if self.report is None:
+            raise error
+        self.report(error)
+
+    def read(self, text: str) -> dict[str, dict[str, str]]:
+        tables: dict[str, dict[str, str]] = {name: {} for name in TABLES}
+        try:
+            tree = ast.parse(text)
+        except SyntaxError as e:
+            place = ast.Pass(lineno=e.lineno or 1, col_offset=max((e.offset or 1) - 1, 0))
+            self.fault(place, f"not Python: {e.msg}")
+            return tables
+        for name, value in self.assigned(tree):
+            tables[name] = dict(self.rows(name, value))
+        return tables
+
+    def assigned(self, tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+        """The module's tables. It may hold nothing else but its docstring, ``__all__`` and ``from __future__``."""
+        for i, node in enumerate(tree.body):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = [t.id if isinstance(t, ast.Name) else ast.unparse(t) for t in targets]
+                if names == ["__all__"]:
+                    continue
+                if len(names) == 1 and names[0] in TABLES:
+                    yield names[0], node.value
+                    continue
+                hint = did_you_mean(names[0], TABLES) or f"tables: {', '.join(TABLES)}"
+                self.fault(node, f"{FILE_NAME} has no table {names[0]!r}", hint)
+                continue
+            docstring = i == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+            if not docstring and not future:
+                self.fault(node, f"{FILE_NAME} holds tables only: it is read without being run")
+
+    def rows(self, table: str, value: ast.expr) -> Iterator[tuple[str, str]]:
+        if not isinstance(value, ast.Dict):
+            self.fault(value, f"{table} is not a dict that is written out")
+            return
+        for key, item in zip(value.keys, value.values, strict=True):
+            name, target = _text(key), _text(item)
+            if key is None or name is None or target is None:
+                self.fault(key or item, f"{table} holds strings that are written out, nothing computed")
+            elif name in self.lines:
+                self.fault(key, f"{name!r} stands here twice, first in line {self.lines[name]}")
+            elif table == "OPERATORS" and name not in OPERATOR_METHODS:
+                self.fault(key, f"no operator method {name!r}", did_you_mean(name, OPERATOR_METHODS))
+            elif not _dotted(name):
+                self.fault(key, f"{name!r} is not a dotted Python name")
+            elif table in ("FUNCTIONS", "HELPERS") and _TAKEN.fullmatch(name):
+                self.fault(key, f"{name!r} can't be called by formulas: generated code binds _{name} itself")
+            elif not _is_target(target):
+                self.fault(item, f"{name}: expected 'module:attribute', got {target!r}")
+            else:
+                self.lines[name] = key.lineno
+                yield name, target
+
+
+def _text(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _dotted(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def _is_target(text: str) -> bool:
+    module, colon, attribute = text.partition(":")
+    return bool(colon) and attribute.isidentifier() and _dotted(module)
