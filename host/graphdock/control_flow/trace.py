@@ -29,10 +29,15 @@ __all__ = [
 
 @contextlib.contextmanager
 def body_scope(body: BodyGraph) -> Iterator[None]:
-    """Build in ``body``: it becomes the default graph, names begin with its own."""
-    body.gradient_overrides = body.outer.gradient_overrides
-    with body.as_default(), body.name_scope(body.name + "/"):
-        yield
+    """Build in ``body``: it becomes the default graph, names begin with its own, gradients are overridden as around it."""
+    scopes = body._scopes
+    before = scopes.gradient_maps
+    scopes.override_gradients(body.outer._scopes.gradient_maps)
+    try:
+        with body.as_default(), body.name_scope(body.name + "/"):
+            yield
+    finally:
+        scopes.override_gradients(before)
 
 
 def to_tensor(body: BodyGraph, value: Any, what: str, dtype: DType | None = None) -> Tensor:

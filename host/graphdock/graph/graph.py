@@ -43,7 +43,6 @@ class Graph:
         self._mutation = 0
         self.seed: int | None = None
         self._last_seed = 0
-        self.gradient_overrides: dict[str, Any] = {}
 
     # -- building ---------------------------------------------------------------------------------------------------
 
@@ -138,8 +137,8 @@ class Graph:
             op.bodies = tuple(bodies)
             if scopes.colocation:
                 op._colocation = scopes.colocation
-            if self.gradient_overrides:
-                op._gradient_type = self.gradient_overrides.get(op.type)
+            if scopes.gradients:
+                op._gradient_type = scopes.gradients.get(op.type)
             self._infer(op)
             if scopes.container and "container" in attrs and not attrs["container"]:
                 op.node_attrs = {**attrs, "container": scopes.container}
@@ -324,7 +323,7 @@ class Graph:
         if control_inputs is None:
             scopes.control = ()
         else:
-            found = list(before)
+            found = dict.fromkeys(before)
             for item in control_inputs:
                 convert = getattr(item, "_as_graph_element", None)
                 element = convert() if convert is not None else item
@@ -333,8 +332,7 @@ class Graph:
                 op = element.op if isinstance(element, Tensor) else element
                 if not isinstance(op, Operation):
                     raise InvalidArgumentError(f"control input {item!r} is neither an operation nor a tensor")
-                if op not in found:
-                    found.append(op)
+                found[op] = None
             scopes.control = tuple(found)
         try:
             yield
@@ -381,13 +379,17 @@ class Graph:
 
     @contextlib.contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
-        """Operations of the given types, made inside, use the gradient registered under the mapped name."""
-        before = dict(self.gradient_overrides)
-        self.gradient_overrides.update(op_type_map)
+        """Operations of the given types, made inside by this thread, use the gradient registered under the mapped name.
+
+        Inner maps add to outer ones. A map ends when its own ``with`` ends, in whatever order several of them do.
+        """
+        scopes = self._scopes
+        entered = dict(op_type_map)
+        scopes.override_gradients([*scopes.gradient_maps, entered])
         try:
             yield
         finally:
-            self.gradient_overrides = before
+            scopes.override_gradients([m for m in scopes.gradient_maps if m is not entered])
 
 
 class _Scopes(threading.local):
@@ -399,6 +401,13 @@ class _Scopes(threading.local):
         self.devices: tuple[DeviceSpec | Callable[[Any], Any], ...] = ()
         self.colocation: tuple[str, ...] = ()
         self.container = ""
+        #: The maps of ``gradient_override_map`` that are entered, outermost first, and what they say together.
+        self.gradient_maps: Sequence[Mapping[str, str]] = ()
+        self.gradients: Mapping[str, str] = {}
+
+    def override_gradients(self, maps: Sequence[Mapping[str, str]]) -> None:
+        self.gradient_maps = maps
+        self.gradients = {op_type: name for one in maps for op_type, name in one.items()}
 
     def device_for(self, op_def: OpDef) -> DeviceSpec | None:
         if not self.devices:
