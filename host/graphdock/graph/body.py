@@ -34,7 +34,7 @@ class BodyGraph(Graph):
         self.parameters: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
         self.outputs: list[Tensor] = []
-        self.lifted: list[Operation] = []
+        self.lifted: dict[Operation, None] = {}
         self.seed = outer.seed
         self._scopes.devices = outer._scopes.devices
         self._scopes.colocation = outer._scopes.colocation
@@ -96,8 +96,8 @@ class BodyGraph(Graph):
         for op in control:
             if op.graph is self:
                 mine.append(op)
-            elif op not in self.lifted:
-                self.lifted.append(op)
+            else:
+                self.lifted[op] = None
         return mine
 
     def _known(self, tensor: Tensor) -> Any:

@@ -55,12 +55,15 @@ class Tensor:
         return TensorShape(self._dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Add what is known of the shape. Raises ShapeError when it contradicts the static shape."""
+        """Add what is known of the shape. Raises ShapeError when it contradicts the static shape.
+
+        Plans that were made before stay valid: a step that has run runs again. New plans, and feeds of shapes that are new
+        to a session, are checked against it.
+        """
         try:
             self._dims = merge(self._dims, as_dims(shape))
         except ShapeError as error:
             raise ShapeError(f"set_shape on {self.name}: {error.message}", op=self.op.name, site=self.op.site) from None
-        self.op.graph._note_mutation()
 
     def consumers(self) -> list[Operation]:
         """The operations of this graph that read it, in creation order; linear in the size of the graph."""

@@ -31,15 +31,16 @@ class FetchPlan:
     """A fetch structure made flat.
 
     Attributes:
-      tensors: what the step must return, each once. ``operations``: what it must run.
+      tensors: what the step must return, each once. ``operations``: what it must run, each once.
       pack: the step's results -> a structure like the caller's, None in place of operations.
     """
 
     def __init__(self, graph: Graph, fetches: Any) -> None:
         self.tensors: list[Tensor] = []
-        self.operations: list[Operation] = []
         self._index: dict[Tensor, int] = {}
+        self._run: dict[Operation, None] = {}
         self.pack = self._visit(graph, fetches)
+        self.operations: list[Operation] = list(self._run)
 
     def _visit(self, graph: Graph, fetch: Any) -> Pack:
         if isinstance(fetch, (list, tuple)):
@@ -64,8 +65,7 @@ class FetchPlan:
         except (InvalidArgumentError, NotFoundError) as error:
             raise _refused("fetch", fetch, error) from None
         if isinstance(element, Operation):
-            if element not in self.operations:
-                self.operations.append(element)
+            self._run[element] = None
             return _none
         if element.dtype.name == "resource":
             raise InvalidArgumentError(
@@ -99,7 +99,7 @@ def _none(results: Sequence[Any]) -> None:
 class Feed:
     """One fed tensor, with what the quick check of a feed compares."""
 
-    __slots__ = ("dims", "dtype", "np", "tensor")
+    __slots__ = ("dtype", "np", "tensor")
 
     def __init__(self, graph: Graph, key: Any) -> None:
         try:
@@ -113,7 +113,11 @@ class Feed:
         self.tensor: Tensor = tensor
         self.dtype: DType = tensor.dtype
         self.np = tensor.dtype.np
-        self.dims: Dims = tensor._dims
+
+    @property
+    def dims(self) -> Dims:
+        """The tensor's static shape, which ``set_shape`` may have made more precise meanwhile."""
+        return self.tensor._dims
 
 
 def convert_feed(feed: Feed, value: Any) -> Any:
