@@ -22,7 +22,6 @@ def run(graph, names):
         return sess.run([seen, update])[0]
 
 
-@pytest.mark.xfail(strict=True, reason="2: imported nodes are numbered as a search of dependencies meets them")
 def test_an_imported_graph_runs_in_the_order_of_its_file():
     with tf.Graph().as_default() as graph:
         names = read_late()
@@ -31,7 +30,6 @@ def test_an_imported_graph_runs_in_the_order_of_its_file():
     assert run(graph, names) == run(copy, names) == 1.0
 
 
-@pytest.mark.xfail(strict=True, reason="2: an imported node stands as late as its first reader asks for it")
 def test_imported_operations_are_numbered_by_their_place_in_the_file():
     def node(name, *inputs):
         return {"name": name, "op": "NoOp", "inputs": [f"^{i}" for i in inputs]}
@@ -42,7 +40,6 @@ def test_imported_operations_are_numbered_by_their_place_in_the_file():
         assert [op.name for op in graph.get_operations()] == ["a", "b", "last", "first", "c"]
 
 
-@pytest.mark.xfail(strict=True, reason="2: a copy of a body loses its control inputs")
 def test_the_copy_of_a_body_keeps_its_control_inputs():
     a = tf.Variable(2.0, name="a")
     doubled = a * 2.0
@@ -57,3 +54,24 @@ def test_the_copy_of_a_body_keeps_its_control_inputs():
         copy = copy.inputs[0].op
     by_name = {op.name.rpartition("/")[2]: op for op in copy.bodies[0].get_operations()}
     assert [op.name.rpartition("/")[2] for op in by_name["after"].control_inputs] == ["before"]
+
+
+def test_a_copied_operation_keeps_its_control_inputs():
+    a = tf.Variable(2.0, name="a")
+    before = tf.no_op(name="before")
+    doubled = a * 2.0
+    with tf.control_dependencies([before]):
+        tripled = tf.identity(doubled, name="tripled")
+    b = tf.Variable(tripled, name="b")
+    copy = b.initializer.inputs[1].op
+    assert copy is not tripled.op and copy.control_inputs == [before]
+
+
+@pytest.mark.parametrize("first", ["a", "b", "c"])
+def test_a_cycle_in_a_file_is_named_by_a_node_of_it(first):
+    needs = {"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a"]}
+    names = [first, *(n for n in needs if n != first)]
+    nodes = [{"name": n, "op": "NoOp", "inputs": [f"^{i}" for i in needs[n]]} for n in names]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cycle through '[bc]'"):
+        tf.import_graph_def({"graphdock_graph": 1, "nodes": nodes}, name="")
+    assert tf.get_default_graph().get_operations() == []

@@ -23,6 +23,7 @@ def copy_body(
     """
     made = BodyGraph(name, outer)
     became: dict[Tensor, Tensor] = {}
+    copies: dict[Operation, Operation] = {}
     with made.as_default(), made.name_scope(name + "/"):
         for tensor in body.parameters:
             became[tensor] = made.add_parameter(tensor.op.name, tensor.dtype, tensor._dims)
@@ -33,12 +34,18 @@ def copy_body(
                 continue
             copy = copy_operation(op, made, became, op.name.removeprefix(body.name + "/"))
             became.update(zip(op.outputs, copy.outputs, strict=True))
+            copies[op] = copy
+    for (
+        op,
+        copy,
+    ) in copies.items():  # only now, since a control input may have been added that is younger than its follower
+        copy._control = tuple([copies[before] for before in op._control if before in copies])
     made.outputs = [became[t] for t in body.outputs]
     return made, became
 
 
 def copy_operation(op: Operation, graph: Graph, became: dict[Tensor, Tensor], name: str) -> Operation:
-    """The same operation in ``graph``, over what its inputs ``became``; its control inputs are not copied."""
+    """The same operation in ``graph``, over what its inputs ``became``; its control inputs are the caller's affair."""
     prefix = graph._scopes.prefix
     bodies = [copy_body(b, f"{prefix}{name}/{i}", graph, became.__getitem__)[0] for i, b in enumerate(op.bodies)]
     copies: dict[int, Any] = {id(b): c for b, c in zip(op.bodies, bodies, strict=True)}

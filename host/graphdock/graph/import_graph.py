@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -399,7 +400,7 @@ def _without_repeats(
 
 
 def _ordered(nodes: Sequence[Any], where: str, replaced: Mapping[str, Tensor]) -> list[dict[str, Any]]:
-    """The nodes, each after those it needs; in the order of the file where that is one. Checks their form."""
+    """The nodes, each after those it needs; of those that could come next, the first of the file does. Checks their form."""
     by_name: dict[str, dict[str, Any]] = {}
     for i, node in enumerate(nodes):
         at = f"{where}[{i}]"
@@ -413,31 +414,41 @@ def _ordered(nodes: Sequence[Any], where: str, replaced: Mapping[str, Tensor]) -
             raise InvalidArgumentError(f"GraphDef: two nodes are named {name!r}")
         by_name[name] = node
     needs = {name: _needs(node, by_name, replaced) for name, node in by_name.items()}
+    names = list(by_name)
+    place = {name: i for i, name in enumerate(names)}
+    readers: dict[str, list[str]] = {name: [] for name in names}
+    pending: dict[str, int] = {}
+    for name, before in needs.items():
+        pending[name] = len(before)
+        for other in before:
+            readers[other].append(name)
+    ready = [i for i, name in enumerate(names) if not pending[name]]  # in rising order, which is a heap
     result: list[dict[str, Any]] = []
-    state: dict[str, int] = {}
-    for first in by_name:
-        stack = [first]
-        while stack:
-            name = stack[-1]
-            if state.get(name) == 2:
-                stack.pop()
-                continue
-            waiting = [n for n in needs[name] if state.get(n) != 2]
-            if not waiting:
-                state[name] = 2
-                result.append(by_name[name])
-                stack.pop()
-                continue
-            state[name] = 1
-            cycle = next((n for n in waiting if state.get(n) == 1), None)
-            if cycle is not None:
-                raise InvalidArgumentError(f"GraphDef: the nodes make a cycle through {cycle!r}", op=cycle)
-            stack.append(waiting[0])
+    while ready:
+        name = names[heapq.heappop(ready)]
+        result.append(by_name[name])
+        for reader in readers[name]:
+            pending[reader] -= 1
+            if not pending[reader]:
+                heapq.heappush(ready, place[reader])
+    if len(result) < len(names):
+        stuck = _on_a_cycle(next(n for n in names if pending[n]), needs, pending)
+        raise InvalidArgumentError(f"GraphDef: the nodes make a cycle through {stuck!r}", op=stuck)
     return result
 
 
+def _on_a_cycle(name: str, needs: Mapping[str, Sequence[str]], pending: Mapping[str, int]) -> str:
+    """A node of the cycle that ``name``, a node that never becomes ready, waits for."""
+    seen: set[str] = set()
+    while name not in seen:
+        seen.add(name)
+        name = next(n for n in needs[name] if pending[n])
+    return name
+
+
 def _needs(node: dict[str, Any], known: Mapping[str, Any], replaced: Mapping[str, Tensor]) -> list[str]:
-    found = []
+    """The nodes that ``node`` reads or follows, each once."""
+    found: dict[str, None] = {}
     for item in node.get("inputs", []):
         full = item if ":" in item or item.startswith("^") else f"{item}:0"
         if full in replaced:
@@ -447,5 +458,5 @@ def _needs(node: dict[str, Any], known: Mapping[str, Any], replaced: Mapping[str
             raise NotFoundError(
                 f"GraphDef: input {item!r} of node {node['name']!r} does not exist", hint=did_you_mean(name, known)
             )
-        found.append(name)
-    return found
+        found[name] = None
+    return list(found)

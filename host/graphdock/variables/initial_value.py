@@ -33,12 +33,16 @@ def guarded(value: Tensor, variable: Variable, variable_of: Callable[[Any], Vari
     if not replaced:
         return value
     graph = value.graph
+    copies: dict[Operation, Operation] = {}
     for op in ops:
         if op.outputs and op.outputs[0] in replaced:
             continue
         if any(t in replaced for t in op.inputs):
             copy = copy_operation(op, graph, replaced, op.name.rpartition("/")[2])
             replaced.update(zip(op.outputs, copy.outputs, strict=True))
+            copies[op] = copy
+    for op, copy in copies.items():
+        copy._control = tuple(dict.fromkeys([*copy._control, *(copies.get(before, before) for before in op._control)]))
     return replaced.get(value, value)
 
 
