@@ -6,7 +6,7 @@ import graphdock as tf
 import lab
 import numpy as np
 import pytest
-from graphdock.contracts import KernelDef
+from graphdock.contracts import DeviceInfo, KernelDef
 from graphdock.plugin.host import Host
 from graphdock.testing import fake
 
@@ -222,7 +222,6 @@ def test_a_plugins_op_may_have_a_handle_of_its_own_kind(host):
 # -- amounts
 
 
-@pytest.mark.xfail(strict=True, reason="x: device_count of a virtual device has no bound")
 @pytest.mark.parametrize("count", [10**6, 10**12])
 def test_an_absurd_number_of_devices_is_refused(host, count):
     def make():
@@ -231,6 +230,18 @@ def test_an_absurd_number_of_devices_is_refused(host, count):
         assert str(count) in str(info.value)
 
     lab.calls(make, 200_000)
+
+
+def test_a_bound_on_devices_is_for_virtual_ones_only(host):
+    class Two(fake.FakeFactory):
+        virtual = False
+
+        def probe(self):
+            return [DeviceInfo("fake", i) for i in range(2)]
+
+    name = lab.plug(host, register_devices=lambda: [Two()])
+    with tf.Session(config=tf.SessionConfig(backends=(name,), device_count={"fake": 10**12}), host=host) as sess:
+        assert len(sess.list_devices()) == 2
 
 
 def test_a_handful_of_virtual_devices_is_there(host):

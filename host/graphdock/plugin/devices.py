@@ -9,6 +9,7 @@ from typing import Any
 
 from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec
 from graphdock.errors import (
+    ConfigError,
     DeviceUnavailable,
     FailedPreconditionError,
     InvalidArgumentError,
@@ -16,7 +17,10 @@ from graphdock.errors import (
     PluginError,
 )
 
-__all__ = ["DeviceTable"]
+__all__ = ["VIRTUAL_DEVICES", "DeviceTable"]
+
+#: Most devices of a virtual type that a session may open: each costs memory and a place in every search for a device.
+VIRTUAL_DEVICES = 4096
 
 
 class DeviceTable:
@@ -51,6 +55,7 @@ class DeviceTable:
 
         Raises:
           NotFoundError: no installed plugin owns the type.
+          ConfigError: ``count`` is more than VIRTUAL_DEVICES of a type that may be opened any number of times.
           DeviceUnavailable: the probe found no device.
           PluginError: the plugin failed to load, or its probe raised; ``__cause__`` is the first exception.
         """
@@ -62,6 +67,12 @@ class DeviceTable:
         if count < 1:
             raise InvalidArgumentError(f"device_count of {device_type!r} must be at least 1", got=str(count))
         if factory.virtual:
+            if count > VIRTUAL_DEVICES:
+                raise ConfigError(
+                    f"device_count of {device_type!r} is too large",
+                    expected=f"{VIRTUAL_DEVICES} at most",
+                    got=str(count),
+                )
             return [replace(infos[0], index=i) for i in range(count)]
         return infos[:count]
 
