@@ -16,7 +16,7 @@ DEFAULTS = {
     "memory_limit": {},
     "passes": {},
     "fusion": True,
-    "plan_cache_size": 64,
+    "plan_cache_size": 2048,
     "shape_policy": "auto",
     "intra_op_threads": 0,
     "inter_op_threads": 0,

@@ -88,7 +88,6 @@ def test_planning_the_gradient_of_a_loop_is_linear_in_the_size_of_its_body(monke
 # -- the plan cache
 
 
-@pytest.mark.xfail(strict=True, reason="C: 64 signatures, first in first out, are fewer than a program fetches in turn")
 def test_a_thousand_variables_fetched_in_turn_are_planned_once():
     variables = [tf.Variable(float(i)) for i in range(1000)]
     with tf.Session() as sess:

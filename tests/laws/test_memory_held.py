@@ -78,7 +78,6 @@ def test_the_budget_of_idle_instances_holds_without_the_collector(meter, no_coll
         assert meter.held <= 8 * MB
 
 
-@pytest.mark.xfail(strict=True, reason="q: shape_policy='exact' keeps a plan per shape for good")
 def test_exact_plans_are_as_many_as_the_plan_cache_holds():
     x = tf.placeholder(tf.float32, [None])
     y = tf.tanh(x) * 2.0
@@ -93,7 +92,6 @@ def test_exact_plans_are_as_many_as_the_plan_cache_holds():
         assert sum(p() is not None for p in plans) <= 4
 
 
-@pytest.mark.xfail(strict=True, reason="q: the least recently used plan is not the one that goes")
 def test_the_plan_that_was_used_last_stays():
     x = tf.placeholder(tf.float32, [None])
     fetches = [tf.identity(x * float(i)) for i in range(6)]

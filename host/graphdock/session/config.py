@@ -57,7 +57,7 @@ class SessionConfig:
       memory_limit: device type -> bytes, or a text such as ``"20GiB"``.
       passes: pass name -> whether it runs.
       fusion: whether region compilers and fused kernels are used.
-      plan_cache_size: plans kept per session.
+      plan_cache_size: most plans kept per session; those used longest ago are dropped first.
       shape_policy: ``exact``, ``generic``, or ``auto``: generic after eight shapes of one signature.
       intra_op_threads, inter_op_threads: 0 leaves the choice to graphdock.
       deterministic: only kernels that give the same bits on every run.
@@ -79,7 +79,7 @@ class SessionConfig:
     memory_limit: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     passes: Mapping[str, bool] = field(default_factory=lambda: _EMPTY)
     fusion: bool = True
-    plan_cache_size: int = 64
+    plan_cache_size: int = 2048
     shape_policy: str = "auto"
     intra_op_threads: int = 0
     inter_op_threads: int = 0

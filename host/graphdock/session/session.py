@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -21,27 +20,13 @@ from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.variable_store import VariableStore
 from graphdock.session.config import SessionConfig, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed
+from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.run_options import RunMetadata, RunOptions
 
 __all__ = ["InteractiveSession", "Session"]
 
 #: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
 SHAPES = 8
-
-
-class _Signature:
-    """What one form of call (these fetches, these fed tensors) has been compiled to."""
-
-    __slots__ = ("current", "feeds", "fetch", "mutation", "plans", "single")
-
-    def __init__(self, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool) -> None:
-        self.fetch = fetch
-        self.feeds = feeds
-        self.mutation = mutation
-        self.single = single
-        self.plans: dict[Any, Plan] = {}
-        #: The plan that ran last and the feeds' shapes it is for: one object, because other threads replace it.
-        self.current: tuple[Plan | None, tuple[Any, ...]] = (None, (None,) * len(feeds))
 
 
 class _SessionType(type):
@@ -90,8 +75,10 @@ class Session(metaclass=_SessionType):
         self._lock = threading.RLock()
         self._store = VariableStore()
         self._ordinals = RandomOrdinals()
-        self._signatures: OrderedDict[Any, _Signature] = OrderedDict()
         c = self.config
+        self._plans = PlanCache(c.plan_cache_size)
+        self._signatures = self._plans.signatures
+        self._recent: Plan | None = None
         self._planner = Planner(
             self._host,
             c.backends,
@@ -130,8 +117,10 @@ class Session(metaclass=_SessionType):
     def close(self) -> None:
         """Release plans and private variables. Closing twice does nothing."""
         self._closed = True
-        self._signatures.clear()
-        self._store.clear()
+        with self._lock:
+            self._plans.clear()
+            self._recent = None
+            self._store.clear()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -210,6 +199,9 @@ class Session(metaclass=_SessionType):
         elif plan is None:
             plan = self._plan(signature, ())
         assert plan is not None
+        if plan is not self._recent:
+            self._recent = plan
+            self._plans.touch(plan)
         if run_metadata is not None:
             run_metadata.plan = plan
             run_metadata.cached = same
@@ -262,7 +254,8 @@ class Session(metaclass=_SessionType):
 
     # -- slow path ----------------------------------------------------------------------------------------------------
 
-    def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> _Signature:
+    def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Signature:
+        """The signature of a call; one that is new is kept when its first plan is made."""
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
             raise InvalidArgumentError(
                 "feed_dict must be a dict of tensors to values", got=repr(feed_dict), site=describe(capture())
@@ -285,16 +278,17 @@ class Session(metaclass=_SessionType):
             found = self._signatures.get(key)
             if found is not None and found.mutation == self.graph._mutation:
                 return found
-            signature = self._signatures[key] = _Signature(fetch, feeds, self.graph._mutation, single)
-            while len(self._signatures) > max(self.config.plan_cache_size, 1):
-                self._signatures.popitem(last=False)
-            return signature
+            return Signature(key, fetch, feeds, self.graph._mutation, single)
 
-    def _plan(self, signature: _Signature, shapes: tuple[Any, ...]) -> Plan:
+    def _plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
         with self._lock:
+            self._check_open()
+            known = self._signatures.get(signature.key)
+            if known is not None and known.mutation == signature.mutation:
+                signature = known  # another thread has made it meanwhile
             plan = signature.plans.get(shapes)
             policy = self.config.shape_policy
-            generic = policy == "generic" or (policy == "auto" and len(signature.plans) >= SHAPES)
+            generic = policy == "generic" or (policy == "auto" and signature.exact >= SHAPES)
             if plan is None and generic:
                 plan = signature.plans.get("generic")
             if plan is None:
@@ -306,7 +300,8 @@ class Session(metaclass=_SessionType):
                 plan = self._planner.plan(
                     signature.fetch.tensors, signature.fetch.operations, list(zip(tensors, dims, strict=True))
                 )
-                signature.plans["generic" if generic else shapes] = plan
+                signature.exact += not generic
+                self._plans.add(signature, "generic" if generic else shapes, plan)
                 if self.config.log_device_placement:
                     from graphdock.session.explain import log_placement
 
