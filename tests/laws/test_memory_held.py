@@ -180,7 +180,6 @@ def test_a_long_step_keeps_neither_feeds_nor_results(which, no_collector):
         assert kept() is None
 
 
-@pytest.mark.xfail(strict=True, reason="r: the containers of a host= session are not reset")
 def test_reset_reaches_the_containers_of_a_host():
     host = Host()
     with tf.container("laws_host"):

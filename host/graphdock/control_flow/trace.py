@@ -79,11 +79,9 @@ def add_node(
     bodies: tuple[BodyGraph, ...],
 ) -> Operation:
     """The Cond or While node itself; outer control inputs of ops in the bodies become its own."""
-    from graphdock.plugin.host import default_host
-
     lifted = list(dict.fromkeys(op for body in bodies for op in body.lifted))
     with graph.control_dependencies(lifted):
-        return graph.add_op(default_host().ops.get(op_type), inputs, attrs, name, lengths, bodies)
+        return graph.add_op(graph.host.ops.get(op_type), inputs, attrs, name, lengths, bodies)
 
 
 def check_callable(function: Callable[..., Any] | None, what: str) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ class BodyGraph(Graph):
     """
 
     def __init__(self, name: str, outer: Graph) -> None:
-        super().__init__()
+        super().__init__(outer._host)
         self.name = name
         self.outer = outer
         self.parameters: list[Tensor] = []
@@ -78,12 +78,10 @@ class BodyGraph(Graph):
         self.outputs = [after if t is before else t for t in self.outputs]
 
     def _placeholder(self, name: str, dtype: DType, dims: Dims) -> Tensor:
-        from graphdock.plugin.host import default_host
-
         scopes = self._scopes
         before, scopes.prefix, control, scopes.control = scopes.prefix, "", scopes.control, ()
         try:
-            opdef = default_host().ops.get("Placeholder")
+            opdef = self.host.ops.get("Placeholder")
             return self.add_op(opdef, [], {"dtype": dtype, "shape": dims}, name or "capture").outputs[0]
         finally:
             scopes.prefix, scopes.control = before, control

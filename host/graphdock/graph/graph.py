@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
@@ -19,6 +19,9 @@ from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import evaluate
 from graphdock.shape import Dims
 
+if TYPE_CHECKING:
+    from graphdock.plugin.host import Host
+
 __all__ = ["Graph", "get_default_graph", "reset_default_graph"]
 
 
@@ -28,11 +31,15 @@ class Graph:
     Threads: operations may be added from several threads (a lock guards each addition); scopes (name, device, control
     dependencies) belong to the thread that entered them.
 
+    Args:
+      host: the Host whose ops it may hold; default: the process's own.
+
     Attributes:
       seed: graph-level random seed, set by ``tf.set_random_seed``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: Host | None = None) -> None:
+        self._host = host
         self._lock = threading.RLock()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
@@ -43,6 +50,15 @@ class Graph:
         self._mutation = 0
         self.seed: int | None = None
         self._last_seed = 0
+
+    @property
+    def host(self) -> Host:
+        """The Host whose ops it may hold. Raises ConfigError when the process's own is asked for and its configuration is wrong."""
+        if self._host is not None:
+            return self._host
+        from graphdock.plugin.host import default_host
+
+        return default_host()
 
     # -- building ---------------------------------------------------------------------------------------------------
 
@@ -72,9 +88,7 @@ class Graph:
         from graphdock.ops.apply import complete
 
         if op_def is None:
-            from graphdock.plugin.host import default_host
-
-            op_def = default_host().ops.get(op_type)
+            op_def = self.host.ops.get(op_type)
         tensors = list(inputs)
         if input_types is not None and [as_dtype(d) for d in input_types] != [t.dtype for t in tensors]:
             raise InvalidArgumentError(

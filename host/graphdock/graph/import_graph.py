@@ -246,10 +246,8 @@ class _Reader:
             self.tensors[f"{node['name']}:{tensor.value_index}"] = tensor
 
     def _op_def(self, op_type: str) -> Any:
-        from graphdock.plugin.host import default_host
-
         try:
-            return default_host().ops.get(op_type)
+            return self.graph.host.ops.get(op_type)
         except UnknownOpError as error:
             own = ("graphdock", "graphdock_std")
             others = ", ".join(str(p) for p in self.packages if p not in own)

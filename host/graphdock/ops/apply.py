@@ -33,10 +33,8 @@ def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
     Raises:
       UnknownOpError, InvalidArgumentError, DTypeError, ShapeError: what is wrong, with the op's name and the user's line.
     """
-    from graphdock.plugin.host import default_host
-
-    opdef = default_host().ops.get(op_type)
     graph = get_default_graph()
+    opdef = graph.host.ops.get(op_type)
     try:
         if opdef.deprecated:
             raise InvalidArgumentError(f"{op_type} is not for new graphs: {opdef.deprecated}")

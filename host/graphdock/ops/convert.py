@@ -171,9 +171,7 @@ def constant_of(
     array: np.ndarray[Any, Any], dtype: DType, name: str | None = "Const", graph: Graph | None = None
 ) -> Tensor:
     """A constant over an array that is already right; takes a read-only copy."""
-    from graphdock.plugin.host import default_host
-
     array = np.array(array, order="C", copy=True)
     array.flags.writeable = False
-    opdef = default_host().ops.get("Const")
-    return (graph or get_default_graph()).add_op(opdef, [], {"value": array, "dtype": dtype}, name).outputs[0]
+    graph = graph or get_default_graph()
+    return graph.add_op(graph.host.ops.get("Const"), [], {"value": array, "dtype": dtype}, name).outputs[0]

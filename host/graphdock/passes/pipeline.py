@@ -9,6 +9,7 @@ from typing import Any
 
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.ir_check import check
+from graphdock.contracts.opdef import OpDef
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
 from graphdock.passes.rewrite import prune
@@ -51,20 +52,22 @@ def run_passes(
     graph: PlanGraph,
     switches: Mapping[str, bool],
     evaluate: Callable[[PlanNode], Any],
+    const: OpDef,
     verify: bool = False,
 ) -> list[PassReport]:
     """Drop what nobody needs, then run every pass that is on over the graph and all its bodies.
 
     Args:
       evaluate: computes a node over constants, or returns None (see :func:`graphdock.passes.simplify.fold`).
+      const: the OpDef of the Const nodes that passes make.
       verify: check the grammar after every pass.
     """
     table: dict[str, Callable[[PlanGraph], None]] = {
         "captures": captures,
         "identities": identities,
-        "shapes": known_integers,
+        "shapes": lambda g: known_integers(g, const),
         "cse": cse,
-        "fold": lambda g: fold(g, evaluate),
+        "fold": lambda g: fold(g, evaluate, const),
         "algebra": algebra,
     }
     drop_unneeded(graph)

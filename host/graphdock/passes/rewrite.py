@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, replace_value
+from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 
 __all__ = ["constant_node", "forward", "prune"]
 
 
-def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dtype: DType) -> PlanNode:
-    """A Const node that stands for ``value``, which ``like`` makes."""
-    from graphdock.plugin.host import default_host
-
+def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dtype: DType, const: OpDef) -> PlanNode:
+    """A Const node, whose OpDef is ``const``, that stands for ``value``, which ``like`` makes."""
     array = np.ascontiguousarray(array).reshape(array.shape)
     array.flags.writeable = False
     node = PlanNode(
         "Const",
         value.name,
-        default_host().ops.get("Const"),
+        const,
         {"value": array, "dtype": dtype},
         [],
         site_of=like.site_of,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 from graphdock.opdef.shape_values import evaluate
 from graphdock.passes.rewrite import constant_node, forward
@@ -54,8 +55,8 @@ def _same_known_shape(a: Dims, b: Dims) -> bool:
     return a is not None and None not in a and a == b
 
 
-def known_integers(graph: PlanGraph) -> None:
-    """Make constants of small integer tensors whose every element is known from shapes."""
+def known_integers(graph: PlanGraph, const: OpDef) -> None:
+    """Make constants of small integer tensors whose every element is known from shapes. ``const``: the OpDef of Const."""
     replaced: dict[Value, Value] = {}
     nodes: list[PlanNode] = []
     known: list[PlanNode] = []
@@ -67,7 +68,7 @@ def known_integers(graph: PlanGraph) -> None:
                 if isinstance(found, int) and value.shape == () or isinstance(found, tuple) and None not in found:
                     array = np.array(found, value.dtype.np)
                     if array.shape == value.shape or None in value.shape:
-                        made = constant_node(node, value, array, value.dtype)
+                        made = constant_node(node, value, array, value.dtype, const)
                         replaced[value] = made.outputs[0]
                         nodes.append(made)
                         known.append(node)
@@ -157,7 +158,7 @@ def _key(value: Any) -> Any:
     return type(value).__name__, value
 
 
-def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] | None]) -> None:
+def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] | None], const: OpDef) -> None:
     """Replace pure nodes over constants by their results. ``run`` computes one, or returns None when it can't."""
     replaced: dict[Value, Value] = {}
     nodes: list[PlanNode] = []
@@ -176,7 +177,7 @@ def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] 
             results = run(node)
             if results is not None:
                 for value, array in zip(node.outputs, results, strict=True):
-                    made = constant_node(node, value, array, value.dtype)
+                    made = constant_node(node, value, array, value.dtype, const)
                     replaced[value] = made.outputs[0]
                     nodes.append(made)
                     stand_ins[node] = made

@@ -127,7 +127,7 @@ class Planner:
         with self._lock, _collector_paused():
             graph = translate(outputs, targets, feeds)
             translated = sum(len(g.nodes) for g in graph.all_graphs())
-            reports = run_passes(graph, self._passes, self._evaluate, self._debug)
+            reports = run_passes(graph, self._passes, self._evaluate, self._host.ops.get("Const"), self._debug)
             placement = place(graph, self.devices, self.chooser, self._fallback, self._device_type)
             kernels = placement.kernels
             scalars = scalar_values(graph, kernels)

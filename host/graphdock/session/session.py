@@ -37,7 +37,8 @@ class _SessionType(type):
     ) -> Any:
         if not target:
             return super().__call__(target, graph, config, host)
-        return (host or default_host()).session_factory(target).open(target, graph, config)
+        owner = host if host is not None else (graph or get_default_graph()).host
+        return owner.session_factory(target).open(target, graph, config)
 
 
 class Session(metaclass=_SessionType):
@@ -53,7 +54,7 @@ class Session(metaclass=_SessionType):
       target: ``""`` for this process; a target such as ``ray://head:6379`` is opened by the plugin that owns the scheme.
       graph: the graph to run; default: the default graph.
       config: a SessionConfig; fields it does not set come from the environment, the configuration file, the defaults.
-      host: the Host whose plugins are used; default: the process's own.
+      host: the Host whose plugins are used; default: the graph's.
 
     Raises:
       NotFoundError: no plugin owns the target's scheme.
@@ -68,7 +69,7 @@ class Session(metaclass=_SessionType):
         host: Host | None = None,
     ) -> None:
         self.graph = get_default_graph() if graph is None else graph
-        self._host = default_host() if host is None else host
+        self._host = self.graph.host if host is None else host
         self.config = effective_config(config)
         _refuse(self.config)
         self._closed = False
@@ -129,9 +130,17 @@ class Session(metaclass=_SessionType):
             )
 
     @staticmethod
-    def reset(target: str = "", containers: list[str] | None = None, config: SessionConfig | None = None) -> None:
-        """Forget the variables of named containers (all of them when none is named) for every session of the process."""
-        host = default_host()
+    def reset(
+        target: str = "",
+        containers: list[str] | None = None,
+        config: SessionConfig | None = None,
+        host: Host | None = None,
+    ) -> None:
+        """Forget the variables of named containers (all of them when none is named) for every session of ``host``.
+
+        Without a host it is the process's own.
+        """
+        host = default_host() if host is None else host
         with host.containers_lock:
             for name in list(host.containers) if containers is None else containers:
                 store = host.containers.get(name)

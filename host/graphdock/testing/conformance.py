@@ -103,7 +103,7 @@ class Conformance:
     Args:
       backend: name of an installed (or registered) plugin that has kernels.
       pins: kernels to use instead of the backend's own, as in ``SessionConfig.kernels``; for tests of the kit itself.
-      host: where the backend's kernels and devices are; the ops are always those of the default host.
+      host: where the ops and the backend's kernels and devices are; default: the process's own.
       oracle: ``"reference"`` for the specs' oracles, or the backend to agree with; default: the oracles for cpu, else cpu.
 
     Raises:
@@ -123,6 +123,8 @@ class Conformance:
         self._pins = dict(pins or {})
         self._oracle = oracle or ("reference" if backend == "cpu" else "cpu")
         loaded = self.host.backend(backend)
+        if self._oracle != "reference":
+            self.host.backend(self._oracle)
         order = [backend]
         for kind in loaded.device_types or loaded.kernel_devices:
             owner = self.host.devices.get(kind)
@@ -134,7 +136,7 @@ class Conformance:
         #: with cpu behind it, for the ops around the one that is checked
         self._wide_order = tuple(dict.fromkeys([*order, "cpu"]))
         self._all: dict[str, Mapping[str, Any]] = {}
-        for module in default_host().ops.case_modules():
+        for module in self.host.ops.case_modules():
             self._all.update(importlib.import_module(module).CASES)
         state = next((s for s in self.host.plugins() if s.name == backend), None)
         manifest = state.manifest if state is not None else None
@@ -163,7 +165,7 @@ class Conformance:
             raise NotFoundError(f"no op library has conformance cases of {op!r}", hint=did_you_mean(op, self._all))
         for name in [op] if op is not None else self.ops:
             data = self._all[name]
-            opdef = default_host().ops.get(name)
+            opdef = self.host.ops.get(name)
             for index, sample in enumerate(data["samples"]):
                 for types in bindings(opdef, data, sample):
                     yield Case(name, "value", index, types, data)
@@ -188,7 +190,7 @@ class Conformance:
         """How many inputs of all ops have their gradient as a ``formula``, ``op``, ``fn``, ``none`` or ``todo``."""
         counts: Counter[str] = Counter({k: 0 for k in ("formula", "op", "fn", "none", "todo")})
         for name in self._all:
-            for kind in default_host().ops.get(name).gradient_kinds.values():
+            for kind in self.host.ops.get(name).gradient_kinds.values():
                 counts[kind.partition(":")[0]] += 1
         return counts
 
@@ -225,7 +227,7 @@ class Conformance:
 
     def _expected(self, case: Case, opdef: OpDef, program: Program, arrays: Mapping[str, Any], ordinal: int) -> Any:
         """The right results, flattened; None where nothing says what they are."""
-        cpu = any(r.plugin == "cpu" for r in default_host().kernels.for_op(case.op))
+        cpu = any(r.plugin == "cpu" for r in self.host.kernels.for_op(case.op))
         if self._oracle != "reference" and (cpu or case.op in INTERPRETED):
             config = SessionConfig(backends=(self._oracle,), passes=dict.fromkeys(PASSES, False))
             session = Session(graph=program.op.graph, config=config)
@@ -251,11 +253,11 @@ class Conformance:
         return [np.asarray(m) for m in made] if isinstance(made, (list, tuple)) else [np.asarray(made)]
 
     def _check_value(self, case: Case) -> None:
-        opdef = default_host().ops.get(case.op)
+        opdef = self.host.ops.get(case.op)
         attrs = _attrs(case)
         first = make_arrays(case.data, case.sample, case.types, f"{case.op} {case.index} {case.dtype} a")
         second = make_arrays(case.data, case.sample, case.types, f"{case.op} {case.index} {case.dtype} b")
-        graph = Graph()
+        graph = Graph(self.host)
         program = build(graph, opdef, first, attrs)
         session = self._session(graph, "exact", self._order)
         self._need_own_kernel(session, program, first, case)
@@ -305,11 +307,11 @@ class Conformance:
         self._agree(case, got, expected, "decomposition")
 
     def _check_error(self, case: Case) -> None:
-        opdef = default_host().ops.get(case.op)
+        opdef = self.host.ops.get(case.op)
         arrays = make_arrays(case.data, case.sample, case.types, f"{case.op} {case.index} error")
         match = case.sample["match"]
         for how in ("planned", "fresh"):
-            graph = Graph()
+            graph = Graph(self.host)
             try:
                 program = build(graph, opdef, arrays, _attrs(case), how)
                 _run(self._session(graph, "exact", self._order), program, arrays)
@@ -340,8 +342,8 @@ class Conformance:
         from graphdock.gradients.indexed_slices import IndexedSlices
         from graphdock.ops.convert import convert_to_tensor
 
-        graph = Graph()
-        program = build(graph, default_host().ops.get(case.op), arrays, _attrs(case), how, fed=case.data["gradcheck"])
+        graph = Graph(self.host)
+        program = build(graph, self.host.ops.get(case.op), arrays, _attrs(case), how, fed=case.data["gradcheck"])
         feed = program.feed(arrays)
         ys = [y for y in program.outputs if y.dtype.is_floating]
         if any(y.dtype.name != "float64" for y in ys):
