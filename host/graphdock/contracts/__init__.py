@@ -40,6 +40,7 @@ from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrar
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler, cut_region
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
+from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
 from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -94,10 +95,13 @@ __all__ = [
     "RegionCompiler",
     "Rendezvous",
     "RendezvousKey",
+    "ResourceKind",
+    "ResourceRequest",
     "Scratch",
     "SessionFactory",
     "Storage",
     "TypeVarDef",
+    "VARIABLE",
     "Value",
     "ViewRule",
     "api_accepts",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from graphdock.contracts import DeviceFactory, Executor, KernelDef, OpLibrary, SessionFactory
+    from graphdock.contracts import DeviceFactory, Executor, KernelDef, OpLibrary, ResourceKind, SessionFactory
     from graphdock.plugin.host import Host
 
 hookspec = pluggy.HookspecMarker("graphdock")
@@ -33,6 +33,11 @@ def register_ops(host: Host) -> Iterable[OpLibrary]:  # type: ignore[empty-body]
 @hookspec
 def register_kernels(host: Host) -> Iterable[KernelDef]:  # type: ignore[empty-body]
     """Return kernels, for any op and any device type."""
+
+
+@hookspec
+def register_resource_kinds(host: Host) -> Iterable[ResourceKind]:  # type: ignore[empty-body]
+    """Return kinds of resources that outlive steps; the spec of an op that makes handles names one (``resource:``)."""
 
 
 @hookspec

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec, Executor, SessionFactory
+from graphdock.contracts import (
+    VARIABLE,
+    Device,
+    DeviceFactory,
+    DeviceInfo,
+    DeviceSpec,
+    Executor,
+    ResourceKind,
+    SessionFactory,
+)
 from graphdock.errors import (
     AlreadyExistsError,
     ConfigError,
@@ -90,6 +99,8 @@ class Host:
         self.ops = OpRegistry(self._search, self._notes, self._lock)
         self.kernels = KernelRegistry(lambda op: op in self.ops)
         self.devices = DeviceRegistry()
+        self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
+        self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
         self._table = DeviceTable(self._owner, self.plugin_options, self._report, self._lock)
@@ -279,7 +290,25 @@ class Host:
         lines = [f"plugin {s.name!r} did not load: {s.stage}: {s.cause}" for s in self._plugins() if s.entry().is_fault]
         return "; ".join(lines) or None
 
-    # -- executors and session factories
+    # -- resource kinds, executors and session factories
+
+    def resource_kind(self, name: str, package: str = "") -> ResourceKind:
+        """The kind of resource of that name.
+
+        Args:
+          package: import package of the op that names it; its plugin is asked first.
+
+        Raises:
+          NotFoundError: no allowed plugin brings it. PluginError: the plugin of that name failed to load.
+        """
+        found = self.resource_kinds.get(name)
+        if found is None:
+            with self._lock:
+                for state in self._candidates():
+                    if state.found.package == package:
+                        loader.load_rest(self, state)
+            found = self._named(self.resource_kinds, name, f"no resource kind named {name!r}", ())
+        return found
 
     def executor(self, name: str) -> Executor:
         """The executor of that name, from a plugin.
@@ -377,7 +406,7 @@ class Host:
     def discard(self, plugin: str, package: str) -> None:
         """Take back everything that a plugin registered."""
         self.ops.discard(package)
-        for registry in (self.kernels, self.devices, self.executors, self.session_factories):
+        for registry in (self.kernels, self.devices, self.resource_kinds, self.executors, self.session_factories):
             registry.discard(plugin)
 
 

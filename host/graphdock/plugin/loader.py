@@ -26,6 +26,7 @@ from graphdock.contracts import (
     Executor,
     KernelDef,
     OpLibrary,
+    ResourceKind,
     SessionFactory,
     api_accepts,
 )
@@ -45,6 +46,7 @@ HOOKS: dict[str, type] = {
     "register_devices": DeviceFactory,
     "register_ops": OpLibrary,
     "register_kernels": KernelDef,
+    "register_resource_kinds": ResourceKind,
     "register_executors": Executor,
     "register_session_factories": SessionFactory,
 }
@@ -296,6 +298,8 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
             host.devices.add(item, state.name)
         elif isinstance(item, KernelDef):
             host.kernels.add(item, state.name, state.found.package)
+        elif isinstance(item, ResourceKind):
+            host.resource_kinds.add(item.name, item, state.name)
         elif isinstance(item, Executor):
             host.executors.add(item.name, item, state.name)
         elif isinstance(item, SessionFactory):

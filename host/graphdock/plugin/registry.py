@@ -284,7 +284,7 @@ class DeviceRegistry:
 
 
 class NamedRegistry(Generic[T]):
-    """Name -> an object and the plugin that brought it: executors by name, session factories by scheme.
+    """Name -> an object and the plugin that brought it: resource kinds and executors by name, session factories by scheme.
 
     Args:
       noun: what is registered, for messages.

@@ -34,3 +34,10 @@ def register_session_factories():
     from graphdock_toy.executor import ToySessions
 
     return [ToySessions()]
+
+
+@hookimpl
+def register_resource_kinds():
+    from graphdock_toy.counters import COUNTERS
+
+    return [COUNTERS]
