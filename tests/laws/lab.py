@@ -135,13 +135,15 @@ def interrupted(function: Callable[[], Any], at: int) -> bool:
                 sys.setprofile(None)
                 signal.raise_signal(signal.SIGINT)
 
-    sys.setprofile(hook)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
     try:
+        sys.setprofile(hook)
         function()
     except KeyboardInterrupt:
         pass
     finally:
         sys.setprofile(None)
+        signal.signal(signal.SIGINT, before)
     return seen > at
 
 
