@@ -153,7 +153,7 @@ class DriverQueue(Queue):
             self._enqueue(
                 "copy",
                 "copy",
-                lambda: np.copyto(target, source),
+                lambda: np.copyto(target, source.reshape(target.shape)),
                 [src.range],
                 [dst.range],
                 broken=[target],
@@ -171,7 +171,7 @@ class DriverQueue(Queue):
             self._enqueue(
                 "copy",
                 "from_host",
-                lambda: np.copyto(target, slot),
+                lambda: np.copyto(target, slot.reshape(target.shape)),
                 [block.range_of(slot)],
                 [dst.range],
                 broken=[target],
@@ -190,7 +190,7 @@ class DriverQueue(Queue):
             self._enqueue(
                 "copy",
                 "to_host",
-                lambda: np.copyto(slot, source),
+                lambda: np.copyto(slot, source.reshape(slot.shape)),
                 [src.range],
                 [block.range_of(slot)],
                 broken=[slot],

@@ -35,7 +35,12 @@ __all__ = ["Access", "Detector", "Note", "Race", "RaceError", "Range", "Report",
 #: Races that a report keeps; the others are counted.
 _KEPT = 100
 #: Files whose frames are not the site of an access.
-_INSIDE = (os.path.dirname(__file__), queue.__file__, contextlib.__file__)
+_INSIDE = (
+    os.path.dirname(__file__),
+    os.path.join(os.path.dirname(os.path.dirname(__file__)), "queued.py"),
+    queue.__file__,
+    contextlib.__file__,
+)
 
 
 class Range(NamedTuple):

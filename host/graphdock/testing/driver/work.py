@@ -18,11 +18,15 @@ Blame: TypeAlias = Callable[[Exception], Exception]
 
 
 def check_alike(a: Any, b: Any) -> None:
-    """Raises InvalidArgumentError unless two arrays have one dtype and shape."""
-    if a.shape != b.shape or a.dtype != b.dtype:
+    """Raises InvalidArgumentError unless two arrays have one dtype, and the same shape but for dims of 1."""
+    if _long(a) != _long(b) or a.dtype != b.dtype:
         raise InvalidArgumentError(
             "a copy between unlike buffers", expected=f"{a.dtype} {list(a.shape)}", got=f"{b.dtype} {list(b.shape)}"
         )
+
+
+def _long(array: Any) -> tuple[int, ...]:
+    return tuple(dim for dim in array.shape if dim != 1)
 
 
 def failing(what: str, broken: Sequence[Array], blame: Blame | None) -> Callable[[], None]:

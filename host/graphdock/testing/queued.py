@@ -1,0 +1,330 @@
+"""The backend ``queued``: cpu's kernels on the fake driver, through its queues.
+
+    device = graphdock.testing.queued.install(host, seed=7)
+    tf.Session(config=tf.SessionConfig(backends=("queued", "cpu")), host=host)
+
+A kernel is launched on the queue that it was built for (``BuildContext.queue``). What it computes happens when somebody waits. Host
+inputs and the state of random streams are read when it is launched, as a real launch reads its arguments. Its inputs are
+read-only while it runs. Fresh outputs of known shape are allocated in the order of the queue; a kernel whose output shape depends
+on values settles the queue first, and so does one with outputs in host memory: neither can be captured. Strings stay elsewhere.
+
+``install`` gives a host a driver of its own; what the device offers to tests (``faults``, ``lose``, ``launches``, ``in_use``,
+``driver.scheduler.step``, ``races.check(device)``) is in :mod:`graphdock.testing.driver`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts import (
+    ArgInfo,
+    Bound,
+    BuildContext,
+    Device,
+    DeviceFactory,
+    DeviceInfo,
+    In,
+    KernelDef,
+    OpDef,
+    Out,
+    PlanNode,
+    dtypes,
+    hookimpl,
+)
+from graphdock.errors import GraphdockError, InternalError
+from graphdock.testing.driver.device import Driver, DriverDevice
+from graphdock.testing.driver.memory import Array, Buffer
+from graphdock.testing.driver.queue import DriverQueue
+
+__all__ = ["DEVICE", "Plugin", "QueuedFactory", "blamed", "install", "register_devices", "register_kernels", "wrap"]
+
+DEVICE = "queued"
+
+#: Bytes of device memory hold these.
+_PLAIN = tuple(name for name, dtype in dtypes.ALL.items() if dtype.size)
+
+
+class QueuedFactory(DeviceFactory):
+    """Opens devices of one driver, as many as asked for.
+
+    Args:
+      seed, laziness: of the interleaving, see ``driver.scheduler``.
+      lanes: of each device.
+      shared: all devices have one memory space; else each has its own.
+      memory: bytes of a memory space; 0 for as many as there are.
+    """
+
+    device_type = DEVICE
+    virtual = True
+
+    def __init__(
+        self, *, seed: int = 0, laziness: float | None = None, lanes: int = 2, shared: bool = False, memory: int = 0
+    ) -> None:
+        self.driver = Driver(seed, laziness)
+        self._lanes, self._shared, self._memory = lanes, shared, memory
+
+    def probe(self) -> list[DeviceInfo]:
+        about = {"queue": "runs when waited for"}
+        return [DeviceInfo(DEVICE, 0, self._memory, about, architecture="numpy", multiprocessors=1)]
+
+    def open(self, info: DeviceInfo, options: Mapping[str, Any]) -> DriverDevice:
+        space = DEVICE if self._shared else None
+        return DriverDevice(info, self.driver, space, self._lanes, self._memory)
+
+
+# -- which of cpu's kernels
+
+
+def wrap(kernel: KernelDef, opdef: OpDef) -> KernelDef | None:
+    """The cpu kernel as a kernel of this backend; None when it can't do without strings in device memory."""
+    variables = {t.name for t in opdef.types}
+    types = dict(kernel.types)
+    for arg in (*opdef.inputs, *opdef.outputs):
+        if arg.memory == "host" or arg.name in kernel.host:
+            continue
+        if arg.dtype in variables:
+            allowed = types.get(arg.dtype) or next(t.allow for t in opdef.types if t.name == arg.dtype) or _PLAIN
+            types[arg.dtype] = tuple(name for name in allowed if name in _PLAIN)
+            if not types[arg.dtype]:
+                return None
+        elif arg.dtype == "string":
+            return None
+    return replace(kernel, device=DEVICE, build=_builder(kernel), name=kernel.short_name, types=types)
+
+
+def _builder(kernel: KernelDef) -> Callable[[BuildContext], Bound]:
+    def build(ctx: BuildContext) -> Bound:
+        made = kernel.build(ctx)
+        bound = made if isinstance(made, Bound) else Bound(made)
+        launcher = _Launcher(ctx, bound)
+        return replace(bound, compute=launcher.call, capture_safe=bound.capture_safe and launcher.capture_safe)
+
+    return build
+
+
+# -- launching them
+
+
+class _Launcher:
+    """One kernel of one node, bound to a queue."""
+
+    def __init__(self, ctx: BuildContext, bound: Bound) -> None:
+        assert isinstance(ctx.device, DriverDevice) and isinstance(ctx.queue, DriverQueue)
+        self.device, self.queue = ctx.device, ctx.queue
+        self.node, self.what = ctx.node, ctx.node.origin or ctx.node.op
+        self.compute = bound.compute
+        self.outputs = ctx.outputs
+        self.kinds = [o.mode.kind for o in ctx.outputs]
+        self.writes = _written(ctx, bound)
+        on_host = any(o.memory_space != ctx.device.memory_space for o in ctx.outputs)
+        fresh = "fresh" in self.kinds
+        known = all(o.shape is not None and None not in o.shape for o in ctx.outputs)
+        self.capture_safe = not on_host and not fresh
+        self.call: Callable[..., Any]
+        if self.kinds and all(kind == "view" for kind in self.kinds):
+            self.call = self.view
+        elif on_host:
+            self.call = self.at_once
+        elif fresh:
+            self.call = self.fresh if known else self.measured
+        else:
+            self.call = self.later
+
+    def view(self, *args: Any) -> Any:
+        """No work: another array over an input's storage."""
+        sources = [a.storage for a in args if isinstance(a, Buffer)]
+        made = []
+        for result in _several(self._compute([a.array if isinstance(a, Buffer) else a for a in args])):
+            holders = [s for s in sources if not result.size or np.may_share_memory(result, s.block.bytes)]
+            if not holders:
+                raise InternalError(f"kernel of {self.node.op} returned no view of its input", op=self.node.origin)
+            made.append(Buffer(holders[0], result))
+        return made if len(made) > 1 else made[0]
+
+    def later(self, *args: Any) -> None:
+        """Writes into buffers that it is given."""
+        arrays, reads, writes = self._taken(args)
+        self.queue.launch(self.what, lambda: self._compute(arrays), reads, writes, self._blame)
+
+    def fresh(self, *args: Any) -> Any:
+        """Writes into buffers of its own, allocated in the order of the queue."""
+        arrays, reads, writes = self._taken(args)
+        made = [self.queue.empty(o.dtype, o.shape) for o in self.outputs]  # type: ignore[arg-type]
+        targets = [buffer.array for buffer in made]
+
+        def run() -> None:
+            for target, result in zip(targets, _several(self._compute(arrays)), strict=True):
+                np.copyto(target, result)
+
+        self.queue.launch(self.what, run, reads, [*writes, *made], self._blame)
+        return made if len(made) > 1 else made[0]
+
+    def measured(self, *args: Any) -> Any:
+        """Waits for its inputs to know the shape of its outputs."""
+        results = _several(self._now(args))
+        made = [self.queue.empty(o.dtype, r.shape) for o, r in zip(self.outputs, results, strict=True)]
+        targets = [buffer.array for buffer in made]
+
+        def run() -> None:
+            for target, result in zip(targets, results, strict=True):
+                np.copyto(target, result)
+
+        self.queue.launch(self.what, run, [], made, self._blame)
+        return made if len(made) > 1 else made[0]
+
+    def at_once(self, *args: Any) -> Any:
+        """Waits for its inputs, and writes into or returns host memory."""
+        result = self._now(args)
+        if "fresh" not in self.kinds:
+            return None
+        made = []
+        for one, info in zip(_several(result), self.outputs, strict=True):
+            if info.memory_space == self.device.memory_space:
+                buffer = self.queue.empty(info.dtype, one.shape)
+                target = buffer.array
+                self.queue.launch(self.what, _copy(target, one), [], [buffer], self._blame)
+                one = buffer
+            made.append(one)
+        return made if len(made) > 1 else made[0]
+
+    def _now(self, args: Sequence[Any]) -> Any:
+        """Compute with what the queue has made until here."""
+        arrays, reads, writes = self._taken(args)
+        self.queue.launch(self.what, _nothing, reads, writes, self._blame)
+        self.queue.settle()
+        try:
+            return self._compute(arrays)
+        except Exception as error:
+            raise self._blame(error) from error
+
+    def _taken(self, args: Sequence[Any]) -> tuple[list[Any], list[Buffer], list[Buffer]]:
+        """The arguments as work sees them, and the buffers that it reads and writes."""
+        arrays: list[Any] = []
+        reads: list[Buffer] = []
+        writes: list[Buffer] = []
+        for position, arg in enumerate(args):
+            if not isinstance(arg, Buffer):
+                arrays.append(_at_launch(arg, position in self.writes))
+                continue
+            how = self.writes.get(position, "")
+            array = arg.array.view()
+            if not how:
+                array.flags.writeable = False
+            arrays.append(array)
+            if how != "w":
+                reads.append(arg)
+            if how:
+                writes.append(arg)
+        return arrays, reads, writes
+
+    def _compute(self, arrays: Sequence[Any]) -> Any:
+        with np.errstate(all="ignore"):
+            return self.compute(*arrays)
+
+    def _blame(self, error: Exception) -> Exception:
+        return blamed(error, self.node)
+
+
+def _written(ctx: BuildContext, bound: Bound) -> dict[int, str]:
+    """Position of an argument of ``compute`` -> ``w`` for an output or scratch, ``rw`` for a variable that it updates."""
+    updated = {i for i, info in enumerate(ctx.inputs) if info.variable and _updates(ctx.node, info)}
+    if bound.args is not None:
+        return {
+            at: "rw" if isinstance(arg, In) else "w"
+            for at, arg in enumerate(bound.args)
+            if isinstance(arg, Out) or (isinstance(arg, In) and arg.index in updated)
+        }
+    streams = "random" in ctx.node.opdef.traits
+    first = len(ctx.inputs) + streams
+    count = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(bound.scratch)
+    return {**dict.fromkeys(updated, "rw"), **dict.fromkeys(range(first, first + count), "w")}
+
+
+def _updates(node: PlanNode, info: ArgInfo) -> bool:
+    """Whether the op writes through this handle."""
+    arg = node.opdef.input(info.name)
+    return arg is None or arg.mutates
+
+
+def _several(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, (tuple, list)) else (result,)
+
+
+def _copy(target: Array, source: Array) -> Callable[[], None]:
+    return lambda: np.copyto(target, source)
+
+
+def _nothing() -> None:
+    pass
+
+
+class _Stream:
+    """What a random stream said when the kernel was launched."""
+
+    def __init__(self, stream: Any) -> None:
+        self.key = stream.key
+        self._counter = stream.counter()
+
+    def counter(self) -> Any:
+        return self._counter
+
+
+def _at_launch(value: Any, written: bool) -> Any:
+    """Host arguments as they are now; host memory that is written is itself."""
+    if isinstance(value, np.ndarray):
+        return value if written else value.copy()
+    return _Stream(value) if hasattr(value, "counter") and hasattr(value, "key") else value
+
+
+def blamed(error: Exception, node: PlanNode) -> Exception:
+    """The error of a node's kernel: graphdock's own get its name, others become one of graphdock's."""
+    if isinstance(error, GraphdockError):
+        if error.op is None:
+            error.op, error.site = node.origin, node.site
+        return error
+    text = f"kernel of {node.op} failed: {type(error).__name__}: {error}"
+    return InternalError(text, op=node.origin, site=node.site)
+
+
+# -- the plugin
+
+
+class Plugin:
+    """The plugin, with a driver of its own; arguments as for QueuedFactory."""
+
+    def __init__(self, **options: Any) -> None:
+        self.factory = QueuedFactory(**options)
+
+    @hookimpl
+    def register_devices(self) -> Iterable[DeviceFactory]:
+        return [self.factory]
+
+    @hookimpl
+    def register_kernels(self, host: Any) -> Iterable[KernelDef]:
+        return register_kernels(host)
+
+
+@hookimpl
+def register_devices() -> Iterable[DeviceFactory]:
+    return [QueuedFactory()]
+
+
+@hookimpl
+def register_kernels(host: Any) -> Iterable[KernelDef]:
+    host.backend("cpu")
+    ours = [r.kernel for r in host.kernels.all() if r.kernel.device == "cpu" and r.plugin == "cpu"]
+    wrapped = [wrap(kernel, host.ops.get(kernel.op)) for kernel in ours]
+    return [kernel for kernel in wrapped if kernel is not None]
+
+
+def install(host: Any, **options: Any) -> DriverDevice:
+    """Register the plugin ``queued`` in a host, unless it is there, and open its first device; options as for QueuedFactory."""
+    if all(state.name != DEVICE for state in host.plugins()):
+        host.register(DEVICE, Plugin(**options))
+    device: Device = host.open_device(f"/device:{DEVICE}:0")
+    assert isinstance(device, DriverDevice)
+    return device
