@@ -3,6 +3,8 @@
 conformance, pytest_plugin, report: a backend against the op specs (``pytest --graphdock-backend NAME``).
 gradient_check: gradients of a graph against differences. samples, numeric, programs: what both are made of.
 fake: a device whose queue runs late. null: a device that does nothing. Virtual cpu devices need neither: ``device_count``.
+driver: an asynchronous driver with queues, events, capture, injected faults and a race checker. queued: cpu's kernels on it.
+watching: the race checker in a conformance run.
 
 Nothing is imported here: pytest loads this package in every project that has graphdock installed.
 """

@@ -13,7 +13,8 @@ other numbers in between (a kernel that keeps something fails) and bit by bit ag
 unknown and rank unknown; over strided inputs; over inputs whose buffers the plan owns (a view that is made only once, an
 output that takes over its input); that no fed array was written and none is aliased by a result; that the
 inferred shape agrees; and that the op's decomposition computes the same. ``error`` cases must raise the message of the spec.
-``gradient`` cases compare ``gradients`` with central differences in float64.
+``gradient`` cases compare ``gradients`` with central differences in float64. On a device with queues that has ``extent`` each
+case runs under the race checker (:mod:`graphdock.testing.driver.races`).
 """
 
 from __future__ import annotations
@@ -40,9 +41,11 @@ from graphdock.session.config import SessionConfig
 from graphdock.session.run_options import RunMetadata
 from graphdock.session.session import Session
 from graphdock.shape import compatible, show
+from graphdock.testing.driver.races import RaceError
 from graphdock.testing.numeric import central_differences, difference, same_bits
 from graphdock.testing.programs import Program, build
 from graphdock.testing.samples import bindings, make_arrays
+from graphdock.testing.watching import Watching
 
 __all__ = ["Case", "Conformance", "ConformanceError", "Missing"]
 
@@ -121,6 +124,7 @@ class Conformance:
         self.backend = backend
         self.host = default_host() if host is None else host
         self._pins = dict(pins or {})
+        self.watching = Watching(self.host, backend)
         self._oracle = oracle or ("reference" if backend == "cpu" else "cpu")
         loaded = self.host.backend(backend)
         if self._oracle != "reference":
@@ -205,7 +209,10 @@ class Conformance:
         if not self.has_kernel(case.op):
             raise Missing(f"{self.backend} has no kernel for {case.op}")
         try:
-            getattr(self, f"_check_{case.kind}")(case)
+            with self.watching.case():
+                getattr(self, f"_check_{case.kind}")(case)
+        except RaceError as error:
+            raise ConformanceError(f"{case.id}: {error}") from error
         except KernelNotFoundError as error:
             raise Missing(f"{self.backend} has no kernel for {case.id}: {error.message}") from error
         except ConformanceError as error:

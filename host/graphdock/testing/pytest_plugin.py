@@ -153,7 +153,7 @@ class _Run:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.section(f"graphdock conformance: {self.kit.backend}")
-        for line in self.report.lines():
+        for line in [*self.report.lines(), *self.kit.watching.lines()]:
             terminalreporter.write_line(line)
         for (op, reason), holds in self.held.items():
             if not holds:

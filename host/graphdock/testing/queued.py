@@ -21,16 +21,13 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts import (
-    ArgInfo,
     Bound,
     BuildContext,
     Device,
     DeviceFactory,
     DeviceInfo,
-    In,
     KernelDef,
     OpDef,
-    Out,
     PlanNode,
     dtypes,
     hookimpl,
@@ -39,6 +36,7 @@ from graphdock.errors import GraphdockError, InternalError
 from graphdock.testing.driver.device import Driver, DriverDevice
 from graphdock.testing.driver.memory import Array, Buffer
 from graphdock.testing.driver.queue import DriverQueue
+from graphdock.testing.driver.roles import roles
 
 __all__ = ["DEVICE", "Plugin", "QueuedFactory", "blamed", "install", "register_devices", "register_kernels", "wrap"]
 
@@ -119,7 +117,7 @@ class _Launcher:
         self.compute = bound.compute
         self.outputs = ctx.outputs
         self.kinds = [o.mode.kind for o in ctx.outputs]
-        self.writes = _written(ctx, bound)
+        self.roles = roles(ctx, bound)
         on_host = any(o.memory_space != ctx.device.memory_space for o in ctx.outputs)
         fresh = "fresh" in self.kinds
         known = all(o.shape is not None and None not in o.shape for o in ctx.outputs)
@@ -206,18 +204,16 @@ class _Launcher:
         arrays: list[Any] = []
         reads: list[Buffer] = []
         writes: list[Buffer] = []
-        for position, arg in enumerate(args):
+        for role, arg in zip(self.roles, args, strict=True):
             if not isinstance(arg, Buffer):
-                arrays.append(_at_launch(arg, position in self.writes))
+                arrays.append(_at_launch(arg, role.writes))
                 continue
-            how = self.writes.get(position, "")
             array = arg.array.view()
-            if not how:
-                array.flags.writeable = False
+            array.flags.writeable = array.flags.writeable and role.writes
             arrays.append(array)
-            if how != "w":
+            if role.reads:
                 reads.append(arg)
-            if how:
+            if role.writes:
                 writes.append(arg)
         return arrays, reads, writes
 
@@ -227,27 +223,6 @@ class _Launcher:
 
     def _blame(self, error: Exception) -> Exception:
         return blamed(error, self.node)
-
-
-def _written(ctx: BuildContext, bound: Bound) -> dict[int, str]:
-    """Position of an argument of ``compute`` -> ``w`` for an output or scratch, ``rw`` for a variable that it updates."""
-    updated = {i for i, info in enumerate(ctx.inputs) if info.variable and _updates(ctx.node, info)}
-    if bound.args is not None:
-        return {
-            at: "rw" if isinstance(arg, In) else "w"
-            for at, arg in enumerate(bound.args)
-            if isinstance(arg, Out) or (isinstance(arg, In) and arg.index in updated)
-        }
-    streams = "random" in ctx.node.opdef.traits
-    first = len(ctx.inputs) + streams
-    count = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(bound.scratch)
-    return {**dict.fromkeys(updated, "rw"), **dict.fromkeys(range(first, first + count), "w")}
-
-
-def _updates(node: PlanNode, info: ArgInfo) -> bool:
-    """Whether the op writes through this handle."""
-    arg = node.opdef.input(info.name)
-    return arg is None or arg.mutates
 
 
 def _several(result: Any) -> Sequence[Any]:

@@ -10,8 +10,9 @@ It does not wait for a race to go wrong: it knows the order that events, fences 
 luck. Accesses of the host to staging memory count. The host is one agent, however many threads it has: what one thread has
 fenced is done for all. What was queued before the check began is taken as done.
 
-A device takes part when it has a method ``observers()``, a list to which the detector is added (the devices of
-:mod:`graphdock.testing.driver`), or when it is a QueuedDevice with ``extent`` (see :mod:`graphdock.testing.driver.instrument`).
+A device of :mod:`graphdock.testing.driver` reports by itself. Any other QueuedDevice takes part when it has ``extent``: its calls
+are watched at the boundary of the contract, from the first ``watch`` or ``check`` on (see
+:mod:`graphdock.testing.driver.instrument`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from graphdock.contracts import queue
-from graphdock.errors import InvalidArgumentError
 from graphdock.testing.driver.clocks import HOST, Clock, Clocks
 from graphdock.testing.driver.shadow import Cell, Shadow
 
@@ -177,6 +177,12 @@ class Detector:
         with self._lock:
             self._clocks.fenced(self._clocks.agent(queue))
 
+    def forget(self, ranges: Iterable[Range]) -> None:
+        """These bytes are new memory: whoever had them before is done with them."""
+        with self._lock:
+            for found in ranges:
+                self._memory.setdefault(found.space, Shadow()).clear(found.start, found.stop)
+
     def replay(self, queue: str, notes: Sequence[Note]) -> None:
         """A captured segment was queued. Branches on other queues begin and end within it, as agents of their own."""
         with self._lock:
@@ -264,14 +270,14 @@ def check(*devices: Any) -> Iterator[Report]:
 
 @contextmanager
 def _observed(device: Any, detector: Detector) -> Iterator[None]:
-    observers: Callable[[], list[Detector]] | None = getattr(device, "observers", None)
-    if observers is None:
-        raise InvalidArgumentError(f"{device!r} can't be observed", hint="give it `extent`, see QueuedDevice")
-    added = detector not in observers()
-    if added:
-        observers().append(detector)
+    from graphdock.testing.driver.instrument import observers_of
+
+    observers = observers_of(device)
+    if detector in observers:
+        yield
+        return
+    observers.append(detector)
     try:
         yield
     finally:
-        if added:
-            observers().remove(detector)
+        observers.remove(detector)

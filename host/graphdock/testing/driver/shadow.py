@@ -52,6 +52,12 @@ class Shadow(Generic[T]):
         self._cells[first:last] = [Cell(start, stop, access)]
         self._starts[first:last] = [start]
 
+    def clear(self, start: int, stop: int) -> None:
+        """Nobody has touched the range."""
+        if start < stop:
+            first, last = self._cut(start, stop)
+            del self._cells[first:last], self._starts[first:last]
+
     def _cut(self, start: int, stop: int) -> tuple[int, int]:
         """The slice of the pieces that lie within the range, after those on its edges are cut in two."""
         self._split(start)
