@@ -267,8 +267,10 @@ def test_memory_dropped_within_is_freed_afterwards(bench, q):
     kept = [q.empty(dtypes.float32, (4,))]
 
     def body():
+        pending = q.pending
         kept.clear()
         bench.add(q, x, x)
+        assert q.pending == pending
 
     x = bench.buffer(1)
     q.capture(body)

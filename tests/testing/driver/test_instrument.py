@@ -54,7 +54,9 @@ class Program:
         self.replays = {}
 
     def run(self, length=40):
-        steps = "copy copy from_host to_host read write record wait fence reach arguments block capture replay".split()
+        steps = (
+            "copy copy from_host to_host read write record wait fence reach poll arguments block capture replay".split()
+        )
         for _ in range(length):
             queue = self.chance.choice(self.queues)
             self.device.activate(queue)
@@ -89,6 +91,12 @@ class Program:
     def reach(self, queue):
         if self.events:
             self.device.wait_host(self.chance.choice(self.events))
+
+    def poll(self, queue):
+        if self.events:
+            event = self.chance.choice(self.events)
+            while not self.device.passed(event):
+                pass
 
     def arguments(self, queue):
         queue.set_arguments(bytes(8))
@@ -180,6 +188,23 @@ def test_the_private_queue_is_watched_even_if_it_was_there():
         queue.copy(x, made.empty(dtypes.float32, (4,)))
         made.from_host(np.ones(4, np.float32), x)
     assert {(r.first.what, r.second.what) for r in report.races} == {("copy", "from_host")}
+
+
+def test_memory_given_out_anew_is_nobody_s():
+    """The device may know more than the checker about who is done."""
+    made = device(Shy)
+    with races.check(made):
+        p, q = made.new_queue(), made.new_queue()
+        made.activate(p)
+        x, y = made.empty(dtypes.float32, (4,)), made.empty(dtypes.float32, (4,))
+        p.copy(y, x)
+        block = x.storage.block
+        p.settle()
+        del x
+        z = made.empty(dtypes.float32, (4,))
+        assert z.storage.block is block
+        made.activate(q)
+        q.copy(y, z)
 
 
 def test_refused_calls_and_failed_captures_are_not_seen():

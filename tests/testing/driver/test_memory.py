@@ -117,6 +117,22 @@ def test_queued_work_does_not_keep_memory_of_the_device(bench):
     assert y.array.tolist() == [8.0] * 4
 
 
+def test_what_was_given_back_last_is_given_out_first(bench):
+    q = bench.on(bench.q)
+    first, second = q.allocate(8), q.allocate(8)
+    q.free(first)
+    q.free(second)
+    assert q.allocate(8).block is second.block
+
+
+def test_memory_of_the_device_is_poisoned_when_it_is_dropped(bench):
+    x = bench.buffer(1, keep=False)
+    array = x.array
+    del x
+    assert bench.device.in_use
+    assert np.isnan(array).all()
+
+
 def test_memory_that_was_freed_is_refused(bench):
     q = bench.on(bench.q)
     x = q.empty(dtypes.float32, (4,))

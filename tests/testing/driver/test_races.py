@@ -102,6 +102,20 @@ def test_a_segment_is_checked_inside_and_against_what_is_around_it():
     assert [(r.first.what, r.second.what) for r in torn.report.races] == [("branch", "trunk")]
 
 
+def test_a_branch_of_a_segment_is_not_in_the_order_of_its_queue():
+    fork, join = Point(), Point()
+    notes = [
+        Note("record", "q", point=fork),
+        Note("wait", "r", point=fork),
+        Note("access", "r", "branch", (), (at(0, 8),)),
+    ]
+    notes += [Note("record", "r", point=join), Note("wait", "q", point=join)]
+    detector = Detector()
+    detector.replay("q", notes)
+    detector.access("r", "beside", (), [at(0, 8)])
+    assert [(r.first.what, r.second.what) for r in detector.report.races] == [("branch", "beside")]
+
+
 class Program:
     """Random calls of a detector, and the graph of what comes before what: every node knows the set of those before it."""
 

@@ -64,10 +64,8 @@ class Clocks:
         return clock
 
     def record(self, agent: int, point: object) -> None:
-        """``point`` comes after all that the queue was given so far, and after what the host knows."""
-        clock = list(self._clocks[agent])
-        join(clock, self._clocks[HOST])
-        self._points[point] = clock
+        """``point`` comes after all that the queue was given so far. What the host knows, whoever waits is told by the host."""
+        self._points[point] = list(self._clocks[agent])
 
     def wait(self, agent: int, point: object) -> None:
         """What the queue is given later comes after ``point``. A point that was never seen recorded is older than all."""
