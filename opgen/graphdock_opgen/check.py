@@ -13,6 +13,7 @@ from graphdock.errors import OpSpecError, did_you_mean
 from graphdock_opgen import expr
 from graphdock_opgen.check_api import function_name, parameters
 from graphdock_opgen.check_gradient import gradient_entries
+from graphdock_opgen.check_semantics import check_semantics
 from graphdock_opgen.check_tests import check_samples, gradcheck_inputs
 from graphdock_opgen.model import DTYPE_CLASSES, FileSpec
 from graphdock_opgen.names import op_type, snake
@@ -42,6 +43,7 @@ def _check(place: Place) -> Op:
     inferred = _arguments(place, allow)
     _shapes(place)
     _named_functions(place)
+    check_semantics(place)
     bound = {a.dtype for a in spec.inputs}
     free = tuple(t for t in spec.types if t not in bound)
     params = parameters(place, inferred, free)
@@ -195,8 +197,6 @@ def _arguments(place: Place, allow: Mapping[str, tuple[str, ...]]) -> tuple[str,
                     if place.attrs[tree.id].type != "int":
                         source.fail(f"{tree.id} counts tensors, so it must be an int attribute", tree)
                     inferred.append(tree.id)
-            if arg.mutates and (group == "outputs" or arg.dtype != "resource"):
-                place.fail(group, i, "mutates", message="only an input of dtype resource can be mutated", key=True)
     return tuple(inferred)
 
 

@@ -94,9 +94,13 @@ def _of_op(old: Op, new: Op) -> Iterator[tuple[bool, str]]:
     yield from _types(old, new)
     yield from _shape_rule(old, new)
     yield from _wrapper(old, new)
+    if old.spec.executes != new.spec.executes:
+        yield True, f"executes as {new.spec.executes}, was {old.spec.executes}"
+    for effect in sorted(set(old.spec.effects) ^ set(new.spec.effects)):
+        yield True, f"effect {effect} {'added' if effect in new.spec.effects else 'removed'}"
     for trait in sorted(set(old.spec.traits.names()) ^ set(new.spec.traits.names())):
         added = trait in new.spec.traits.names()
-        yield trait in ("stateful", "random", "host"), f"trait {trait} {'added' if added else 'removed'}"
+        yield trait in ("stateful", "host"), f"trait {trait} {'added' if added else 'removed'}"
     for name, kind in old.kinds.items():
         after = new.kinds.get(name, kind)
         if kind.partition(":")[0] != after.partition(":")[0]:
@@ -113,7 +117,7 @@ def _arguments(noun: str, old: list[ArgSpec], new: list[ArgSpec]) -> Iterator[tu
             yield not (noun == "input" and last and arg.arity.kind == "optional"), f"{noun} {arg.name} added"
             continue
         was = before[arg.name]
-        for field in ("dtype", "arity", "memory", "mutates"):
+        for field in ("dtype", "arity", "memory", "access"):
             if getattr(was, field) != getattr(arg, field):
                 yield True, f"{field} of {noun} {arg.name} changed"
     kept = [n for n in before if n in after]

@@ -7,14 +7,14 @@ expression, and the column in the file where the expression stands on one line.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from graphdock.errors import did_you_mean
 
 from graphdock_opgen.reader import Document, Path_
 
-__all__ = ["DIM_CALLS", "Source", "count_names", "names", "pattern", "placeholders"]
+__all__ = ["DIM_CALLS", "Source", "check_arity", "count_names", "names", "pattern", "placeholders"]
 
 #: Calls that dims and counts may make, as :mod:`graphdock.opdef.shape_rule` evaluates them.
 DIM_CALLS = ("broadcast", "prod", "rank", "len", "min", "max")
@@ -168,6 +168,15 @@ def check_names(
     for name in names(tree):
         if name.id not in known:
             source.fail(f"no {what} named {name.id!r}", name, hint=did_you_mean(name.id, known))
+
+
+def check_arity(source: Source, tree: ast.AST, arity: Mapping[str, int]) -> None:
+    """Every call has as many arguments as its function takes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            wanted = arity[node.func.id]
+            if len(node.args) != wanted or node.keywords:
+                source.fail(f"{node.func.id} takes {wanted} argument{'s' if wanted > 1 else ''}", node)
 
 
 def pattern(source: Source) -> list[ast.expr] | None:

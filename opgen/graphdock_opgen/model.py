@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NoReturn
 
+from graphdock.contracts.opdef import ACCESSES, EFFECTS
+from graphdock.contracts.verbs import VERBS
 from graphdock.errors import did_you_mean
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
@@ -201,7 +203,7 @@ class ArgSpec(Spec):
     shape: str | None = None
     arity: Annotated[AritySpec, BeforeValidator(_arity), WithJsonSchema(_ARITY)] = AritySpec()
     memory: Annotated[str, _choice("device", "host"), _enum(("device", "host"))] = "device"
-    mutates: bool = False
+    access: Annotated[str, _choice(*ACCESSES), _enum(ACCESSES)] | None = None
     grad: bool = True
     doc: str = ""
 
@@ -223,13 +225,10 @@ class TraitsSpec(Spec):
     elementwise: bool = False
     commutative: bool = False
     stateful: bool = False
-    random: bool = False
     host: bool = False
     view: bool = False
     reduction: bool = False
     aggregate: bool = False
-    control_flow: bool = False
-    may_block: bool = False
     no_gradient: bool = False
     deterministic: Annotated[str, _choice("bitwise", "tolerance"), _enum(("bitwise", "tolerance"))] = "tolerance"
 
@@ -329,6 +328,13 @@ _GRADIENT = {
 }
 
 
+class BodySpec(Spec):
+    """How the body in a func attribute is bound: the input list that it takes, the output list that it gives."""
+
+    takes: Name
+    gives: Name | None = None
+
+
 class OpSpec(Spec):
     """One op."""
 
@@ -343,8 +349,16 @@ class OpSpec(Spec):
     outputs: list[ArgSpec] = []
     dims: DimsSpec = DimsSpec()
     shape_fn: str | None = None
+    executes: Annotated[str, _choice(*VERBS), _enum(tuple(VERBS))] = "kernel"
+    effects: list[Annotated[str, _choice(*EFFECTS), _enum(EFFECTS)]] = []
+    bodies: dict[Name, BodySpec] = {}
+    host_fn: str | None = None
     traits: TraitsSpec = TraitsSpec()
     aliases: dict[str, str] = {}
+    scalar: str | None = None
+    evaluate: str | None = None
+    identity: Name | None = None
+    neutral: dict[Name, int] = {}
     cost: dict[Literal["flops", "bytes"], str] = {}
     gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None
     decompose: list[str] = []

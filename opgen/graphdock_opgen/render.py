@@ -186,8 +186,17 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "let": dict(spec.dims.let),
         "where": tuple((w.check, w.error) for w in spec.dims.where),
         "shape_fn": spec.shape_fn,
+        "executes": "" if spec.executes == "kernel" else spec.executes,
+        "effects": frozenset(spec.effects),
+        "bodies": tuple(call("BodyDef", n, b.takes, *([b.gives] if b.gives else [])) for n, b in spec.bodies.items()),
+        "host_fn": spec.host_fn,
         "traits": frozenset(traits),
         "aliases": dict(spec.aliases),
+        "scalar": spec.scalar,
+        "evaluate": spec.evaluate,
+        "identity": spec.identity,
+        "neutral": dict(spec.neutral),
+        "cost": dict(spec.cost),
         "gradient": f"{generated}.gradients:{op.snake}" if op.has_gradient else None,
         "gradient_kinds": op.kinds,
         "decomposition": f"{generated}.decompositions:{op.snake}" if spec.decompose else None,
@@ -210,8 +219,8 @@ def _argdef(arg: ArgSpec) -> Call:
         optional["count"] = arg.arity.many.count
     if arg.memory != "device":
         optional["memory"] = arg.memory
-    if arg.mutates:
-        optional["mutates"] = True
+    if arg.access is not None:
+        optional["access"] = arg.access
     if not arg.grad:
         optional["differentiable"] = False
     if arg.doc:

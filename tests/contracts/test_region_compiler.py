@@ -41,7 +41,7 @@ def op(builder: Builder, kind: str, name: str, inputs: list[Any], shape: Any = (
 
 def const(builder: Builder, name: str, value: Any) -> Any:
     array = np.asarray(value, np.float32)
-    return builder.node(OpDef("Const"), name, [], {"value": array}, [(F32, array.shape)])[0]
+    return builder.node(OpDef("Const", executes="constant"), name, [], {"value": array}, [(F32, array.shape)])[0]
 
 
 def plan() -> tuple[PlanGraph, dict[str, PlanNode]]:

@@ -21,7 +21,6 @@ from graphdock.contracts import (
     PlanNode,
     dtypes,
     inplace,
-    view,
 )
 from graphdock.errors import InvalidArgumentError, ResourceExhaustedError
 from graphdock_cpu.device import CpuDevice, CpuFactory
@@ -106,15 +105,6 @@ def build(op: str, arrays: list[np.ndarray], mode: Any, shape: Any = (), **attrs
             for a in bound.args
         ]
     return bound.compute(*args), planned
-
-
-def test_identity_is_the_array_itself_as_a_view_and_a_copy_otherwise() -> None:
-    x = np.arange(6.0).reshape(2, 3)
-    assert build("Identity", [x], view(0))[0] is x
-    fresh, _ = build("Identity", [x], FRESH)
-    assert fresh is not x
-    assert not np.shares_memory(fresh, x)
-    assert (build("Identity", [x], PLANNED)[1][0] == x).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])

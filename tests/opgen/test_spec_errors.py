@@ -64,7 +64,6 @@ CASES = {
     "unknown key of an input": ('w, dtype: T, shape: "[A]"}', 'w, dtype: T, shap: "[A]"}', "shap:", "unknown key 'shap'", "'shape'"),
     "missing key": ("  summary: Another.\n", "", "name: Other", "key 'summary' is missing", None),
     "wrong type of value": ("min: 1", "min: [1]", "[1]", "min: expected a number, got a list", None),
-    "string for a bool": ("mutates", "mutates", None, None, None),
     "bad op name": ("name: Mix", "name: mix", "mix", "name:", None),
     "unknown attribute type": ("keep, type: bool", "keep, type: boool", "boool", "expected one of int, float", "'bool'"),
     "wrong arity": ("arity: optional", "arity: optinal", "optinal", "expected one, optional", "'optional'"),

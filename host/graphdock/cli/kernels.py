@@ -34,7 +34,7 @@ def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
             if row.op == opdef.name:
                 status = state.stage if state.stage != "missing module" else str(state.cause)
                 rows.append(_row(f"{state.name}.{row.name}", row.device, row.types, "?", None, None, status))
-    for item in host.kernels.for_op(opdef.name):
+    for item in host.kernels.for_op(opdef.name) if opdef.verb.kernel else ():
         kernel = item.kernel
         when = [f"{name} in {', '.join(map(str, values))}" for name, values in kernel.attrs.items()]
         if kernel.check is not None:
@@ -86,7 +86,15 @@ def command(ctx: click.Context, op: str, as_json: bool) -> None:
     opdef = host.ops.get(op)
     rows = facts(host, opdef)
     if as_json:
-        print_json({"op": opdef.name, "package": opdef.package, "kernels": rows, "decomposition": opdef.decomposition})
+        print_json(
+            {
+                "op": opdef.name,
+                "executes": opdef.executes,
+                "package": opdef.package,
+                "kernels": rows,
+                "decomposition": opdef.decomposition,
+            }
+        )
     else:
         words = {None: "?", True: "yes", False: "no"}
         cells = [
@@ -101,10 +109,11 @@ def command(ctx: click.Context, op: str, as_json: bool) -> None:
             )
             for r in rows
         ]
+        if not opdef.verb.kernel:
+            cells = [("host", "any", "all", opdef.verb.summary, "", "", "found")]
         cells.append(("decomposition", "any", "-", "", "", "", opdef.decomposition or "none"))
         click.echo(_heading(opdef))
         head = ("KERNEL", "DEVICE", "TYPES", "WHEN", "PRIO", "OUT", "STATUS")
         click.echo(table(head, cells, right=("PRIO",)))
-    interpreted = bool(opdef.traits & {"control_flow", "host"})
-    found = any(r["status"] == "found" for r in rows)
-    ctx.exit(0 if found or opdef.decomposition or interpreted else 1)
+    found = any(r["status"] == "found" for r in rows) or not opdef.verb.kernel
+    ctx.exit(0 if found or opdef.decomposition else 1)

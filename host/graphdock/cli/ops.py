@@ -20,7 +20,8 @@ def facts(opdef: OpDef) -> dict[str, Any]:
         k: (dict(v) if hasattr(v, "items") else v) for k, v in ((f, getattr(opdef, f)) for f in opdef.__slots__)
     }
     row["traits"] = sorted(opdef.traits)
-    for kind in ("inputs", "outputs", "types"):
+    row["effects"] = sorted(opdef.effects)
+    for kind in ("inputs", "outputs", "types", "bodies"):
         row[kind] = [asdict(item) for item in getattr(opdef, kind)]
     row["attrs"] = []
     for attr in opdef.attrs:
@@ -66,6 +67,8 @@ def describe(opdef: OpDef) -> str:
     about = [
         ("package", opdef.package),
         ("version", str(opdef.version)),
+        ("executes", f"{opdef.executes}: {opdef.verb.summary}"),
+        ("effects", ", ".join(sorted(opdef.effects))),
         ("traits", ", ".join(sorted(opdef.traits))),
         ("gradient", _gradient(opdef)),
         ("decomposition", opdef.decomposition or ""),

@@ -18,7 +18,6 @@ from graphdock.contracts.ir_check import check
 from graphdock.contracts.ir_print import print_graph, print_node
 from graphdock.contracts.kernel import (
     FRESH,
-    HOST_SCALAR,
     PLANNED,
     ArgInfo,
     Bound,
@@ -74,7 +73,6 @@ __all__ = [
     "Executor",
     "FRESH",
     "HOST_MEMORY",
-    "HOST_SCALAR",
     "In",
     "KernelDef",
     "Lit",

@@ -1,4 +1,4 @@
-"""The plan IR: what passes, placement, region compilers, kernels' checks and ``explain`` see. The user's graph they never see.
+"""The plan IR: the graph that passes, placement, region compilers, kernels' checks and ``explain`` work on.
 
 Grammar (the printer writes it, :func:`graphdock.contracts.ir_check.check` enforces it)::
 
@@ -25,10 +25,10 @@ from graphdock.shape import Dims, show
 
 if TYPE_CHECKING:
     from graphdock.contracts.kernel import Decision
-    from graphdock.contracts.opdef import OpDef
+    from graphdock.contracts.opdef import ArgDef, OpDef
     from graphdock.device_name import DeviceSpec
 
-__all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "replace_value", "users"]
+__all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "arg_of", "replace_value", "users"]
 
 
 class Value:
@@ -51,7 +51,7 @@ class PlanNode:
     """One op of a plan.
 
     Attributes:
-      op: op type; ``opdef`` its OpDef.
+      op: op type; ``opdef`` its OpDef. ``verb``: what a step does with it (:mod:`graphdock.contracts.verbs`).
       attrs: every attribute with its value: dtypes as DType, shapes as Dims, tensors as read-only arrays.
       inputs: values; a list argument is flattened, an absent optional input is left out (``present`` in attrs says which).
       control: nodes that must run before this one.
@@ -77,6 +77,7 @@ class PlanNode:
         "outputs",
         "requested",
         "site_of",
+        "verb",
     )
 
     def __init__(
@@ -95,6 +96,7 @@ class PlanNode:
         self.op = op
         self.name = name
         self.opdef = opdef
+        self.verb = opdef.executes
         self.attrs = attrs
         self.inputs: list[Value] = list(inputs)
         self.control: list[PlanNode] = list(control)
@@ -113,7 +115,7 @@ class PlanNode:
     def constant(self, index: int) -> Any:
         """The read-only array that input ``index`` always is, or None when it is not a constant."""
         node = self.inputs[index].node
-        return node.attrs["value"] if node is not None and node.op == "Const" else None
+        return node.attrs["value"] if node is not None and node.verb == "constant" else None
 
     def __repr__(self) -> str:
         return f"<PlanNode {self.name} {self.op}>"
@@ -220,6 +222,34 @@ class Builder:
         self.graph.targets = list(targets)
         check(self.graph)
         return self.graph
+
+
+def arg_of(node: PlanNode) -> list[ArgDef]:
+    """The ArgDef of each flattened input."""
+    args = node.opdef.inputs
+    if len(args) == len(node.inputs) and all(a.arity == "one" for a in args):
+        return list(args)
+    fixed = sum(a.arity == "one" for a in args)
+    open_count = sum(a.arity != "one" for a in args)
+    rest = len(node.inputs) - fixed
+    result: list[ArgDef] = []
+    for arg in args:
+        if arg.arity == "one":
+            result.append(arg)
+            continue
+        open_count -= 1
+        if open_count == 0:
+            take = rest
+        else:
+            bound = node.attrs.get(arg.dtype)
+            size = node.attrs.get(arg.count or "")
+            take = (
+                len(bound) if isinstance(bound, tuple) else size if isinstance(size, int) else rest // (open_count + 1)
+            )
+            take = min(take, rest)
+        rest -= take
+        result.extend([arg] * take)
+    return result
 
 
 def users(graph: PlanGraph) -> dict[Value, list[PlanNode]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphdock.contracts.bodies import given
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.ir_print import print_node
 from graphdock.errors import PlanError
@@ -44,10 +45,8 @@ def _check_one(graph: PlanGraph) -> None:
                 raise fail(f"defines %{value.name}, which is defined already")
             names.add(value.name)
             defined.add(value)
-        if node.op == "Cond":
-            _check_cond(node, fail)
-        elif node.op == "While":
-            _check_while(node, fail)
+        if node.opdef.verb.bodies:
+            _BODIES[node.verb](node, fail)
         seen.add(node)
     for value in graph.outputs:
         if value not in defined:
@@ -57,25 +56,35 @@ def _check_one(graph: PlanGraph) -> None:
             raise PlanError(f"graph {graph.name} must run {node.name}, which it does not hold")
 
 
-def _check_cond(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
+def _check_branch(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
     if len(node.bodies) != 2:
-        raise fail("Cond needs two bodies")
+        raise fail(f"{node.op} needs two bodies")
     for body in node.bodies:
-        _match(fail, f"inputs of body {body.name}", node.inputs[1:], body.inputs)
+        _match(fail, f"inputs of body {body.name}", given(node), body.inputs)
         _match(fail, f"outputs of body {body.name}", node.outputs, body.outputs)
 
 
-def _check_while(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
+def _check_loop(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
     if len(node.bodies) != 2:
-        raise fail("While needs two bodies")
+        raise fail(f"{node.op} needs two bodies")
     cond, body = node.bodies
     for graph in node.bodies:
         _match(fail, f"inputs of body {graph.name}", node.inputs, graph.inputs)
     if len(cond.outputs) != 1 or cond.outputs[0].dtype.name != "bool":
-        raise fail("While's condition must return one bool")
+        raise fail(f"the condition of {node.op} must return one bool")
     _match(fail, f"outputs of body {body.name}", node.outputs, body.outputs)
     if len(node.outputs) > len(node.inputs):
-        raise fail("While has more outputs than loop variables")
+        raise fail(f"{node.op} has more outputs than loop variables")
+
+
+def _check_call(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
+    if len(node.bodies) != 1:
+        raise fail(f"{node.op} needs one body")
+    _match(fail, f"inputs of body {node.bodies[0].name}", given(node), node.bodies[0].inputs)
+    _match(fail, f"outputs of body {node.bodies[0].name}", node.outputs, node.bodies[0].outputs)
+
+
+_BODIES = {"branch": _check_branch, "loop": _check_loop, "call": _check_call}
 
 
 def _match(fail, what: str, outer: list[Value], inner: list[Value]) -> None:  # type: ignore[no-untyped-def]

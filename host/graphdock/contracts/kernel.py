@@ -27,7 +27,6 @@ __all__ = [
     "Candidate",
     "Decision",
     "FRESH",
-    "HOST_SCALAR",
     "In",
     "KernelDef",
     "Lit",
@@ -56,8 +55,6 @@ class Mode:
 PLANNED = Mode("planned")
 #: compute returns the buffer (several outputs: a tuple, in order); the shape may be unknown before. Every kernel accepts it.
 FRESH = Mode("fresh")
-#: A Python int or bool, made by the kernel's ``scalar`` expression; compute is not called.
-HOST_SCALAR = Mode("host_scalar")
 
 
 def view(input: int) -> Mode:
@@ -226,8 +223,6 @@ class KernelDef:
       inplace: output name -> names of inputs whose buffer it may take over.
       views: output name -> ViewRule.
       modes: kinds of mode it accepts besides ``fresh``; ``("fresh",)`` for one that can't write into given memory.
-      scalar: Python expression over ``{0}``, ``{1}``, ... that computes a rank-0 bool, int32 or int64 result from Python
-        scalars, before wrap-around; None when it can't.
     """
 
     op: str
@@ -244,7 +239,6 @@ class KernelDef:
     inplace: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _EMPTY)
     views: Mapping[str, ViewRule] = field(default_factory=lambda: _EMPTY)
     modes: tuple[str, ...] = ("planned", "fresh")
-    scalar: str | None = None
 
     @property
     def short_name(self) -> str:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-__all__ = ["ArgDef", "AttrDef", "OpDef", "OpLibrary", "REQUIRED", "TypeVarDef"]
+from graphdock.contracts.verbs import VERBS, Verb
+
+__all__ = ["ACCESSES", "ArgDef", "AttrDef", "BodyDef", "EFFECTS", "OpDef", "OpLibrary", "REQUIRED", "TypeVarDef"]
 
 
 class _Required:
@@ -23,6 +25,12 @@ class _Required:
 REQUIRED: Final = _Required()
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+#: What an op may do through a resource handle. ``uses`` (a queue, an accumulator) orders nothing.
+ACCESSES = ("reads", "writes", "uses")
+#: What an op does besides computing: ``io`` talks to the world, ``random`` draws, ``blocks`` may wait for another step.
+EFFECTS = ("io", "random", "blocks")
+_ACTING = frozenset({"io", "blocks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,7 @@ class ArgDef:
       arity: ``one``, ``optional`` (input only) or ``many``.
       count: for ``many``: an int attribute's name or an expression over attributes (``"L + 1"``); ``"len(T)"`` for a type list.
       memory: ``device``, or ``host`` for small integers that steer a kernel (axes, shapes).
-      mutates: the op writes through this resource handle.
+      access: of a resource handle: ``reads``, ``writes`` or ``uses``; empty for a tensor.
       differentiable: floating inputs and outputs that gradients flow through.
     """
 
@@ -83,9 +91,29 @@ class ArgDef:
     arity: str = "one"
     count: str | None = None
     memory: str = "device"
-    mutates: bool = False
+    access: str = ""
     differentiable: bool = True
     doc: str = ""
+
+    @property
+    def mutates(self) -> bool:
+        """Whether the op writes through this handle."""
+        return self.access == "writes"
+
+
+@dataclass(frozen=True, slots=True)
+class BodyDef:
+    """A body of a branch, loop or call: the func attribute that holds it, and how it is bound to the node's arguments.
+
+    Attributes:
+      attr: name of the func attribute.
+      takes: input (a list) whose elements are the body's inputs, in order.
+      gives: output (a list) whose elements the body's outputs become; empty for a loop's condition.
+    """
+
+    attr: str
+    takes: str
+    gives: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +125,20 @@ class OpDef:
       let, where: derived dims and ``(check, message)`` pairs of the shape rule.
       shape_fn: ``"module:name"`` of a shape function, where patterns do not say enough; takes a
         :class:`graphdock.opdef.shape_rule.ShapeContext` and returns one Dims per output.
-      traits: ``stateful`` (never merged, dropped only when nobody needs it), ``random``, ``host`` (runs on host memory only),
-        ``elementwise``, ``commutative``, ``aggregate``, ``control_flow``, ``may_block``, ``no_gradient``.
+      executes: the verb: what a step does with its nodes (:mod:`graphdock.contracts.verbs`).
+      effects: what it does besides computing, of :data:`EFFECTS`. Effects on resources stand at the handles (``ArgDef.access``).
+      bodies: its nested graphs, for the verbs ``branch``, ``loop`` and ``call``.
+      host_fn: for the verb ``host``, ``"module:name"`` of ``PlanNode -> callable``, which a step calls with the inputs.
+      traits: ``stateful`` (never merged or folded), ``pure`` (may be both), ``host`` (runs on host memory only),
+        ``elementwise``, ``commutative``, ``aggregate``, ``no_gradient``.
       aliases: output name -> input name: the output holds the input's elements (reshape, transpose, identity).
+      scalar: the result's element as a formula over the inputs' elements (``"x + y"``), before wrap-around; from it host scalars
+        and fused code are printed. None where it is not elementwise or has no such formula.
+      evaluate: ``"module:name"`` of the rule that knows small integer results at construction
+        (:mod:`graphdock.opdef.shape_values`).
+      identity: name of the input that the only output equals wherever shape and dtype are the same.
+      neutral: input name -> the element that makes the output equal the other input, exactly and for every dtype.
+      cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.
       gradient: ``"module:name"`` of the function that builds gradients, None where the op has none at all.
       gradient_kinds: per input ``formula``, ``op``, ``fn``, ``none`` or ``todo: reason``.
       decomposition: ``"module:name"`` of a function that builds the op from others.
@@ -120,8 +159,17 @@ class OpDef:
     let: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     where: tuple[tuple[str, str], ...] = ()
     shape_fn: str | None = None
+    executes: str = "kernel"
+    effects: frozenset[str] = frozenset()
+    bodies: tuple[BodyDef, ...] = ()
+    host_fn: str | None = None
     traits: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    scalar: str | None = None
+    evaluate: str | None = None
+    identity: str | None = None
+    neutral: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    cost: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     gradient: str | None = None
     gradient_kinds: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     decomposition: str | None = None
@@ -139,8 +187,26 @@ class OpDef:
         return next((a for a in self.inputs if a.name == name), None)
 
     @property
+    def verb(self) -> Verb:
+        """The facts of ``executes``."""
+        return VERBS[self.executes]
+
+    @property
     def is_stateful(self) -> bool:
-        return "stateful" in self.traits
+        """Whether two nodes of it may differ although attributes and inputs are equal: never merged, never folded."""
+        return "stateful" in self.traits or bool(self.effects) or any(a.access for a in self.inputs)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a node of it does something although nobody reads its outputs. A body runs all of its active nodes.
+
+        Reading and drawing change nothing that anybody could miss. Of an op that is only said to be stateful the worst is
+        assumed. The bodies of a branch or loop are not looked at.
+        """
+        if self.effects & _ACTING or any(a.access in ("writes", "uses") for a in self.inputs):
+            return True
+        known = self.effects or any(a.access for a in self.inputs)
+        return "stateful" in self.traits and not known and not (self.verb.silent or self.verb.bodies)
 
     def __str__(self) -> str:
         """``MatMul(a: T, b: T) -> y: T``."""

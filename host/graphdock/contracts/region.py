@@ -77,7 +77,7 @@ def cut_region(graph: PlanGraph, nodes: Collection[PlanNode], device: DeviceSpec
         for value in node.inputs:
             if value in inside:
                 continue
-            if value.node is not None and value.node.op == "Const":
+            if value.node is not None and value.node.verb == "constant":
                 inside.update(_copied(value.node, {}, region))
             else:
                 inside[value] = Value(value.name, value.dtype, value.shape)

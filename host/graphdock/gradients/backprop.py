@@ -26,8 +26,8 @@ from graphdock.shape import compatible, merge, show
 
 __all__ = ["gradients"]
 
-#: Ops whose gradient hands IndexedSlices on as they are; all others get the whole tensor.
-_SPARSE = frozenset({"ReadVariableOp", "Identity"})
+#: Verbs whose gradient hands IndexedSlices on as they are; all others get the whole tensor.
+_SPARSE = frozenset({"read", "alias"})
 
 
 def gradients(
@@ -231,7 +231,7 @@ class _Build:
                     self.totals.pop(tensor, None)
 
     def _apply(self, op: Operation, active: Sequence[int], arrived: list[Any], source: Any) -> None:
-        if op.type not in _SPARSE:
+        if op.verb not in _SPARSE:
             arrived = [dense(g) if isinstance(g, IndexedSlices) else g for g in arrived]
         if source.by_user:
             pairs = zip(op.outputs, arrived, strict=True)

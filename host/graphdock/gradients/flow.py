@@ -127,13 +127,13 @@ class Flow:
     def _check_bodies(self, op: Operation, active: Sequence[int], receiving: set[Tensor]) -> None:
         """The same check inside the branches of a Cond, or the body of a While."""
         bodies = op.bodies
-        if op.type == "While":
+        if op.verb == "loop":
             from graphdock.gradients.loops import check_replay
 
             check_replay(op)
             bodies = bodies[1:]
         for body in bodies:
-            if op.type == "While":
+            if op.verb == "loop":
                 ys = [t for t in body.outputs if t.dtype.is_floating]
                 xs = {t for t in body.parameters if t.dtype.is_floating}
             else:
@@ -179,4 +179,4 @@ class Flow:
     def handle_attrs(self, handle: Tensor) -> Mapping[str, Any] | None:
         """The attributes of the VarHandleOp behind a handle; None when it is not known."""
         op = handle.op._original or handle.op
-        return op.node_attrs if op.type == "VarHandleOp" else None
+        return op.node_attrs if op.verb == "handle" else None

@@ -42,7 +42,7 @@ class GradientBody(BodyGraph):
         if tensor in self._outer_of:
             return self.capture(self._outer_of[tensor])
         if tensor not in self._here:
-            if tensor.op.type == "Const":
+            if tensor.op.verb == "constant":
                 attrs = tensor.op.node_attrs
                 self._here[tensor] = constant_of(attrs["value"], attrs["dtype"], graph=self)
             else:

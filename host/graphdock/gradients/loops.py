@@ -31,10 +31,11 @@ __all__ = ["check_replay", "while_loop"]
 
 _log = logging.getLogger("graphdock")
 
-#: Stateful ops that may run twice in a step.
-_REPLAYED = frozenset(
-    {"Placeholder", "ReadVariableOp", "VarIsInitializedOp", "NoOp", "CheckNumerics", "Assert", "Cond", "While"}
-)
+
+def _may_run_twice(op: Operation) -> bool:
+    opdef = op.op_def
+    acts = any(a.access in ("writes", "uses") for a in opdef.inputs) or (opdef.outputs and "io" in opdef.effects)
+    return not acts and "random" not in opdef.effects
 
 
 def check_replay(op: Operation) -> None:
@@ -43,7 +44,7 @@ def check_replay(op: Operation) -> None:
     while bodies:
         body = bodies.pop()
         for inner in body.get_operations():
-            if inner.op_def.is_stateful and inner.type not in _REPLAYED:
+            if not _may_run_twice(inner):
                 raise GradientError(
                     f"{op.name} (While) has no gradient: its body runs {inner.name} ({inner.type}), made at {inner.site}, and "
                     "the gradient of a loop runs its body a second time",
@@ -88,7 +89,7 @@ class _BackwardBody(GradientBody):
                 self._varying.add(op)
 
     def _fetch(self, tensor: Tensor) -> Tensor:
-        if tensor.op.type != "Placeholder" and tensor.op not in self._varying:
+        if tensor.op.verb != "feed" and tensor.op not in self._varying:
             return self._again(tensor)
         with self.as_default(), self.control_dependencies(None):
             return self._recall(tensor)
@@ -103,7 +104,7 @@ class _BackwardBody(GradientBody):
                 ops.add(op)
                 stack.extend(t.op for t in op.inputs if t not in self._outer_of)
         for op in sorted(ops, key=lambda o: o._id):
-            if op.outputs[0] not in self._here and op.type != "Const":
+            if op.outputs[0] not in self._here and op.verb != "constant":
                 became = {t: self.capture(t) for t in op.inputs}
                 copy = copy_operation(op, self, became, op.name.rpartition("/")[2])
                 self._here.update(zip(op.outputs, copy.outputs, strict=True))

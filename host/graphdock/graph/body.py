@@ -62,7 +62,7 @@ class BodyGraph(Graph):
                 )
             return self.capture(self.outer.capture(tensor))
         inner = self._placeholder(tensor.op.name.rpartition("/")[2], tensor.dtype, tensor._dims)
-        if tensor.op.type == "VarHandleOp" or tensor.op._original is not None:
+        if tensor.op.verb == "handle" or tensor.op._original is not None:
             inner.op._original = tensor.op._original or tensor.op
         self.captures[tensor] = inner
         return inner
@@ -99,9 +99,5 @@ class BodyGraph(Graph):
         return mine
 
     def _known(self, tensor: Tensor) -> Any:
-        outer = (
-            next((o for o, i in self.captures.items() if i is tensor), None)
-            if tensor.op.type == "Placeholder"
-            else None
-        )
+        outer = next((o for o, i in self.captures.items() if i is tensor), None) if tensor.op.verb == "feed" else None
         return self.outer._known(outer) if outer is not None else super()._known(tensor)

@@ -30,7 +30,7 @@ def copy_body(
         for around, inner in body.captures.items():
             became[inner] = made.capture(outer_of(around))
         for op in body.get_operations():
-            if op.type == "Placeholder":
+            if op.verb == "feed":
                 continue
             copy = copy_operation(op, made, became, op.name.removeprefix(body.name + "/"))
             became.update(zip(op.outputs, copy.outputs, strict=True))

@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from graphdock.contracts.bodies import first_given, returning
+from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import as_dtype
 from graphdock.errors import (
     AlreadyExistsError,
@@ -215,13 +217,13 @@ class _Reader:
         inputs = [self.tensor(n) for n in names]
         attrs, bodies = self._attrs(node, op_def, inputs, where)
         if bodies:
-            inputs, attrs = _without_repeats(inputs, attrs, op_def.name, bodies)
-            _check_bodies(attrs, op_def.name, bodies, where)
+            inputs, attrs = _without_repeats(inputs, attrs, op_def, bodies)
+            _check_bodies(attrs, op_def, bodies, where)
         lengths = node.get("input_lengths")
         if lengths is not None:
             lengths = tuple(expect(n, int, f"{where}: input_lengths") for n in expect(lengths, list, where))
         full, lengths = complete(op_def, inputs, attrs, lengths)
-        if op_def.name == "Const" and as_dtype(full["value"].dtype) is not full["dtype"]:
+        if op_def.executes == "constant" and as_dtype(full["value"].dtype) is not full["dtype"]:
             raise InvalidArgumentError(f"GraphDef: {where}: attribute 'dtype' is not the dtype of its value")
         control = [self._control(n[1:]) for n in node.get("inputs", []) if n.startswith("^")]
         device = expect(node.get("device", ""), str, f"{where}: device")
@@ -299,15 +301,15 @@ class _Reader:
                     f"GraphDef: {op_def.name} has no attribute {name!r}", hint=did_you_mean(name, known)
                 )
             if kind == "func":
-                if op_def.name not in ("Cond", "While"):
+                if not op_def.verb.bodies:
                     raise InvalidArgumentError(f"GraphDef: {at} is a Python function, which a GraphDef cannot hold")
-                attrs[name] = self._body(given[name], op_def.name, inputs, at)
+                attrs[name] = self._body(given[name], op_def, inputs, at)
                 bodies.append(attrs[name])
             else:
                 attrs[name] = decode(kind, given[name], at)
         return attrs, tuple(bodies)
 
-    def _body(self, value: Any, op_type: str, inputs: Sequence[Tensor], where: str) -> BodyGraph:
+    def _body(self, value: Any, op_def: OpDef, inputs: Sequence[Tensor], where: str) -> BodyGraph:
         expect(value, dict, where)
         data = expect(value.get("func"), dict, where)
         _keys(data, _BODY_KEYS, where)
@@ -316,8 +318,8 @@ class _Reader:
         body = BodyGraph(self.graph._scopes.prefix + expect(data.get("name"), str, where), self.graph)
         parameters = [expect(n, str, where) for n in expect(data.get("parameters"), list, f"{where}: parameters")]
         captures = [expect(n, str, where) for n in expect(data.get("captures"), list, f"{where}: captures")]
-        skip = 1 if op_type == "Cond" else len(parameters)
-        if skip + len(captures) != len(inputs) or (op_type == "Cond" and parameters):
+        skip = first_given(op_def) + len(parameters)
+        if skip + len(captures) != len(inputs) or (op_def.executes != "loop" and parameters):
             raise InvalidArgumentError(
                 f"GraphDef: {where} does not fit the inputs of its node",
                 expected=f"{max(len(inputs) - skip, 0)} captures",
@@ -331,10 +333,10 @@ class _Reader:
         for names in (parameters, captures):
             for n in names:
                 op = inner.ops.get(n)
-                if op is None or op.type != "Placeholder":
+                if op is None or op.verb != "feed":
                     raise InvalidArgumentError(f"GraphDef: {where}: there is no Placeholder {n!r} in the body")
         for op_name, op in inner.ops.items():
-            if op.type == "Placeholder" and op_name not in placeholders:
+            if op.verb == "feed" and op_name not in placeholders:
                 raise InvalidArgumentError(
                     f"GraphDef: {where}: Placeholder {op_name!r} is neither parameter nor capture"
                 )
@@ -353,7 +355,7 @@ class _Reader:
                 merged.append((placeholder, body.captures[outer]))
                 continue
             body.captures[outer] = placeholder
-            if outer.op.type == "VarHandleOp" or outer.op._original is not None:
+            if outer.op.verb == "handle" or outer.op._original is not None:
                 placeholder.op._original = outer.op._original or outer.op
         outputs = [expect(n, str, where) for n in expect(data.get("outputs"), list, f"{where}: outputs")]
         body.outputs = [inner.tensor(n) for n in outputs]
@@ -362,13 +364,14 @@ class _Reader:
         return body
 
 
-def _check_bodies(attrs: Mapping[str, Any], op_type: str, bodies: Sequence[BodyGraph], where: str) -> None:
+def _check_bodies(attrs: Mapping[str, Any], op_def: OpDef, bodies: Sequence[BodyGraph], where: str) -> None:
     """Raise InvalidArgumentError unless the bodies return what the node promises."""
     promised = attrs.get("Tout", ())
-    returning = bodies if op_type == "Cond" else bodies[1:]
-    if len(bodies) != 2:
-        raise InvalidArgumentError(f"GraphDef: {where} needs two bodies", got=str(len(bodies)))
-    if op_type == "While":
+    if len(bodies) != len(op_def.bodies):
+        raise InvalidArgumentError(
+            f"GraphDef: {where} needs another number of bodies", expected=str(len(op_def.bodies)), got=str(len(bodies))
+        )
+    if op_def.executes == "loop":
         test = bodies[0].outputs
         if len(test) != 1 or not test[0].dtype.is_bool:
             raise InvalidArgumentError(f"GraphDef: {where}: the condition must return one bool")
@@ -379,22 +382,22 @@ def _check_bodies(attrs: Mapping[str, Any], op_type: str, bodies: Sequence[BodyG
                 )
         if len(attrs.get("output_shapes", ())) != len(promised):
             raise InvalidArgumentError(f"GraphDef: {where}: output_shapes does not have a shape per loop variable")
-    for body in returning:
+    for body in returning(op_def, bodies):
         if tuple(t.dtype for t in body.outputs) != promised:
             raise InvalidArgumentError(f"GraphDef: {where}: the outputs of {body.name!r} do not have the dtypes Tout")
 
 
 def _without_repeats(
-    inputs: list[Tensor], attrs: dict[str, Any], op_type: str, bodies: Sequence[BodyGraph]
+    inputs: list[Tensor], attrs: dict[str, Any], op_def: OpDef, bodies: Sequence[BodyGraph]
 ) -> tuple[list[Tensor], dict[str, Any]]:
     """Inputs with each captured tensor once."""
-    skip = 1 if op_type == "Cond" else len(bodies[0].parameters)
+    outside = first_given(op_def)
+    skip = outside + len(bodies[0].parameters)
     captured = list(dict.fromkeys(inputs[skip:]))
     if skip + len(captured) == len(inputs):
         return inputs, attrs
     kept = [*inputs[:skip], *captured]
-    listed = captured if op_type == "Cond" else kept
-    return kept, {**attrs, "Tin": tuple(t.dtype for t in listed)}
+    return kept, {**attrs, "Tin": tuple(t.dtype for t in kept[outside:])}
 
 
 def _ordered(nodes: Sequence[Any], where: str, replaced: Mapping[str, Tensor]) -> list[dict[str, Any]]:

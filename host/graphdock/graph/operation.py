@@ -49,6 +49,7 @@ class Operation:
         "op_def",
         "outputs",
         "type",
+        "verb",
     )
 
     def __init__(
@@ -67,6 +68,7 @@ class Operation:
         self.graph = graph
         self.op_def = op_def
         self.type = op_def.name
+        self.verb = op_def.executes
         self.name = name
         self.inputs: tuple[Tensor, ...] = tuple(inputs)
         self.node_attrs = attrs

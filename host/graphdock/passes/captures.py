@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphdock.contracts.bodies import carried, first_given
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, replace_value
 
 __all__ = ["captures", "drop_captures"]
@@ -17,19 +18,20 @@ def captures(graph: PlanGraph) -> None:
 
 def _fixed(node: PlanNode) -> tuple[int, int]:
     """(inputs before the captures, of which also in the bodies)."""
-    return (1, 0) if node.op == "Cond" else (len(node.outputs), len(node.outputs))
+    inside = carried(node.opdef, node.attrs)
+    return first_given(node.opdef) + inside, inside
 
 
 def _sink(node: PlanNode) -> None:
     outside, inside = _fixed(node)
     for position in range(outside, len(node.inputs)):
         source = node.inputs[position].node
-        if source is None or source.op != "Const":
+        if source is None or source.verb != "constant":
             continue
         for body in node.bodies:
             parameter = body.inputs[position - outside + inside]
             copy = PlanNode(
-                "Const",
+                source.op,
                 f"{parameter.name}/const",
                 source.opdef,
                 source.attrs,

@@ -19,7 +19,7 @@ def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dty
     array = np.ascontiguousarray(array).reshape(array.shape)
     array.flags.writeable = False
     node = PlanNode(
-        "Const",
+        const.name,
         value.name,
         const,
         {"value": array, "dtype": dtype},

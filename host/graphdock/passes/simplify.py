@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 from graphdock.opdef.shape_values import evaluate
@@ -22,33 +22,34 @@ __all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers
 #: Largest folded result in bytes.
 FOLD_LIMIT = 64 * 1024
 
-#: Ops whose output is input 0 whenever shape and dtype are the same.
-_SAME = frozenset(
-    {"Identity", "StopGradient", "PlaceholderWithDefault", "Reshape", "SumTo", "BroadcastTo", "Cast", "AddN"}
-)
-#: Stateful ops that change nothing: who does not need their outputs does not miss them.
-PASSIVE = frozenset({"Placeholder", "VarHandleOp", "ReadVariableOp"})
-#: op -> {input that may be neutral: neutral element}, exact for every dtype.
-_NEUTRAL: dict[str, dict[int, int]] = {"Mul": {0: 1, 1: 1}, "RealDiv": {1: 1}, "Pow": {1: 1}}
-
 
 def identities(graph: PlanGraph) -> None:
     """Forward what changes neither shape nor dtype nor elements. One with control inputs stays: it waits for them."""
     replaced: dict[Value, Value] = {}
     dropped: dict[PlanNode, PlanNode | None] = {}
     for node in graph.nodes:
-        if node.op not in _SAME or node.control or (node.op == "AddN" and len(node.inputs) != 1):
+        source = _same_as(node)
+        if source is None or node.control or node.requested is not None:
             continue
-        source, result = node.inputs[0], node.outputs[0]
-        if source.dtype is not result.dtype:
-            continue
-        if node.op in ("Reshape", "SumTo", "BroadcastTo") and not _same_known_shape(source.shape, result.shape):
-            continue
-        if node.requested is not None:
-            continue
+        result = node.outputs[0]
         replaced[result] = source
         dropped[node] = source.node
     forward(graph, replaced, dropped)
+
+
+def _same_as(node: PlanNode) -> Value | None:
+    """The input that the node's output equals, if it does."""
+    opdef = node.opdef
+    if opdef.identity is None:
+        return None
+    found = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.name == opdef.identity]
+    if len(found) != 1 or found[0].dtype is not node.outputs[0].dtype:
+        return None
+    given = opdef.input(opdef.identity)
+    always = node.verb == "alias" or (
+        given is not None and given.shape is not None and given.shape == opdef.outputs[0].shape
+    )
+    return found[0] if always or _same_known_shape(found[0].shape, node.outputs[0].shape) else None
 
 
 def _same_known_shape(a: Dims, b: Dims) -> bool:
@@ -61,7 +62,7 @@ def known_integers(graph: PlanGraph, const: OpDef) -> None:
     nodes: list[PlanNode] = []
     known: list[PlanNode] = []
     for node in graph.nodes:
-        if len(node.outputs) == 1 and node.op != "Const" and not node.control and not node.bodies:
+        if len(node.outputs) == 1 and node.verb != "constant" and not node.control and not node.bodies:
             value = node.outputs[0]
             if value.dtype.name in ("int32", "int64") and value.shape is not None and len(value.shape) <= 1:
                 found = evaluate(value, _producer, _dims)
@@ -98,7 +99,7 @@ def _effects(roots: Sequence[PlanNode]) -> list[PlanNode]:
             seen.add(before)
             levels = [level for body in before.bodies for level in body.all_graphs()]
             inner = [before, *(n for level in levels for n in level.nodes)]
-            if any(n.opdef.is_stateful and n.op not in PASSIVE for n in inner):
+            if any(n.opdef.is_active or "random" in n.opdef.effects for n in inner):
                 found.append(before)
             else:
                 stack.append(before)
@@ -110,10 +111,12 @@ def algebra(graph: PlanGraph) -> None:
     replaced: dict[Value, Value] = {}
     dropped: dict[PlanNode, PlanNode | None] = {}
     for node in graph.nodes:
-        rule = _NEUTRAL.get(node.op)
-        if rule is None or node.control or len(node.inputs) != 2:
+        if not node.opdef.neutral or node.control:
             continue
-        for index, neutral in rule.items():
+        for index, arg in enumerate(node.opdef.inputs):
+            neutral = node.opdef.neutral.get(arg.name)
+            if neutral is None:
+                continue
             array = node.constant(index)
             other, result = node.inputs[1 - index], node.outputs[0]
             if array is None or other.dtype is not result.dtype or not _same_known_shape(other.shape, result.shape):
@@ -167,11 +170,11 @@ def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] 
         node.inputs = [replaced.get(v, v) for v in node.inputs]
         if (
             "pure" in node.opdef.traits
-            and node.op != "Const"
+            and node.verb == "kernel"
             and node.inputs
             and not node.control
             and not node.bodies
-            and all(v.node is not None and v.node.op == "Const" for v in node.inputs)
+            and all(v.node is not None and v.node.verb == "constant" for v in node.inputs)
             and all(_small(v) for v in node.outputs)
         ):
             results = run(node)

@@ -33,14 +33,14 @@ def drop_unneeded(graph: PlanGraph) -> None:
 
 
 def unread(graph: PlanGraph) -> None:
-    """Drop unread outputs of this level's Cond nodes, and what only they needed inside the branches."""
-    if not any(node.op == "Cond" for node in graph.nodes):
+    """Drop unread outputs of this level's branches, and what only they needed inside."""
+    if not any(node.verb == "branch" for node in graph.nodes):
         return
     read: set[Value] = set(graph.outputs)
     for node in graph.nodes:
         read.update(node.inputs)
     for node in graph.nodes:
-        if node.op == "Cond" and not all(v in read for v in node.outputs):
+        if node.verb == "branch" and not all(v in read for v in node.outputs):
             _keep(node, [i for i, v in enumerate(node.outputs) if v in read])
 
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from graphdock.contracts.bodies import given
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Candidate, Decision
 from graphdock.device_name import DeviceSpec
@@ -17,13 +18,8 @@ from graphdock.errors import InvalidArgumentError, KernelNotFoundError
 from graphdock.placement.choose import Chooser
 from graphdock.plugin.registry import RegisteredKernel
 
-__all__ = ["INTERPRETED", "Placement", "handle_of", "place"]
+__all__ = ["Placement", "handle_of", "place"]
 
-#: Ops that the host runs itself; they need no kernel anywhere.
-INTERPRETED = frozenset(
-    """Const NoOp Cond While Identity StopGradient PlaceholderWithDefault VarHandleOp ReadVariableOp AssignVariableOp
-    VarIsInitializedOp DestroyResourceOp PyFunc Assert Print""".split()
-)
 _HOST = Decision("host", "host", "the host runs it itself")
 
 _log = logging.getLogger("graphdock")
@@ -51,12 +47,11 @@ def handle_of(graph: PlanGraph) -> dict[Value, Value]:
     first: dict[tuple[str, str], Value] = {}
     for level in graph.all_graphs():
         for node in level.nodes:
-            if node.op == "VarHandleOp":
+            if node.verb == "handle":
                 variable = node.attrs["container"], node.attrs["shared_name"] or node.origin
                 table[node.outputs[0]] = first.setdefault(variable, node.outputs[0])
             for body in node.bodies:
-                outer = node.inputs[1:] if node.op == "Cond" else node.inputs
-                for value, inner in zip(outer, body.inputs, strict=True):
+                for value, inner in zip(given(node), body.inputs, strict=True):
                     if value.dtype.name == "resource" and value in table:
                         table[inner] = table[value]
     return table
@@ -122,7 +117,7 @@ def _groups(graph: PlanGraph, nodes: Sequence[PlanNode]) -> list[list[PlanNode]]
     by_name = {n.origin: n for n in nodes}
     special: dict[PlanNode, None] = {}
     for node in nodes:
-        for value in node.outputs if node.op == "VarHandleOp" else node.inputs:
+        for value in node.outputs if node.verb == "handle" else node.inputs:
             if value.dtype.name == "resource" and not node.bodies:
                 owner = handles[value].node
                 assert owner is not None
@@ -192,7 +187,7 @@ def _place_group(
                 expected="one of " + ", ".join(d.short() for d in devices),
                 hint="set device_count or backends in the session's configuration",
             )
-    work = [n for n in members if n.op not in INTERPRETED]
+    work = [n for n in members if n.opdef.verb.kernel]
     policies = {fallback_of(n.op) for n in work} or {"warn"}
     fallback = next(p for p in ("forbid", "warn", "allow") if p in policies)
     missing: list[tuple[PlanNode, Decision]] = []

@@ -17,11 +17,8 @@ from graphdock.runtime.source import Block, Line, names_locals, render
 
 __all__ = ["capturing_device", "render_captured", "whole"]
 
-#: What the host runs itself without leaving a trace in the step.
-_QUIET = frozenset(
-    "Const NoOp Identity StopGradient PlaceholderWithDefault VarHandleOp ReadVariableOp AssignVariableOp Transfer".split()
-)
-_HOST_STATE = frozenset({"random", "may_block"})
+#: Verbs that steer nothing from the host.
+_QUIET = frozenset({"kernel", "read", "assign", "move"})
 
 
 def capturing_device(
@@ -41,9 +38,9 @@ def capturing_device(
     readers = users(graph)
     inputs, outputs = set(graph.inputs), set(graph.outputs)
     for node in graph.nodes:
-        if node.bodies or (node not in kernels and node.op not in _QUIET) or _HOST_STATE & node.opdef.traits:
+        if not (node.verb in _QUIET or node.opdef.verb.silent) or node.opdef.effects:
             return None
-        if node.op == "Transfer":
+        if node.verb == "move":
             arriving = node.attrs["source"] == HOST_MEMORY and node.inputs[0] in inputs
             leaving = node.attrs["target"] == HOST_MEMORY and node.outputs[0] in outputs
             if not arriving and (not leaving or node.outputs[0] in readers):

@@ -1,4 +1,8 @@
-"""Ops that the host runs itself, on NumPy arrays: PyFunc, Assert, Print; and small helpers of generated steps."""
+"""What the host's own ops call (``host_fn`` of their specs), on NumPy arrays and resources; and small helpers of generated steps.
+
+Each function takes the plan's node and returns what a step calls with the node's inputs: it returns the output, a tuple of several,
+or None.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,31 @@ from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.opdef.resolve import resolve
 from graphdock.shape import compatible, show
 
-__all__ = ["build_host_op", "fetch_any", "pull", "push", "wrap"]
+__all__ = [
+    "assert_",
+    "build_host_op",
+    "destroy",
+    "fetch_any",
+    "is_initialized",
+    "print_",
+    "pull",
+    "push",
+    "py_func",
+    "wrap",
+]
 
 
 def build_host_op(node: PlanNode) -> Callable[..., Any]:
-    """What a step calls for a PyFunc, Assert or Print node: takes its inputs, returns its outputs (a tuple when several)."""
-    return _BUILDERS[node.op](node)
+    """What a step calls for a node whose op has the verb ``host``."""
+    assert node.opdef.host_fn is not None
+    made: Callable[..., Any] = resolve(node.opdef.host_fn)(node)
+    return made
 
 
-def _py_func(node: PlanNode) -> Callable[..., Any]:
+def py_func(node: PlanNode) -> Callable[..., Any]:
     function, outputs = node.attrs["token"], list(node.outputs)
     name = getattr(function, "__name__", repr(function))
 
@@ -55,7 +73,7 @@ def _py_func(node: PlanNode) -> Callable[..., Any]:
     return call
 
 
-def _assert(node: PlanNode) -> Callable[..., Any]:
+def assert_(node: PlanNode) -> Callable[..., Any]:
     summarize = node.attrs["summarize"]
 
     def call(condition: Any, *data: Any) -> None:
@@ -66,7 +84,7 @@ def _assert(node: PlanNode) -> Callable[..., Any]:
     return call
 
 
-def _print(node: PlanNode) -> Callable[..., Any]:
+def print_(node: PlanNode) -> Callable[..., Any]:
     message, summarize = node.attrs["message"], node.attrs["summarize"]
 
     def call(value: Any, *data: Any) -> Any:
@@ -82,11 +100,14 @@ def _summary(array: Any, count: int) -> str:
     return f"[{shown}{'...' if flat.size > count else ''}]"
 
 
-_BUILDERS: dict[str, Callable[[PlanNode], Callable[..., Any]]] = {
-    "PyFunc": _py_func,
-    "Assert": _assert,
-    "Print": _print,
-}
+def is_initialized(node: PlanNode) -> Callable[..., Any]:
+    """Whether the variable holds a value."""
+    return lambda variable: np.asarray(variable.initialized)
+
+
+def destroy(node: PlanNode) -> Callable[..., Any]:
+    """Forget the variable's value."""
+    return lambda variable: variable.destroy()
 
 
 def pull(device: Device, buffer: Any, dtype: DType) -> Any:

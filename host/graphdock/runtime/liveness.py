@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from graphdock.contracts.bodies import carried, given
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["Liveness", "analyse"]
-
-_ALIASING = frozenset({"Identity", "StopGradient", "PlaceholderWithDefault"})
 
 
 @dataclass
@@ -57,7 +56,7 @@ def _walk(
         yield "node", graph, node, loops
         if node.bodies:
             yield "open", graph, node, loops
-            inner = (*loops, node) if node.op == "While" else loops
+            inner = (*loops, node) if node.verb == "loop" else loops
             for body in node.bodies:
                 yield from _walk(body, inner)
             yield "close", graph, node, loops
@@ -90,11 +89,10 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel], hand
             for value in node.outputs:
                 loops_at[value] = loops
             if node.bodies:
-                inner = (*loops, node) if node.op == "While" else loops
-                skip = 1 if node.op == "Cond" else 0
-                variables = len(node.outputs) if node.op == "While" else 0
+                inner = (*loops, node) if node.verb == "loop" else loops
+                variables = carried(node.opdef, node.attrs)
                 for body in node.bodies:
-                    for i, (outer, parameter) in enumerate(zip(node.inputs[skip:], body.inputs, strict=True)):
+                    for i, (outer, parameter) in enumerate(zip(given(node), body.inputs, strict=True)):
                         if i < variables:
                             loops_at[parameter] = inner
                         else:
@@ -117,7 +115,7 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel], hand
     facts.reach = dict(facts.last)
     for node in reversed(order):
         registered = kernels.get(node)
-        if node.op not in _ALIASING and (registered is None or not registered.kernel.views):
+        if node.verb != "alias" and (registered is None or not registered.kernel.views):
             continue
         until = max((facts.reach.get(v, 0) for v in node.outputs), default=0)
         for value in node.inputs:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
 from graphdock.device_name import DeviceSpec
@@ -29,8 +29,8 @@ from graphdock.runtime.lower import Lowering
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.random_stream import RandomOrdinals
-from graphdock.runtime.scalars import scalar_values
-from graphdock.runtime.spaces import arg_of, assign_spaces
+from graphdock.runtime.scalars import KEPT, scalar_values
+from graphdock.runtime.spaces import assign_spaces
 from graphdock.runtime.translate import translate
 from graphdock.runtime.variable_store import VariableState, VariableStore
 from graphdock.shape import Dims, concrete
@@ -130,18 +130,22 @@ class Planner:
             reports = run_passes(graph, self._passes, self._evaluate, self._host.ops.get("Const"), self._debug)
             placement = place(graph, self.devices, self.chooser, self._fallback, self._device_type)
             kernels = placement.kernels
-            scalars = scalar_values(graph, kernels)
+            scalars = scalar_values(graph)
+            for value in scalars:
+                if value.node in kernels:
+                    del kernels[value.node]
+                    value.node.decision = KEPT
             spaces = assign_spaces(graph, kernels, scalars, lambda d: self._open[d].memory_space)
             for level in graph.all_graphs():
                 for node in level.nodes:
-                    if node.op == "Transfer" and node.device is None:
+                    if node.verb == "move" and node.device is None:
                         source = node.inputs[0].node
                         node.device = source.device if source is not None else None
             if self._debug:
                 check(graph)
             handles = handle_of(graph)
             facts = analyse(graph, kernels, handles)
-            locked = not any("may_block" in n.opdef.traits for g in graph.all_graphs() for n in g.nodes)
+            locked = not any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)
             lowering = Lowering(
                 graph,
                 kernels,

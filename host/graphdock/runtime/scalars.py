@@ -1,17 +1,20 @@
 """Which small integers and booleans live as Python scalars in the generated source.
 
 A loop counter kept as a 0-d array costs three times a Python int. Predicates always are scalars; a loop variable is one when its
-body computes it by kernels that have a ``scalar`` expression; and so is whatever those are computed from.
+body computes it by ops that have a formula for scalars; and so is whatever those are computed from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from graphdock.contracts.bodies import captures, carried
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.plugin.registry import RegisteredKernel
+from graphdock.contracts.kernel import Decision
+from graphdock.opdef.scalar_formula import host_scalar
 
-__all__ = ["scalar_values"]
+__all__ = ["KEPT", "scalar_values"]
+
+#: Why a node whose result is a host scalar has no kernel.
+KEPT = Decision("host", "scalar", "a small number that steers the step; the host computes it itself")
 
 _KINDS = frozenset({"bool", "int32", "int64"})
 
@@ -20,7 +23,13 @@ def _small(value: Value) -> bool:
     return value.shape == () and value.dtype.name in _KINDS
 
 
-def scalar_values(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel]) -> set[Value]:
+def _has_host_formula(node: PlanNode) -> bool:
+    if node.opdef.scalar is None or not all(_small(v) for v in (*node.outputs, *node.inputs)):
+        return False
+    return host_scalar(node.opdef, node.outputs[0].dtype) is not None
+
+
+def scalar_values(graph: PlanGraph) -> set[Value]:
     """The values, of all levels, that are Python scalars."""
     loops: list[PlanNode] = []
     conds: list[PlanNode] = []
@@ -28,28 +37,25 @@ def scalar_values(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel]
     captured: dict[Value, Value] = {}
     for level in graph.all_graphs():
         for node in level.nodes:
-            if node.op == "While":
+            if node.verb == "loop":
                 loops.append(node)
-                count = len(node.outputs)
+                count = carried(node.opdef, node.attrs)
                 for i in range(count):
                     if all(_small(v) for v in (node.outputs[i], node.bodies[1].inputs[i], node.bodies[1].outputs[i])):
                         candidates.update((node.outputs[i], node.bodies[0].inputs[i], node.bodies[1].inputs[i]))
-                for body in node.bodies:
-                    captured.update(zip(body.inputs[count:], node.inputs[count:], strict=True))
-            elif node.op == "Cond":
+            elif node.verb == "branch":
                 conds.append(node)
                 candidates.update(v for v in node.outputs if _small(v))
-                for body in node.bodies:
-                    captured.update(zip(body.inputs, node.inputs[1:], strict=True))
-            elif node.op == "VarIsInitializedOp":
+            elif _has_host_formula(node):
                 candidates.add(node.outputs[0])
-            elif node in kernels and kernels[node].kernel.scalar is not None and len(node.outputs) == 1:
-                candidates.update(v for v in node.outputs if all(_small(x) for x in (v, *node.inputs)))
+            if node.bodies:
+                for outer, inside in captures(node):
+                    captured.update(dict.fromkeys(inside, outer))
 
     def is_candidate(value: Value) -> bool:
         while value in captured:
             value = captured[value]
-        return value in candidates or (value.node is not None and value.node.op == "Const" and _small(value))
+        return value in candidates or (value.node is not None and value.node.verb == "constant" and _small(value))
 
     changed = True
     while changed:
@@ -81,12 +87,12 @@ def scalar_values(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel]
         node_ = value.node
         if node_ is None:
             continue
-        if node_.op == "While":
+        if node_.verb == "loop":
             i = value.index
             for v in (node_.bodies[0].inputs[i], node_.bodies[1].inputs[i]):
                 wanted.add(v)
             stack.append(node_.bodies[1].outputs[i])
-        elif node_.op == "Cond":
+        elif node_.verb == "branch":
             stack.extend(b.outputs[value.index] for b in node_.bodies)
         else:
             stack.extend(node_.inputs)

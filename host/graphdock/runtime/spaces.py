@@ -8,47 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from graphdock.contracts.bodies import carried, given
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.contracts.opdef import ArgDef, OpDef
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.plugin.registry import RegisteredKernel
 
-__all__ = ["SCALAR", "TRANSFER", "Spaces", "arg_of", "assign_spaces"]
+__all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces"]
 
 SCALAR = "scalar"
 #: The op of a transfer node; it never stands in a user's graph.
-TRANSFER = OpDef("Transfer", summary="Moves a tensor to another memory space.", traits=frozenset({"pure"}))
-
-_HOST_OPS = frozenset({"PyFunc", "Assert", "Print"})
-
-
-def arg_of(node: PlanNode) -> list[ArgDef]:
-    """The ArgDef of each flattened input."""
-    args = node.opdef.inputs
-    if len(args) == len(node.inputs) and all(a.arity == "one" for a in args):
-        return list(args)
-    fixed = sum(a.arity == "one" for a in args)
-    open_count = sum(a.arity != "one" for a in args)
-    rest = len(node.inputs) - fixed
-    result: list[ArgDef] = []
-    for arg in args:
-        if arg.arity == "one":
-            result.append(arg)
-            continue
-        open_count -= 1
-        if open_count == 0:
-            take = rest
-        else:
-            bound = node.attrs.get(arg.dtype)
-            size = node.attrs.get(arg.count or "")
-            take = (
-                len(bound) if isinstance(bound, tuple) else size if isinstance(size, int) else rest // (open_count + 1)
-            )
-            take = min(take, rest)
-        rest -= take
-        result.extend([arg] * take)
-    return result
+TRANSFER = OpDef(
+    "Transfer", summary="Moves a tensor to another memory space.", executes="move", traits=frozenset({"pure"})
+)
 
 
 def assign_spaces(
@@ -90,9 +63,9 @@ class Spaces:
 
     def needs(self, node: PlanNode) -> list[str | None]:
         """The space each input must be in; None where any will do."""
-        if node.op in _HOST_OPS:
-            return [HOST_MEMORY] * len(node.inputs)
-        if node.op in ("Identity", "StopGradient", "PlaceholderWithDefault", "NoOp"):
+        if node.opdef.verb.on_host:
+            return [None if v.dtype.name == "resource" else HOST_MEMORY for v in node.inputs]
+        if node.opdef.verb.silent:
             return [None] * len(node.inputs)
         if node.outputs and node.outputs[0] in self.scalars and not node.bodies:
             return [None if v.dtype.name == "resource" else SCALAR for v in node.inputs]
@@ -113,9 +86,9 @@ class Spaces:
         moved: dict[tuple[Value, str], Value] = {}
         nodes, graph.nodes = graph.nodes, []
         for node in nodes:
-            if node.op == "Cond":
+            if node.verb == "branch":
                 self.cond(node, graph, moved)
-            elif node.op == "While":
+            elif node.verb == "loop":
                 self.loop(node, graph, moved)
             else:
                 for i, need in enumerate(self.needs(node)):
@@ -126,16 +99,16 @@ class Spaces:
         return moved
 
     def outputs(self, node: PlanNode) -> None:
-        if node.op == "Const":
+        if node.verb == "constant":
             return
-        if node.op in ("Identity", "StopGradient", "PlaceholderWithDefault"):
+        if node.verb == "alias":
             source = node.inputs[0]
             if source in self.home:
                 self.home[node.outputs[0]] = self.home[source]
             else:
                 self.home[node.outputs[0]] = HOST_MEMORY
             return
-        space = HOST_MEMORY if node.op in _HOST_OPS else self.device_space(node)
+        space = HOST_MEMORY if node.opdef.verb.on_host else self.device_space(node)
         registered = self.kernels.get(node)
         host = registered.kernel.host if registered is not None else ()
         args = node.opdef.outputs
@@ -149,7 +122,7 @@ class Spaces:
                 self.home[value] = space
 
     def is_constant(self, value: Value) -> bool:
-        return value.node is not None and value.node.op == "Const"
+        return value.node is not None and value.node.verb == "constant"
 
     def moved(self, value: Value, space: str, graph: PlanGraph, cache: dict[tuple[Value, str], Value]) -> Value:
         if self.is_constant(value) or value.dtype.name == "resource" or self.home[value] == space:
@@ -168,7 +141,7 @@ class Spaces:
         self.count += 1
         origin = value.node
         node = PlanNode(
-            "Transfer",
+            TRANSFER.name,
             f"{value.name}/to_{space}_{self.count}",
             TRANSFER,
             {"source": self.home[source], "target": space},
@@ -191,8 +164,7 @@ class Spaces:
                 if value not in node.inputs:
                     continue
                 if node.bodies:
-                    offset = 1 if node.op == "Cond" else 0
-                    for i, v in enumerate(node.inputs[offset:]):
+                    for i, v in enumerate(given(node)):
                         if v is value:
                             found = self.wanted(node.bodies, i)
                             if found is not None:
@@ -206,7 +178,7 @@ class Spaces:
     def cond(self, node: PlanNode, graph: PlanGraph, moved: dict[tuple[Value, str], Value]) -> None:
         node.inputs[0] = self.moved(node.inputs[0], SCALAR, graph, moved)
         for body in node.bodies:
-            for outer, inner in zip(node.inputs[1:], body.inputs, strict=True):
+            for outer, inner in zip(given(node), body.inputs, strict=True):
                 if outer in self.home:
                     self.home[inner] = self.home[outer]
                 else:
@@ -224,7 +196,7 @@ class Spaces:
 
     def loop(self, node: PlanNode, graph: PlanGraph, moved: dict[tuple[Value, str], Value]) -> None:
         cond, body = node.bodies
-        count = len(node.outputs)
+        count = carried(node.opdef, node.attrs)
         for i, value in enumerate(node.inputs):
             if value.dtype.name == "resource":
                 continue

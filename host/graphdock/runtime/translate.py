@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphdock.contracts.bodies import carried, first_given
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
@@ -17,9 +18,6 @@ from graphdock.opdef.shape_values import evaluate
 from graphdock.shape import Dims, compatible, merge
 
 __all__ = ["dims_of", "needed_operations", "producer", "translate"]
-
-#: Stateful ops that a body does not run for their own sake: nobody reads them, nobody misses them.
-_PASSIVE = frozenset({"Placeholder", "VarHandleOp", "ReadVariableOp"})
 
 
 def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
@@ -119,7 +117,7 @@ class _Translation:
     def run(self, ops: Sequence[Operation]) -> None:
         values, nodes = self.values, self.nodes
         for op in ops:
-            if op.type == "Placeholder" and op.outputs[0] not in values:
+            if op.op_def.executes == "feed" and op.outputs[0] not in values:
                 raise InvalidArgumentError(
                     f"placeholder {op.name!r} is needed and was not fed",
                     op=op.name,
@@ -127,7 +125,7 @@ class _Translation:
                     expected=f"a {op.outputs[0].dtype.name} of shape {op.outputs[0].shape}",
                     hint=f"pass feed_dict={{{op.name}: ...}}",
                 )
-            if op.outputs and all(t in values for t in op.outputs) and op.type == "Placeholder":
+            if op.outputs and all(t in values for t in op.outputs) and op.op_def.executes == "feed":
                 continue
             inputs = [values[t] for t in op.inputs]
             bodies: list[PlanGraph] = []
@@ -157,14 +155,14 @@ class _Translation:
         known = all(s is not None and None not in s for s in static)
         if (known and all(t._dims is not None and None not in t._dims for t in op.inputs)) or not op.outputs:
             return static
-        if op.type == "PyFunc":
+        if op.op_def.executes == "host":
             return static
-        if op.type == "ReadVariableOp":
+        if op.op_def.executes == "read":
             owner = inputs[0].node
             return static if owner is None or "shape" not in owner.attrs else [merge(static[0], owner.attrs["shape"])]
-        if op.type == "Cond":
+        if op.op_def.executes == "branch":
             return [_common(a.shape, b.shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)]
-        if op.type == "While":
+        if op.op_def.executes == "loop":
             found = []
             for i, dims in enumerate(static):
                 stable = bodies[1].inputs[i].shape
@@ -187,9 +185,9 @@ class _Translation:
             raise
 
     def _bodies(self, op: Operation, inputs: list[Value]) -> list[PlanGraph]:
-        if op.type == "Cond":
-            return [self._body(b, [], list(op.inputs[1:]), inputs[1:]) for b in op.bodies]
-        count = len(op.outputs)
+        skip, count = first_given(op.op_def), carried(op.op_def, op.node_attrs)
+        if not count:
+            return [self._body(b, [], list(op.inputs[skip:]), inputs[skip:]) for b in op.bodies]
         invariants = op.node_attrs["output_shapes"]
         start: list[Dims] = [v.shape for v in inputs[:count]]
         shapes: list[Dims] = [
@@ -218,7 +216,7 @@ class _Translation:
         for outer, value in zip(captured, given, strict=True):
             inner = body.captures[outer]
             values[inner] = builder.input(inner.op.name, inner.dtype, value.shape)
-        active = [op for op in body.get_operations() if op.op_def.is_stateful and op.type not in _PASSIVE]
+        active = [op for op in body.get_operations() if _is_active(op)]
         roots = [t.op for t in body.outputs if t not in values] + active
         inner_translation = _Translation(builder, values, self.depth + 1)
         inner_translation.run(needed_operations(roots, values))
@@ -226,6 +224,17 @@ class _Translation:
         graph.outputs = [values[t] for t in body.outputs]
         graph.targets = [inner_translation.nodes[op] for op in active]
         return graph
+
+
+def _is_active(op: Operation) -> bool:
+    """Whether the operation, or one in its bodies, does something although nobody reads it."""
+    stack = [op]
+    while stack:
+        inner = stack.pop()
+        if inner.op_def.is_active:
+            return True
+        stack.extend(o for body in inner.bodies for o in body.get_operations())
+    return False
 
 
 def _widen(start: Dims, invariant: Dims) -> Dims:

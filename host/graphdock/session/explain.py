@@ -38,10 +38,6 @@ class Row:
     site: str | None = None
 
 
-#: What costs nothing in a step and is left out of the table.
-_SILENT = frozenset({"Const", "NoOp", "VarHandleOp", "Identity", "StopGradient", "PlaceholderWithDefault"})
-
-
 class Explanation:
     """What ``session.explain(fetches)`` returns; prints as a table.
 
@@ -53,7 +49,7 @@ class Explanation:
     def __init__(self, plan: Plan, config: SessionConfig | None = None) -> None:
         self.plan = plan
         self.config = config
-        self.rows: list[Row] = [_row(n) for g in plan.graph.all_graphs() for n in g.nodes if n.op not in _SILENT]
+        self.rows: list[Row] = [_row(n) for g in plan.graph.all_graphs() for n in g.nodes if not n.opdef.verb.silent]
 
     @property
     def source(self) -> str:
@@ -119,13 +115,14 @@ def _row(node: PlanNode) -> Row:
     decision = node.decision
     shapes = " ".join(show(v.shape) for v in node.inputs if v.dtype.name != "resource")
     device = node.device.short() if node.device is not None else "host"
-    if node.op == "Transfer":
+    if node.verb == "move":
         where = f"{node.attrs['source']} -> {node.attrs['target']}"
         return Row(
             node.origin, node.op, shapes, where, "transfer", "its reader is in another memory space", (), node.site
         )
-    if decision is None or decision.rule == "host":
-        return Row(node.origin, node.op, shapes, "host", "host", "the host runs it itself", (), node.site)
+    if decision is None or decision.kernel == "host":
+        why = "the host runs it itself" if decision is None else decision.why
+        return Row(node.origin, node.op, shapes, "host", "host", why, (), node.site)
     lost = tuple((c.name, c.reason) for c in decision.candidates if c.reason is not None)
     return Row(node.origin, node.op, shapes, device, decision.kernel, decision.why, lost, node.site)
 

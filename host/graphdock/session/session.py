@@ -247,7 +247,7 @@ class Session(metaclass=_SessionType):
         roots = [t.op for t in fetch.tensors if t not in feeds] + fetch.operations
         dims: dict[Any, Any] = dict(feeds)
         for op in needed_operations(roots, feeds):
-            if op.type == "Placeholder" and op.outputs[0] not in dims:
+            if op.verb == "feed" and op.outputs[0] not in dims:
                 dims[op.outputs[0]] = op.outputs[0]._dims
         return self._planner.plan(fetch.tensors, fetch.operations, list(dims.items()))
 

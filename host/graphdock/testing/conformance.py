@@ -35,7 +35,6 @@ from graphdock.errors import GraphdockError, InternalError, KernelNotFoundError,
 from graphdock.graph.graph import Graph
 from graphdock.opdef.resolve import resolve
 from graphdock.passes.pipeline import PASSES
-from graphdock.placement.placer import INTERPRETED
 from graphdock.plugin.host import Host, default_host
 from graphdock.session.config import SessionConfig
 from graphdock.session.run_options import RunMetadata
@@ -155,7 +154,7 @@ class Conformance:
 
     def has_kernel(self, op: str) -> bool:
         """Whether the backend brings a kernel for the op, whatever the dtypes; true for what the host runs itself."""
-        if op in INTERPRETED or any(pin.partition("@")[0] == op for pin in self._pins):
+        if not self.host.ops.get(op).verb.kernel or any(pin.partition("@")[0] == op for pin in self._pins):
             return True
         return any(r.plugin == self.backend for r in self.host.kernels.for_op(op))
 
@@ -235,7 +234,7 @@ class Conformance:
     def _expected(self, case: Case, opdef: OpDef, program: Program, arrays: Mapping[str, Any], ordinal: int) -> Any:
         """The right results, flattened; None where nothing says what they are."""
         cpu = any(r.plugin == "cpu" for r in self.host.kernels.for_op(case.op))
-        if self._oracle != "reference" and (cpu or case.op in INTERPRETED):
+        if self._oracle != "reference" and (cpu or not opdef.verb.kernel):
             config = SessionConfig(backends=(self._oracle,), passes=dict.fromkeys(PASSES, False))
             session = Session(graph=program.op.graph, config=config)
             for _ in range(ordinal + 1):
@@ -246,7 +245,7 @@ class Conformance:
         attrs = program.op.node_attrs
         oracle = resolve(case.data["reference"])
         known = {n: v.np if isinstance(v, DType) else v for n, v in attrs.items()}
-        if _RANDOM in opdef.traits:
+        if _RANDOM in opdef.effects:
             seeds = int(attrs.get("seed", 0)), int(attrs.get("seed2", 0))
             if seeds == (0, 0):
                 return None
@@ -275,11 +274,11 @@ class Conformance:
             self._agree(case, got, want, f"planned, step {ordinal + 1}")
             results.append(got)
         expected = self._expected(case, opdef, program, first, 0)
-        if _RANDOM in opdef.traits:
+        if _RANDOM in opdef.effects:
             if (program.op.node_attrs.get("seed", 0), program.op.node_attrs.get("seed2", 0)) != (0, 0):
                 again = self._step(case, self._session(graph, "exact", self._order), program, first, "again")
                 self._equal_bits(results[0], again, "a new session with the same seeds draws other numbers")
-        elif "stateful" not in opdef.traits or program.variables:
+        elif not opdef.is_stateful or program.variables:
             self._equal_bits(results[0], results[2], "the same inputs give other bits the second time")
         for how in ("fresh", "unranked", "strided", "computed"):
             if how == "strided" and not self._can_stride(first, opdef):
@@ -395,7 +394,7 @@ class Conformance:
 
     def _need_own_kernel(self, session: Session, program: Program, arrays: Mapping[str, Any], case: Case) -> None:
         """Raise Missing when another plugin's kernel runs the op (a backend for another's device)."""
-        if case.op in INTERPRETED:
+        if not self.host.ops.get(case.op).verb.kernel:
             return
         metadata = RunMetadata()
         _run(session, program, arrays, metadata)

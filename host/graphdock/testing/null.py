@@ -110,13 +110,11 @@ def register_devices() -> Iterable[DeviceFactory]:
 @hookimpl
 def register_kernels(host: Any) -> Iterable[KernelDef]:
     """A kernel for every op of every library, besides what the host runs itself."""
-    from graphdock.placement.placer import INTERPRETED
-
     kernels = []
     for op in host.ops.names():
-        if op in INTERPRETED or op == "Placeholder":
-            continue
         opdef = host.ops.get(op)
+        if not opdef.verb.kernel:
+            continue
         names = tuple(a.name for a in (*opdef.inputs, *opdef.outputs) if a.memory == "host")
         kernels.append(KernelDef(op, DEVICE, _build, layout="strided", host=names))
     return kernels

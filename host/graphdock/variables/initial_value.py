@@ -26,7 +26,7 @@ def guarded(value: Tensor, variable: Variable, variable_of: Callable[[Any], Vari
     ops = _ancestors(value)
     replaced = _Became()
     for op in ops:
-        if op.type == "ReadVariableOp" and not op._control:
+        if op.verb == "read" and not op._control:
             other = variable_of(op.inputs[0])
             if other is not None and other is not variable:
                 replaced[op.outputs[0]] = other.initialized_value()

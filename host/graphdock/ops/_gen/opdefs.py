@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef  # noqa: F401
+from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, TypeVarDef  # noqa: F401
 
 _ANY = (
     "bool",
@@ -53,6 +53,7 @@ def const() -> OpDef:
             AttrDef("dtype", "type", doc="Element type."),
         ),
         shape_fn="graphdock.ops.core_shapes:const",
+        executes="constant",
         traits=frozenset({"no_gradient", "pure"}),
         package="graphdock",
         source="specs/core.yaml:4",
@@ -70,9 +71,10 @@ def placeholder() -> OpDef:
             AttrDef("shape", "shape", default=None, doc="Static shape; unknown dims allowed."),
         ),
         shape_fn="graphdock.ops.core_shapes:placeholder",
+        executes="feed",
         traits=frozenset({"host", "no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:14",
+        source="specs/core.yaml:15",
     )
 
 
@@ -86,12 +88,14 @@ def placeholder_with_default() -> OpDef:
         attrs=(AttrDef("shape", "shape", default=None, doc="Static shape of what may be fed."),),
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock.ops.core_shapes:placeholder",
+        executes="alias",
         traits=frozenset({"pure"}),
         aliases={"output": "input"},
+        identity="input",
         gradient="graphdock.ops._gen.gradients:placeholder_with_default",
         gradient_kinds={"input": "formula"},
         package="graphdock",
-        source="specs/core.yaml:24",
+        source="specs/core.yaml:26",
     )
 
 
@@ -100,9 +104,10 @@ def no_op() -> OpDef:
         name="NoOp",
         version=1,
         summary="Does nothing; holds control dependencies.",
+        executes="none",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:37",
+        source="specs/core.yaml:41",
     )
 
 
@@ -114,13 +119,15 @@ def identity() -> OpDef:
         inputs=(ArgDef("input", "T", shape="[*S]", doc="Any tensor."),),
         outputs=(ArgDef("output", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_ANY),),
+        executes="alias",
         traits=frozenset({"pure", "view"}),
         aliases={"output": "input"},
+        identity="input",
         gradient="graphdock.ops._gen.gradients:identity",
         gradient_kinds={"input": "formula"},
         reference="graphdock.ops.core_reference:identity",
         package="graphdock",
-        source="specs/core.yaml:43",
+        source="specs/core.yaml:48",
     )
 
 
@@ -132,12 +139,14 @@ def stop_gradient() -> OpDef:
         inputs=(ArgDef("input", "T", shape="[*S]", doc="Any tensor."),),
         outputs=(ArgDef("output", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_ANY),),
+        executes="alias",
         traits=frozenset({"no_gradient", "pure", "view"}),
         aliases={"output": "input"},
+        identity="input",
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:identity",
         package="graphdock",
-        source="specs/core.yaml:57",
+        source="specs/core.yaml:64",
     )
 
 
@@ -151,11 +160,12 @@ def add_n() -> OpDef:
         attrs=(AttrDef("N", "int", minimum=1, doc="How many.", inferred=True),),
         types=(TypeVarDef("T", allow=_REAL),),
         traits=frozenset({"aggregate", "commutative", "elementwise", "pure"}),
+        identity="inputs",
         gradient="graphdock.ops._gen.gradients:add_n",
         gradient_kinds={"inputs": "fn"},
         reference="graphdock.ops.core_reference:add_n",
         package="graphdock",
-        source="specs/core.yaml:71",
+        source="specs/core.yaml:80",
     )
 
 
@@ -171,7 +181,7 @@ def zeros_like() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:zeros_like",
         package="graphdock",
-        source="specs/core.yaml:89",
+        source="specs/core.yaml:99",
     )
 
 
@@ -187,7 +197,7 @@ def ones_like() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:ones_like",
         package="graphdock",
-        source="specs/core.yaml:100",
+        source="specs/core.yaml:110",
     )
 
 
@@ -203,7 +213,7 @@ def shape() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:shape",
         package="graphdock",
-        source="specs/core.yaml:111",
+        source="specs/core.yaml:121",
     )
 
 
@@ -254,11 +264,13 @@ def cast() -> OpDef:
             ),
         ),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="cast(x)",
+        identity="x",
         gradient="graphdock.ops._gen.gradients:cast",
         gradient_kinds={"x": "fn"},
         reference="graphdock.ops.core_reference:cast",
         package="graphdock",
-        source="specs/core.yaml:122",
+        source="specs/core.yaml:132",
     )
 
 
@@ -276,7 +288,7 @@ def check_numerics() -> OpDef:
         gradient_kinds={"tensor": "formula"},
         reference="graphdock.ops.core_reference:check_numerics",
         package="graphdock",
-        source="specs/core.yaml:137",
+        source="specs/core.yaml:149",
     )
 
 
@@ -297,11 +309,13 @@ def cond() -> OpDef:
         ),
         types=(TypeVarDef("Tin", is_list=True), TypeVarDef("Tout", is_list=True)),
         shape_fn="graphdock.ops.core_shapes:cond",
-        traits=frozenset({"control_flow", "stateful"}),
+        executes="branch",
+        bodies=(BodyDef("then_branch", "inputs", "outputs"), BodyDef("else_branch", "inputs", "outputs")),
+        traits=frozenset({"stateful"}),
         gradient="graphdock.ops._gen.gradients:cond",
         gradient_kinds={"pred": "none", "inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:150",
+        source="specs/core.yaml:162",
     )
 
 
@@ -330,11 +344,13 @@ def while_() -> OpDef:
         ),
         types=(TypeVarDef("Tin", is_list=True), TypeVarDef("Tout", is_list=True)),
         shape_fn="graphdock.ops.core_shapes:while_loop",
-        traits=frozenset({"control_flow", "stateful"}),
+        executes="loop",
+        bodies=(BodyDef("cond", "inputs"), BodyDef("body", "inputs", "outputs")),
+        traits=frozenset({"stateful"}),
         gradient="graphdock.ops._gen.gradients:while_",
         gradient_kinds={"inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:166",
+        source="specs/core.yaml:182",
     )
 
 
@@ -355,9 +371,10 @@ def var_handle_op() -> OpDef:
             AttrDef("shape", "shape", default=None, doc="Static shape."),
         ),
         types=(TypeVarDef("dtype", allow=_ANY),),
+        executes="handle",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:183",
+        source="specs/core.yaml:203",
     )
 
 
@@ -366,15 +383,15 @@ def read_variable_op() -> OpDef:
         name="ReadVariableOp",
         version=1,
         summary="The value of a variable, a snapshot.",
-        inputs=(ArgDef("resource", "resource", shape="[]", doc="A handle."),),
+        inputs=(ArgDef("resource", "resource", shape="[]", access="reads", doc="A handle."),),
         outputs=(ArgDef("value", "dtype"),),
         types=(TypeVarDef("dtype", allow=_ANY),),
         shape_fn="graphdock.ops.core_shapes:read_variable",
-        traits=frozenset({"stateful"}),
+        executes="read",
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:194",
+        source="specs/core.yaml:215",
     )
 
 
@@ -384,16 +401,17 @@ def assign_variable_op() -> OpDef:
         version=1,
         summary="Sets a variable.",
         inputs=(
-            ArgDef("resource", "resource", shape="[]", mutates=True, doc="A handle."),
+            ArgDef("resource", "resource", shape="[]", access="writes", doc="A handle."),
             ArgDef("value", "dtype", doc="The new value."),
         ),
         attrs=(AttrDef("validate_shape", "bool", default=True, doc="The value must have the variable's shape."),),
         types=(TypeVarDef("dtype", allow=_ANY),),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
-        traits=frozenset({"no_gradient", "stateful"}),
+        executes="assign",
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:204",
+        source="specs/core.yaml:225",
     )
 
 
@@ -403,15 +421,15 @@ def assign_add_variable_op() -> OpDef:
         version=1,
         summary="Adds to a variable in place.",
         inputs=(
-            ArgDef("resource", "resource", shape="[]", mutates=True, doc="A handle."),
+            ArgDef("resource", "resource", shape="[]", access="writes", doc="A handle."),
             ArgDef("value", "dtype", doc="What is added; the variable's shape."),
         ),
         types=(TypeVarDef("dtype", allow=_REAL),),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
-        traits=frozenset({"no_gradient", "stateful"}),
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:216",
+        source="specs/core.yaml:237",
     )
 
 
@@ -421,15 +439,15 @@ def assign_sub_variable_op() -> OpDef:
         version=1,
         summary="Subtracts from a variable in place.",
         inputs=(
-            ArgDef("resource", "resource", shape="[]", mutates=True, doc="A handle."),
+            ArgDef("resource", "resource", shape="[]", access="writes", doc="A handle."),
             ArgDef("value", "dtype", doc="What is subtracted; the variable's shape."),
         ),
         types=(TypeVarDef("dtype", allow=_REAL),),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
-        traits=frozenset({"no_gradient", "stateful"}),
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:227",
+        source="specs/core.yaml:247",
     )
 
 
@@ -438,12 +456,14 @@ def var_is_initialized_op() -> OpDef:
         name="VarIsInitializedOp",
         version=1,
         summary="Whether a variable has been assigned.",
-        inputs=(ArgDef("resource", "resource", shape="[]", doc="A handle."),),
+        inputs=(ArgDef("resource", "resource", shape="[]", access="reads", doc="A handle."),),
         outputs=(ArgDef("is_initialized", "bool", shape="[]", memory="host"),),
-        traits=frozenset({"host", "no_gradient", "stateful"}),
+        executes="host",
+        host_fn="graphdock.runtime.host_ops:is_initialized",
+        traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:238",
+        source="specs/core.yaml:257",
     )
 
 
@@ -452,11 +472,13 @@ def destroy_resource_op() -> OpDef:
         name="DestroyResourceOp",
         version=1,
         summary="Forgets a variable's value.",
-        inputs=(ArgDef("resource", "resource", shape="[]", mutates=True, doc="A handle."),),
-        traits=frozenset({"host", "no_gradient", "stateful"}),
+        inputs=(ArgDef("resource", "resource", shape="[]", access="writes", doc="A handle."),),
+        executes="host",
+        host_fn="graphdock.runtime.host_ops:destroy",
+        traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:245",
+        source="specs/core.yaml:266",
     )
 
 
@@ -470,10 +492,13 @@ def py_func() -> OpDef:
         attrs=(AttrDef("token", "func", doc="The function."),),
         types=(TypeVarDef("Tin", is_list=True), TypeVarDef("Tout", is_list=True)),
         shape_fn="graphdock.ops.core_shapes:py_func",
-        traits=frozenset({"host", "may_block", "no_gradient", "stateful"}),
+        executes="host",
+        effects=frozenset({"blocks", "io"}),
+        host_fn="graphdock.runtime.host_ops:py_func",
+        traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:251",
+        source="specs/core.yaml:274",
     )
 
 
@@ -488,10 +513,13 @@ def assert_() -> OpDef:
         ),
         attrs=(AttrDef("summarize", "int", default=3, doc="Elements of each tensor to print."),),
         types=(TypeVarDef("T", is_list=True),),
-        traits=frozenset({"host", "no_gradient", "stateful"}),
+        executes="host",
+        effects=frozenset({"io"}),
+        host_fn="graphdock.runtime.host_ops:assert_",
+        traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:262",
+        source="specs/core.yaml:288",
     )
 
 
@@ -510,11 +538,14 @@ def print() -> OpDef:
             AttrDef("summarize", "int", default=3, doc="Elements of each tensor to print."),
         ),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("U", is_list=True)),
-        traits=frozenset({"host", "stateful"}),
+        executes="host",
+        effects=frozenset({"io"}),
+        host_fn="graphdock.runtime.host_ops:print_",
+        traits=frozenset({"host"}),
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:273",
+        source="specs/core.yaml:302",
     )
 
 

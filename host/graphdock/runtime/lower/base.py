@@ -65,7 +65,9 @@ class Base(ABC):
         self.active: str | None = None
         self.assigned: set[VariableState] = set()
         nodes = (n for level in graph.all_graphs() for n in level.nodes)
-        self.destroyed = {handles[n.inputs[0]] for n in nodes if n.op == "DestroyResourceOp"}
+        self.destroyed = {
+            handles[n.inputs[0]] for n in nodes if n.verb == "host" and any(a.mutates for a in n.opdef.inputs)
+        }
         #: how many branches of conds the node being lowered stands in
         self.branches = 0
 
@@ -112,7 +114,7 @@ class Base(ABC):
 
     def slot(self, value: Value, space: str | None) -> Slot:
         value = self.resolve(value)
-        if value.node is not None and value.node.op == "Const":
+        if value.node is not None and value.node.verb == "constant":
             return self.constant(value, space or HOST_MEMORY)
         return self.slots[value]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import (
     FRESH,
     PLANNED,
@@ -22,11 +22,12 @@ from graphdock.contracts.kernel import (
     inplace,
     view,
 )
+from graphdock.opdef.scalar_formula import host_scalar
 from graphdock.runtime.kernel_error import kernel_error
 from graphdock.runtime.lower.records import Build, Setup, Slot
 from graphdock.runtime.lower.variables import Variables
 from graphdock.runtime.source import Block
-from graphdock.runtime.spaces import SCALAR, arg_of
+from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
 from graphdock.runtime.variable_store import VariableState
 from graphdock.shape import concrete
@@ -57,7 +58,7 @@ class Kernels(Variables):
             if kernel.layout == "contiguous" and not slot.contiguous:
                 slot = self.contiguous_copy(value, slot, needs[i] or HOST_MEMORY, block, at, node)
             source = self.resolve(value).node
-            known = source.attrs["value"] if source is not None and source.op == "Const" else None
+            known = source.attrs["value"] if source is not None and source.verb == "constant" else None
             slots.append(slot)
             infos.append(ArgInfo(arg.name, value.dtype, value.shape, needs[i] or HOST_MEMORY, known, slot.contiguous))
         modes = self.modes(node, kernel, slots, args, at)
@@ -89,7 +90,7 @@ class Kernels(Variables):
         call_inputs = [s.expr for s in slots]
         for i in bound.retains:
             call_inputs[i] = f"{self.copier(infos[i].memory_space, node.inputs[i])}({call_inputs[i]})"
-        if "random" in node.opdef.traits:
+        if "random" in node.opdef.effects:
             stream = self.name("r")
             self.out.streams[stream] = node
             call_inputs.append(stream)
@@ -132,7 +133,7 @@ class Kernels(Variables):
         else:
             text = f"{target}{kname}({', '.join(call)})"
         block.add(text, node)
-        if "random" in node.opdef.traits and self.facts.depth[node]:
+        if "random" in node.opdef.effects and self.facts.depth[node]:
             block.add(f"{call_inputs[-1]}.advance()", node)
         if self.check_numerics:
             for value, slot in zip(node.outputs, out_slots, strict=True):
@@ -191,9 +192,9 @@ class Kernels(Variables):
         )
 
     def scalar(self, node: PlanNode, block: Block) -> None:
-        expression = self.kernels[node].kernel.scalar
-        assert expression is not None
         value = node.outputs[0]
+        expression = host_scalar(node.opdef, value.dtype)
+        assert expression is not None
         text = expression.format(*[self.slot(v, SCALAR).expr for v in node.inputs])
         name = self.name("s")
         block.add(f"{name} = {text}", node)
@@ -209,8 +210,13 @@ class Kernels(Variables):
         self.out.first_bounds.append(None)
         self.out.capturable = False
         args = []
-        for value in node.inputs:
-            args.append(self.slot(value, HOST_MEMORY).expr)
+        for value, arg in zip(node.inputs, arg_of(node), strict=True):
+            if value.dtype.name == "resource":
+                state = self.variable(self.handles[value], node)
+                (self.out.written if arg.mutates else self.out.read).add(state)
+                args.append(self.state_name(state))
+            else:
+                args.append(self.slot(value, HOST_MEMORY).expr)
         names = []
         for value in node.outputs:
             expr = self.name("v")

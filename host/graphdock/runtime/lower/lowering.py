@@ -19,9 +19,6 @@ from graphdock.runtime.storage import Root
 
 __all__ = ["Lowering"]
 
-_IDENTITY = frozenset({"Identity", "StopGradient", "PlaceholderWithDefault"})
-_SILENT = frozenset({"Const", "NoOp", "VarHandleOp"})
-
 
 class Lowering(Kernels, Flow):
     """Lowers one plan. Used once, under the planner's lock."""
@@ -51,24 +48,26 @@ class Lowering(Kernels, Flow):
     def level(self, graph: PlanGraph, block: Block) -> None:
         for node in graph.nodes:
             at = self.facts.position[node]
-            if node.op in _SILENT:
-                pass
-            elif node.op in _IDENTITY:
+            if node.verb == "alias":
                 self.alias[node.outputs[0]] = node.inputs[0]
                 source = self.resolve(node.inputs[0])
                 if source in self.slots:
                     until = self.facts.last.get(node.outputs[0], at)
                     for root in self.slots[source].roots:
                         root.use(until)
-            elif node.op == "Cond":
+            elif node.opdef.verb.silent:
+                pass
+            elif node.verb == "branch":
                 self.cond(node, block, at)
-            elif node.op == "While":
+            elif node.verb == "loop":
                 self.loop(node, block, at)
-            elif node.op == "Transfer":
+            elif node.verb == "move":
                 self.transfer(node, block, at)
-            elif node.op in ("ReadVariableOp", "AssignVariableOp", "VarIsInitializedOp", "DestroyResourceOp"):
-                getattr(self, "_" + node.op)(node, block, at)
-            elif node.op in ("PyFunc", "Assert", "Print"):
+            elif node.verb == "read":
+                self.read(node, block, at)
+            elif node.verb == "assign":
+                self.assign(node, block, at)
+            elif node.verb == "host":
                 self.host_op(node, block, at)
             elif node.outputs and self.home.get(node.outputs[0]) == SCALAR:
                 self.scalar(node, block)

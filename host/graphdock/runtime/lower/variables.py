@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
 from graphdock.runtime.lower.base import Base
 from graphdock.runtime.lower.records import Slot
 from graphdock.runtime.source import Block
-from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
 from graphdock.runtime.variable_store import VariableState
 from graphdock.shape import concrete
@@ -29,9 +27,7 @@ class Variables(Base):
         state = self.variable(owner, node)
         (self.out.written if writes else self.out.read).add(state)
         destroyed = owner in self.destroyed
-        if node.op != "AssignVariableOp" and (
-            destroyed or (state not in self.assigned and state not in self.out.checked)
-        ):
+        if node.verb != "assign" and (destroyed or (state not in self.assigned and state not in self.out.checked)):
             if self.branches or destroyed:
                 name = self.state_name(state)
                 block.add(f"if not {name}.initialized: unset({name})", node)
@@ -57,7 +53,7 @@ class Variables(Base):
         self.out.states[name] = state
         return name
 
-    def _ReadVariableOp(self, node: PlanNode, block: Block, at: int) -> None:
+    def read(self, node: PlanNode, block: Block, at: int) -> None:
         state = self.touch(node.inputs[0], node, block, False)
         value = node.outputs[0]
         slot = self.variable_slot(state)
@@ -82,7 +78,7 @@ class Variables(Base):
         else:
             block.add(f"under(({self.state_name(state)},), {copy}, {slot.expr}, {made.expr})", node)
 
-    def _AssignVariableOp(self, node: PlanNode, block: Block, at: int) -> None:
+    def assign(self, node: PlanNode, block: Block, at: int) -> None:
         state = self.touch(node.inputs[0], node, block, True)
         name = self.state_name(state)
         space = state.device.memory_space
@@ -99,20 +95,3 @@ class Variables(Base):
             block.add(f"under(({name},), {', '.join(call)})", node)
         (block if self.capture is None else self.out.after).add(f"{name}.initialized = True", node)
         self.assigned.add(state)  # until the branch or body that this stands in ends
-
-    def _VarIsInitializedOp(self, node: PlanNode, block: Block, at: int) -> None:
-        state = self.variable(self.handles[node.inputs[0]], node)
-        expr = self.name("s")
-        block.add(f"{expr} = {self.state_name(state)}.initialized", node)
-        value = node.outputs[0]
-        if self.home[value] == SCALAR:
-            self.slots[value] = Slot(expr, (), True, False, "scalar")
-        else:
-            root = self.root("planned", HOST_MEMORY, value, at)
-            block.add(f"{root.name}[()] = {expr}", node)
-            self.keep(value, Slot(root.name, (root,), True, True, "planned"), at)
-
-    def _DestroyResourceOp(self, node: PlanNode, block: Block, at: int) -> None:
-        state = self.variable(self.handles[node.inputs[0]], node)
-        self.out.written.add(state)
-        block.add(f"{self.state_name(state)}.destroy()", node)

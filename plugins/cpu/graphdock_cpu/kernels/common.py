@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Mode, Out, Scratch, ViewRule, dtypes
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Mode, Out, Scratch, dtypes
 
 __all__ = [
     "Body",
@@ -22,7 +22,6 @@ __all__ = [
     "constant",
     "copy_bound",
     "fresh_array",
-    "identity_kernel",
     "is_half",
     "known",
     "maximum",
@@ -109,7 +108,6 @@ def ufunc_kernel(
     ufunc: np.ufunc,
     *,
     inplace: Mapping[str, tuple[str, ...]] | None = None,
-    scalar: str | None = None,
     types: Mapping[str, Sequence[str]] | None = None,
 ) -> KernelDef:
     """A kernel that is one ufunc over all inputs, whose natural result dtype is the output's."""
@@ -120,8 +118,7 @@ def ufunc_kernel(
         types=types or {},
         layout="strided",
         inplace=inplace or {},
-        modes=_modes(inplace, scalar),
-        scalar=scalar,
+        modes=_modes(inplace),
     )
 
 
@@ -130,7 +127,6 @@ def body_kernel(
     make: Callable[[np.dtype[Any]], Body],
     *,
     inplace: Mapping[str, tuple[str, ...]] | None = None,
-    scalar: str | None = None,
     widen: bool = True,
 ) -> KernelDef:
     """A kernel of several ufunc calls. ``make(dtype)`` returns the body for that dtype of the output.
@@ -144,8 +140,7 @@ def body_kernel(
         lambda ctx: bind_body(ctx, make, widen),
         layout="strided",
         inplace=inplace or {},
-        modes=_modes(inplace, scalar),
-        scalar=scalar,
+        modes=_modes(inplace),
     )
 
 
@@ -203,19 +198,6 @@ def _itself(x: Any) -> Any:
     return x
 
 
-def identity_kernel(op: str, input: str, output: str) -> KernelDef:
-    """A kernel whose output is its first input: a view where the planner allows it."""
-    return KernelDef(
-        op,
-        "cpu",
-        copy_bound,
-        layout="strided",
-        views={output: ViewRule(input, contiguous=True)},
-        modes=("planned", "fresh", "view"),
-        scalar="{0}",
-    )
-
-
 def fill_bound(ctx: BuildContext, value: Any) -> Bound | Callable[..., Any]:
     """Output 0 of the shape of input 0, all ``value``."""
     dtype = ctx.outputs[0].dtype.np
@@ -224,12 +206,10 @@ def fill_bound(ctx: BuildContext, value: Any) -> Bound | Callable[..., Any]:
     return Bound(np.ndarray.fill, args=(Out(0), Lit(value)))
 
 
-def _modes(inplace: Mapping[str, tuple[str, ...]] | None, scalar: str | None) -> tuple[str, ...]:
+def _modes(inplace: Mapping[str, tuple[str, ...]] | None) -> tuple[str, ...]:
     modes = ["planned", "fresh"]
     if inplace:
         modes.append("inplace")
-    if scalar is not None:
-        modes.append("host_scalar")
     return tuple(modes)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, ViewRule, dtypes, errors
+from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Out, Scratch, dtypes, errors
 
-from graphdock_cpu.kernels.common import copy_bound, fill_bound, identity_kernel, is_half, known, mode_input
+from graphdock_cpu.kernels.common import copy_bound, fill_bound, is_half, known, mode_input
 
 __all__ = ["KERNELS"]
 
@@ -109,34 +109,12 @@ def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:
     return Bound(copying, scratch=(Scratch(dtypes.bool_, tuple(shape)),))  # type: ignore[arg-type]
 
 
-def _read(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    return copy_bound(ctx)
-
-
 def _update(ufunc: np.ufunc) -> Callable[[BuildContext], Bound]:
     """A variable's own buffer, updated in place: ``(variable, value) -> nothing``."""
     return lambda ctx: Bound(ufunc, args=(In(0), In(1), In(0)))
 
 
-_NOT_BOOL = (
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-)
-
 KERNELS = [
-    identity_kernel("Identity", "input", "output"),
-    identity_kernel("StopGradient", "input", "output"),
-    identity_kernel("PlaceholderWithDefault", "input", "output"),
     KernelDef(
         "CheckNumerics",
         "cpu",
@@ -157,34 +135,7 @@ KERNELS = [
     KernelDef("ZerosLike", "cpu", lambda ctx: fill_bound(ctx, _zero(ctx.outputs[0].dtype)), layout="strided"),
     KernelDef("OnesLike", "cpu", lambda ctx: fill_bound(ctx, 1), layout="strided"),
     KernelDef("Shape", "cpu", _shape, layout="strided", host=("output",)),
-    KernelDef(
-        "Cast",
-        "cpu",
-        _cast,
-        types={"DstT": _NOT_BOOL},
-        layout="strided",
-        modes=("planned", "fresh", "host_scalar"),
-        scalar="int({0})",
-    ),
-    KernelDef(
-        "Cast",
-        "cpu",
-        _cast,
-        name="cast_to_bool",
-        types={"DstT": ("bool",)},
-        layout="strided",
-        modes=("planned", "fresh", "host_scalar"),
-        scalar="{0} != 0",
-    ),
-    KernelDef(
-        "ReadVariableOp",
-        "cpu",
-        _read,
-        layout="strided",
-        views={"value": ViewRule("resource", contiguous=True)},
-        modes=("planned", "fresh", "view"),
-    ),
-    KernelDef("AssignVariableOp", "cpu", lambda ctx: np.copyto, layout="strided"),
+    KernelDef("Cast", "cpu", _cast, layout="strided"),
     KernelDef("AssignAddVariableOp", "cpu", _update(np.add), layout="strided"),
     KernelDef("AssignSubVariableOp", "cpu", _update(np.subtract), layout="strided"),
 ]

@@ -25,61 +25,61 @@ from graphdock_cpu.kernels.common import (
 
 __all__ = ["KERNELS"]
 
-#: x, y -> z of the same dtype: (ufunc, expression over Python scalars).
-_BINARY: dict[str, tuple[np.ufunc, str | None]] = {
-    "Add": (np.add, "{0} + {1}"),
-    "Sub": (np.subtract, "{0} - {1}"),
-    "Mul": (np.multiply, "{0} * {1}"),
-    "RealDiv": (np.true_divide, None),
-    "FloorDiv": (np.floor_divide, "{0} // {1} if {1} else 0"),
-    "FloorMod": (np.remainder, "{0} % {1} if {1} else 0"),
-    "Maximum": (np.maximum, "{0} if {0} >= {1} else {1}"),
-    "Minimum": (np.minimum, "{0} if {0} <= {1} else {1}"),
-    "Atan2": (np.arctan2, None),
-    "LogicalAnd": (np.logical_and, "{0} and {1}"),
-    "LogicalOr": (np.logical_or, "{0} or {1}"),
-    "LogicalXor": (np.logical_xor, "{0} != {1}"),
+#: x, y -> z of the same dtype.
+_BINARY: dict[str, np.ufunc] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "RealDiv": np.true_divide,
+    "FloorDiv": np.floor_divide,
+    "FloorMod": np.remainder,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+    "Atan2": np.arctan2,
+    "LogicalAnd": np.logical_and,
+    "LogicalOr": np.logical_or,
+    "LogicalXor": np.logical_xor,
 }
 
 #: x, y -> bool.
-_COMPARISON: dict[str, tuple[np.ufunc, str]] = {
-    "Less": (np.less, "{0} < {1}"),
-    "LessEqual": (np.less_equal, "{0} <= {1}"),
-    "Greater": (np.greater, "{0} > {1}"),
-    "GreaterEqual": (np.greater_equal, "{0} >= {1}"),
-    "Equal": (np.equal, "{0} == {1}"),
-    "NotEqual": (np.not_equal, "{0} != {1}"),
+_COMPARISON: dict[str, np.ufunc] = {
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+    "Equal": np.equal,
+    "NotEqual": np.not_equal,
 }
 
 #: x -> y of the same dtype.
-_UNARY: dict[str, tuple[np.ufunc, str | None]] = {
-    "Neg": (np.negative, "-{0}"),
-    "Abs": (np.absolute, "abs({0})"),
-    "Sign": (np.sign, None),
-    "Square": (np.square, "{0} * {0}"),
-    "Sqrt": (np.sqrt, None),
-    "Reciprocal": (np.reciprocal, None),
-    "Exp": (np.exp, None),
-    "Expm1": (np.expm1, None),
-    "Log": (np.log, None),
-    "Log1p": (np.log1p, None),
-    "Sin": (np.sin, None),
-    "Cos": (np.cos, None),
-    "Tan": (np.tan, None),
-    "Asin": (np.arcsin, None),
-    "Acos": (np.arccos, None),
-    "Atan": (np.arctan, None),
-    "Sinh": (np.sinh, None),
-    "Cosh": (np.cosh, None),
-    "Tanh": (np.tanh, None),
-    "Asinh": (np.arcsinh, None),
-    "Acosh": (np.arccosh, None),
-    "Atanh": (np.arctanh, None),
-    "Floor": (np.floor, None),
-    "Ceil": (np.ceil, None),
-    "Round": (np.rint, None),
-    "Rint": (np.rint, None),
-    "LogicalNot": (np.logical_not, "not {0}"),
+_UNARY: dict[str, np.ufunc] = {
+    "Neg": np.negative,
+    "Abs": np.absolute,
+    "Sign": np.sign,
+    "Square": np.square,
+    "Sqrt": np.sqrt,
+    "Reciprocal": np.reciprocal,
+    "Exp": np.exp,
+    "Expm1": np.expm1,
+    "Log": np.log,
+    "Log1p": np.log1p,
+    "Sin": np.sin,
+    "Cos": np.cos,
+    "Tan": np.tan,
+    "Asin": np.arcsin,
+    "Acos": np.arccos,
+    "Atan": np.arctan,
+    "Sinh": np.sinh,
+    "Cosh": np.cosh,
+    "Tanh": np.tanh,
+    "Asinh": np.arcsinh,
+    "Acosh": np.arccosh,
+    "Atanh": np.arctanh,
+    "Floor": np.floor,
+    "Ceil": np.ceil,
+    "Round": np.rint,
+    "Rint": np.rint,
+    "LogicalNot": np.logical_not,
 }
 
 #: x -> bool.
@@ -222,9 +222,9 @@ _XY = {"z": ("x", "y")}
 _X = {"y": ("x",)}
 
 KERNELS = [
-    *(ufunc_kernel(op, ufunc, inplace=_XY, scalar=scalar) for op, (ufunc, scalar) in _BINARY.items()),
-    *(ufunc_kernel(op, ufunc, scalar=scalar) for op, (ufunc, scalar) in _COMPARISON.items()),
-    *(ufunc_kernel(op, ufunc, inplace=_X, scalar=scalar) for op, (ufunc, scalar) in _UNARY.items()),
+    *(ufunc_kernel(op, ufunc, inplace=_XY) for op, ufunc in _BINARY.items()),
+    *(ufunc_kernel(op, ufunc) for op, ufunc in _COMPARISON.items()),
+    *(ufunc_kernel(op, ufunc, inplace=_X) for op, ufunc in _UNARY.items()),
     *(ufunc_kernel(op, ufunc) for op, ufunc in _TEST.items()),
     KernelDef("Pow", "cpu", _pow, layout="strided", inplace=_XY, modes=("planned", "fresh", "inplace")),
     body_kernel("Rsqrt", _rsqrt, inplace=_X),
@@ -239,8 +239,7 @@ KERNELS = [
         _select,
         layout="strided",
         inplace={"z": ("y",)},
-        modes=("planned", "fresh", "inplace", "host_scalar"),
-        scalar="{1} if {0} else {2}",
+        modes=("planned", "fresh", "inplace"),
     ),
     KernelDef("Erf", "cpu", _special(special.erf), inplace=_X, modes=("planned", "fresh", "inplace")),
     KernelDef("Erfc", "cpu", _special(special.erfc), inplace=_X, modes=("planned", "fresh", "inplace")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef  # noqa: F401
+from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, TypeVarDef  # noqa: F401
 
 _ANY = (
     "bool",
@@ -57,6 +57,7 @@ def reshape() -> OpDef:
         shape_fn="graphdock_std.shape_fns:reshape",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        identity="x",
         gradient="graphdock_std._gen.gradients:reshape",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:reshape",
@@ -83,7 +84,7 @@ def transpose() -> OpDef:
         gradient_kinds={"x": "fn", "perm": "none"},
         reference="graphdock_std.reference.array:transpose",
         package="graphdock_std",
-        source="specs/array.yaml:32",
+        source="specs/array.yaml:33",
     )
 
 
@@ -105,7 +106,7 @@ def expand_dims() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:expand_dims",
         package="graphdock_std",
-        source="specs/array.yaml:57",
+        source="specs/array.yaml:58",
     )
 
 
@@ -125,7 +126,7 @@ def squeeze() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.array:squeeze",
         package="graphdock_std",
-        source="specs/array.yaml:80",
+        source="specs/array.yaml:81",
     )
 
 
@@ -147,7 +148,7 @@ def concat() -> OpDef:
         gradient_kinds={"values": "fn", "axis": "none"},
         reference="graphdock_std.reference.array:concat",
         package="graphdock_std",
-        source="specs/array.yaml:100",
+        source="specs/array.yaml:101",
     )
 
 
@@ -170,7 +171,7 @@ def split() -> OpDef:
         gradient_kinds={"axis": "none", "value": "fn"},
         reference="graphdock_std.reference.array:split",
         package="graphdock_std",
-        source="specs/array.yaml:123",
+        source="specs/array.yaml:124",
     )
 
 
@@ -203,7 +204,7 @@ def split_v() -> OpDef:
         gradient_kinds={"value": "fn", "size_splits": "none", "axis": "none"},
         reference="graphdock_std.reference.array:split_v",
         package="graphdock_std",
-        source="specs/array.yaml:145",
+        source="specs/array.yaml:146",
     )
 
 
@@ -225,7 +226,7 @@ def pack() -> OpDef:
         gradient_kinds={"values": "fn"},
         reference="graphdock_std.reference.array:pack",
         package="graphdock_std",
-        source="specs/array.yaml:168",
+        source="specs/array.yaml:169",
     )
 
 
@@ -248,7 +249,7 @@ def unpack() -> OpDef:
         gradient_kinds={"value": "fn"},
         reference="graphdock_std.reference.array:unpack",
         package="graphdock_std",
-        source="specs/array.yaml:190",
+        source="specs/array.yaml:191",
     )
 
 
@@ -271,7 +272,7 @@ def slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "size": "none"},
         reference="graphdock_std.reference.array:slice_",
         package="graphdock_std",
-        source="specs/array.yaml:213",
+        source="specs/array.yaml:214",
     )
 
 
@@ -312,7 +313,7 @@ def strided_slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "end": "none", "strides": "none"},
         reference="graphdock_std.reference.array:strided_slice",
         package="graphdock_std",
-        source="specs/array.yaml:240",
+        source="specs/array.yaml:241",
     )
 
 
@@ -343,7 +344,7 @@ def strided_slice_grad() -> OpDef:
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
         reference="graphdock_std.reference.array:strided_slice_grad",
         package="graphdock_std",
-        source="specs/array.yaml:276",
+        source="specs/array.yaml:277",
     )
 
 
@@ -369,7 +370,7 @@ def gather() -> OpDef:
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
         reference="graphdock_std.reference.array:gather",
         package="graphdock_std",
-        source="specs/array.yaml:304",
+        source="specs/array.yaml:305",
     )
 
 
@@ -399,7 +400,7 @@ def unsorted_segment_sum() -> OpDef:
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
         reference="graphdock_std.reference.array:unsorted_segment_sum",
         package="graphdock_std",
-        source="specs/array.yaml:328",
+        source="specs/array.yaml:329",
     )
 
 
@@ -424,7 +425,7 @@ def gather_nd() -> OpDef:
         gradient_kinds={"params": "formula", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
-        source="specs/array.yaml:353",
+        source="specs/array.yaml:354",
     )
 
 
@@ -446,7 +447,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:376",
+        source="specs/array.yaml:377",
     )
 
 
@@ -467,7 +468,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:398",
+        source="specs/array.yaml:399",
     )
 
 
@@ -502,7 +503,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:422",
+        source="specs/array.yaml:423",
     )
 
 
@@ -524,7 +525,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:450",
+        source="specs/array.yaml:451",
     )
 
 
@@ -546,7 +547,7 @@ def fill() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:470",
+        source="specs/array.yaml:471",
     )
 
 
@@ -562,7 +563,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:493",
+        source="specs/array.yaml:494",
     )
 
 
@@ -578,7 +579,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:504",
+        source="specs/array.yaml:505",
     )
 
 
@@ -600,7 +601,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:515",
+        source="specs/array.yaml:516",
     )
 
 
@@ -626,7 +627,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:541",
+        source="specs/array.yaml:542",
     )
 
 
@@ -654,7 +655,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:568",
+        source="specs/array.yaml:569",
     )
 
 
@@ -671,11 +672,12 @@ def broadcast_to() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:broadcast_to",
         traits=frozenset({"pure"}),
+        identity="x",
         gradient="graphdock_std._gen.gradients:broadcast_to",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:596",
+        source="specs/array.yaml:597",
     )
 
 
@@ -702,7 +704,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:620",
+        source="specs/array.yaml:622",
     )
 
 
@@ -718,7 +720,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:644",
+        source="specs/array.yaml:646",
     )
 
 
@@ -735,7 +737,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:662",
+        source="specs/array.yaml:664",
     )
 
 
@@ -753,7 +755,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:676",
+        source="specs/array.yaml:678",
     )
 
 
@@ -774,7 +776,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:691",
+        source="specs/array.yaml:693",
     )
 
 
@@ -796,7 +798,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:713",
+        source="specs/array.yaml:715",
     )
 
 
@@ -813,6 +815,7 @@ def add() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
+        scalar="x + y",
         gradient="graphdock_std._gen.gradients:add",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:add",
@@ -835,12 +838,13 @@ def sub() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        scalar="x - y",
         gradient="graphdock_std._gen.gradients:sub",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:sub",
         operators=("__sub__",),
         package="graphdock_std",
-        source="specs/math.yaml:30",
+        source="specs/math.yaml:31",
     )
 
 
@@ -857,12 +861,14 @@ def mul() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
+        scalar="x * y",
+        neutral={"x": 1, "y": 1},
         gradient="graphdock_std._gen.gradients:mul",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:mul",
         operators=("__mul__",),
         package="graphdock_std",
-        source="specs/math.yaml:56",
+        source="specs/math.yaml:58",
     )
 
 
@@ -880,11 +886,13 @@ def real_div() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        scalar="x / y",
+        neutral={"y": 1},
         gradient="graphdock_std._gen.gradients:real_div",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:real_div",
         package="graphdock_std",
-        source="specs/math.yaml:82",
+        source="specs/math.yaml:86",
     )
 
 
@@ -902,11 +910,12 @@ def floor_div() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="floordiv(x, y)",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:floor_div",
         operators=("__floordiv__",),
         package="graphdock_std",
-        source="specs/math.yaml:110",
+        source="specs/math.yaml:116",
     )
 
 
@@ -924,12 +933,13 @@ def floor_mod() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        scalar="floormod(x, y)",
         gradient="graphdock_std._gen.gradients:floor_mod",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:floor_mod",
         operators=("__mod__",),
         package="graphdock_std",
-        source="specs/math.yaml:136",
+        source="specs/math.yaml:143",
     )
 
 
@@ -950,12 +960,14 @@ def pow() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        scalar="pow(x, y)",
+        neutral={"y": 1},
         gradient="graphdock_std._gen.gradients:pow",
         gradient_kinds={"x": "fn", "y": "fn"},
         reference="graphdock_std.reference.math:pow",
         operators=("__pow__",),
         package="graphdock_std",
-        source="specs/math.yaml:165",
+        source="specs/math.yaml:173",
     )
 
 
@@ -973,11 +985,12 @@ def maximum() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
+        scalar="maximum(x, y)",
         gradient="graphdock_std._gen.gradients:maximum",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:maximum",
         package="graphdock_std",
-        source="specs/math.yaml:192",
+        source="specs/math.yaml:202",
     )
 
 
@@ -995,11 +1008,12 @@ def minimum() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
+        scalar="minimum(x, y)",
         gradient="graphdock_std._gen.gradients:minimum",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:minimum",
         package="graphdock_std",
-        source="specs/math.yaml:220",
+        source="specs/math.yaml:231",
     )
 
 
@@ -1016,12 +1030,13 @@ def squared_difference() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
+        scalar="(x - y) * (x - y)",
         gradient="graphdock_std._gen.gradients:squared_difference",
         gradient_kinds={"x": "formula", "y": "formula"},
         decomposition="graphdock_std._gen.decompositions:squared_difference",
         reference="graphdock_std.reference.math:squared_difference",
         package="graphdock_std",
-        source="specs/math.yaml:248",
+        source="specs/math.yaml:260",
     )
 
 
@@ -1038,11 +1053,12 @@ def atan2() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         let={"Z": "broadcast(Y, X)"},
         traits=frozenset({"elementwise", "pure"}),
+        scalar="atan2(y, x)",
         gradient="graphdock_std._gen.gradients:atan2",
         gradient_kinds={"y": "formula", "x": "formula"},
         reference="graphdock_std.reference.math:atan2",
         package="graphdock_std",
-        source="specs/math.yaml:276",
+        source="specs/math.yaml:289",
     )
 
 
@@ -1059,11 +1075,12 @@ def less() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="x < y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:less",
         operators=("__lt__",),
         package="graphdock_std",
-        source="specs/math.yaml:303",
+        source="specs/math.yaml:317",
     )
 
 
@@ -1080,11 +1097,12 @@ def less_equal() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="x <= y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:less_equal",
         operators=("__le__",),
         package="graphdock_std",
-        source="specs/math.yaml:327",
+        source="specs/math.yaml:342",
     )
 
 
@@ -1101,11 +1119,12 @@ def greater() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="x > y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:greater",
         operators=("__gt__",),
         package="graphdock_std",
-        source="specs/math.yaml:351",
+        source="specs/math.yaml:367",
     )
 
 
@@ -1122,11 +1141,12 @@ def greater_equal() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="x >= y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:greater_equal",
         operators=("__ge__",),
         package="graphdock_std",
-        source="specs/math.yaml:375",
+        source="specs/math.yaml:392",
     )
 
 
@@ -1164,10 +1184,11 @@ def equal() -> OpDef:
         ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        scalar="x == y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:equal",
         package="graphdock_std",
-        source="specs/math.yaml:399",
+        source="specs/math.yaml:417",
     )
 
 
@@ -1205,10 +1226,11 @@ def not_equal() -> OpDef:
         ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        scalar="x != y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:not_equal",
         package="graphdock_std",
-        source="specs/math.yaml:425",
+        source="specs/math.yaml:444",
     )
 
 
@@ -1224,11 +1246,12 @@ def logical_and() -> OpDef:
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        scalar="x and y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:logical_and",
         operators=("__and__",),
         package="graphdock_std",
-        source="specs/math.yaml:451",
+        source="specs/math.yaml:471",
     )
 
 
@@ -1244,11 +1267,12 @@ def logical_or() -> OpDef:
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        scalar="x or y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:logical_or",
         operators=("__or__",),
         package="graphdock_std",
-        source="specs/math.yaml:474",
+        source="specs/math.yaml:495",
     )
 
 
@@ -1264,11 +1288,12 @@ def logical_xor() -> OpDef:
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        scalar="x != y",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:logical_xor",
         operators=("__xor__",),
         package="graphdock_std",
-        source="specs/math.yaml:497",
+        source="specs/math.yaml:519",
     )
 
 
@@ -1280,11 +1305,12 @@ def logical_not() -> OpDef:
         inputs=(ArgDef("x", "bool", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "bool", shape="[*S]"),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="not x",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:logical_not",
         operators=("__invert__",),
         package="graphdock_std",
-        source="specs/math.yaml:520",
+        source="specs/math.yaml:543",
     )
 
 
@@ -1299,12 +1325,13 @@ def neg() -> OpDef:
             TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
         ),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="-x",
         gradient="graphdock_std._gen.gradients:neg",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:neg",
         operators=("__neg__",),
         package="graphdock_std",
-        source="specs/math.yaml:537",
+        source="specs/math.yaml:561",
     )
 
 
@@ -1320,12 +1347,13 @@ def abs() -> OpDef:
             TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
         ),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="abs(x)",
         gradient="graphdock_std._gen.gradients:abs",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:abs",
         operators=("__abs__",),
         package="graphdock_std",
-        source="specs/math.yaml:556",
+        source="specs/math.yaml:581",
     )
 
 
@@ -1340,10 +1368,11 @@ def sign() -> OpDef:
             TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
         ),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="sign(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:sign",
         package="graphdock_std",
-        source="specs/math.yaml:577",
+        source="specs/math.yaml:603",
     )
 
 
@@ -1356,11 +1385,12 @@ def square() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_REAL),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="x * x",
         gradient="graphdock_std._gen.gradients:square",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:square",
         package="graphdock_std",
-        source="specs/math.yaml:597",
+        source="specs/math.yaml:624",
     )
 
 
@@ -1373,11 +1403,12 @@ def sqrt() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="sqrt(x)",
         gradient="graphdock_std._gen.gradients:sqrt",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sqrt",
         package="graphdock_std",
-        source="specs/math.yaml:616",
+        source="specs/math.yaml:644",
     )
 
 
@@ -1390,12 +1421,13 @@ def rsqrt() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="rsqrt(x)",
         gradient="graphdock_std._gen.gradients:rsqrt",
         gradient_kinds={"x": "formula"},
         decomposition="graphdock_std._gen.decompositions:rsqrt",
         reference="graphdock_std.reference.math:rsqrt",
         package="graphdock_std",
-        source="specs/math.yaml:635",
+        source="specs/math.yaml:664",
     )
 
 
@@ -1408,11 +1440,12 @@ def reciprocal() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="1 / x",
         gradient="graphdock_std._gen.gradients:reciprocal",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:reciprocal",
         package="graphdock_std",
-        source="specs/math.yaml:655",
+        source="specs/math.yaml:685",
     )
 
 
@@ -1425,11 +1458,12 @@ def exp() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="exp(x)",
         gradient="graphdock_std._gen.gradients:exp",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:exp",
         package="graphdock_std",
-        source="specs/math.yaml:674",
+        source="specs/math.yaml:705",
     )
 
 
@@ -1442,11 +1476,12 @@ def expm1() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="expm1(x)",
         gradient="graphdock_std._gen.gradients:expm1",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:expm1",
         package="graphdock_std",
-        source="specs/math.yaml:693",
+        source="specs/math.yaml:725",
     )
 
 
@@ -1459,11 +1494,12 @@ def log() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="log(x)",
         gradient="graphdock_std._gen.gradients:log",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log",
         package="graphdock_std",
-        source="specs/math.yaml:712",
+        source="specs/math.yaml:745",
     )
 
 
@@ -1476,11 +1512,12 @@ def log1p() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="log1p(x)",
         gradient="graphdock_std._gen.gradients:log1p",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log1p",
         package="graphdock_std",
-        source="specs/math.yaml:731",
+        source="specs/math.yaml:765",
     )
 
 
@@ -1493,11 +1530,12 @@ def sin() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="sin(x)",
         gradient="graphdock_std._gen.gradients:sin",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sin",
         package="graphdock_std",
-        source="specs/math.yaml:750",
+        source="specs/math.yaml:785",
     )
 
 
@@ -1510,11 +1548,12 @@ def cos() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="cos(x)",
         gradient="graphdock_std._gen.gradients:cos",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cos",
         package="graphdock_std",
-        source="specs/math.yaml:769",
+        source="specs/math.yaml:805",
     )
 
 
@@ -1527,11 +1566,12 @@ def tan() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="tan(x)",
         gradient="graphdock_std._gen.gradients:tan",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tan",
         package="graphdock_std",
-        source="specs/math.yaml:788",
+        source="specs/math.yaml:825",
     )
 
 
@@ -1544,11 +1584,12 @@ def asin() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="asin(x)",
         gradient="graphdock_std._gen.gradients:asin",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asin",
         package="graphdock_std",
-        source="specs/math.yaml:807",
+        source="specs/math.yaml:845",
     )
 
 
@@ -1561,11 +1602,12 @@ def acos() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="acos(x)",
         gradient="graphdock_std._gen.gradients:acos",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acos",
         package="graphdock_std",
-        source="specs/math.yaml:826",
+        source="specs/math.yaml:865",
     )
 
 
@@ -1578,11 +1620,12 @@ def atan() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="atan(x)",
         gradient="graphdock_std._gen.gradients:atan",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atan",
         package="graphdock_std",
-        source="specs/math.yaml:845",
+        source="specs/math.yaml:885",
     )
 
 
@@ -1595,11 +1638,12 @@ def sinh() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="sinh(x)",
         gradient="graphdock_std._gen.gradients:sinh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sinh",
         package="graphdock_std",
-        source="specs/math.yaml:864",
+        source="specs/math.yaml:905",
     )
 
 
@@ -1612,11 +1656,12 @@ def cosh() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="cosh(x)",
         gradient="graphdock_std._gen.gradients:cosh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cosh",
         package="graphdock_std",
-        source="specs/math.yaml:883",
+        source="specs/math.yaml:925",
     )
 
 
@@ -1629,11 +1674,12 @@ def tanh() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="tanh(x)",
         gradient="graphdock_std._gen.gradients:tanh",
         gradient_kinds={"x": "op"},
         reference="graphdock_std.reference.math:tanh",
         package="graphdock_std",
-        source="specs/math.yaml:902",
+        source="specs/math.yaml:945",
     )
 
 
@@ -1646,11 +1692,12 @@ def asinh() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="asinh(x)",
         gradient="graphdock_std._gen.gradients:asinh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asinh",
         package="graphdock_std",
-        source="specs/math.yaml:921",
+        source="specs/math.yaml:965",
     )
 
 
@@ -1663,11 +1710,12 @@ def acosh() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="acosh(x)",
         gradient="graphdock_std._gen.gradients:acosh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acosh",
         package="graphdock_std",
-        source="specs/math.yaml:940",
+        source="specs/math.yaml:985",
     )
 
 
@@ -1680,11 +1728,12 @@ def atanh() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="atanh(x)",
         gradient="graphdock_std._gen.gradients:atanh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atanh",
         package="graphdock_std",
-        source="specs/math.yaml:959",
+        source="specs/math.yaml:1005",
     )
 
 
@@ -1697,12 +1746,13 @@ def sigmoid() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="sigmoid(x)",
         gradient="graphdock_std._gen.gradients:sigmoid",
         gradient_kinds={"x": "op"},
         decomposition="graphdock_std._gen.decompositions:sigmoid",
         reference="graphdock_std.reference.math:sigmoid",
         package="graphdock_std",
-        source="specs/math.yaml:978",
+        source="specs/math.yaml:1025",
     )
 
 
@@ -1715,11 +1765,12 @@ def erf() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="erf(x)",
         gradient="graphdock_std._gen.gradients:erf",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erf",
         package="graphdock_std",
-        source="specs/math.yaml:999",
+        source="specs/math.yaml:1047",
     )
 
 
@@ -1732,11 +1783,12 @@ def erfc() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="erfc(x)",
         gradient="graphdock_std._gen.gradients:erfc",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erfc",
         package="graphdock_std",
-        source="specs/math.yaml:1019",
+        source="specs/math.yaml:1068",
     )
 
 
@@ -1749,10 +1801,11 @@ def floor() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="floor(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:floor",
         package="graphdock_std",
-        source="specs/math.yaml:1039",
+        source="specs/math.yaml:1089",
     )
 
 
@@ -1765,10 +1818,11 @@ def ceil() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="ceil(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:ceil",
         package="graphdock_std",
-        source="specs/math.yaml:1059",
+        source="specs/math.yaml:1110",
     )
 
 
@@ -1781,10 +1835,11 @@ def round() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="rint(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:round",
         package="graphdock_std",
-        source="specs/math.yaml:1079",
+        source="specs/math.yaml:1131",
     )
 
 
@@ -1797,10 +1852,11 @@ def rint() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="rint(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1099",
+        source="specs/math.yaml:1152",
     )
 
 
@@ -1813,10 +1869,11 @@ def is_nan() -> OpDef:
         outputs=(ArgDef("y", "bool", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="isnan(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1119",
+        source="specs/math.yaml:1173",
     )
 
 
@@ -1829,10 +1886,11 @@ def is_inf() -> OpDef:
         outputs=(ArgDef("y", "bool", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="isinf(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1138",
+        source="specs/math.yaml:1193",
     )
 
 
@@ -1845,10 +1903,11 @@ def is_finite() -> OpDef:
         outputs=(ArgDef("y", "bool", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        scalar="isfinite(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1157",
+        source="specs/math.yaml:1213",
     )
 
 
@@ -1869,7 +1928,7 @@ def tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1176",
+        source="specs/math.yaml:1233",
     )
 
 
@@ -1890,7 +1949,7 @@ def sigmoid_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1197",
+        source="specs/math.yaml:1254",
     )
 
 
@@ -1908,11 +1967,12 @@ def select() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         let={"Z": "broadcast(C, X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        scalar="select(condition, x, y)",
         gradient="graphdock_std._gen.gradients:select",
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1218",
+        source="specs/math.yaml:1275",
     )
 
 
@@ -1936,7 +1996,7 @@ def clip_by_value() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1242",
+        source="specs/math.yaml:1300",
     )
 
 
@@ -1973,7 +2033,7 @@ def mat_mul() -> OpDef:
         reference="graphdock_std.reference.math:matmul",
         operators=("__matmul__",),
         package="graphdock_std",
-        source="specs/math.yaml:1272",
+        source="specs/math.yaml:1330",
     )
 
 
@@ -2066,6 +2126,7 @@ def relu() -> OpDef:
         outputs=(ArgDef("activations", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_REAL),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="maximum(features, 0)",
         gradient="graphdock_std._gen.gradients:relu",
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:relu",
@@ -2083,11 +2144,12 @@ def relu6() -> OpDef:
         outputs=(ArgDef("activations", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_REAL),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="minimum(maximum(features, 0), 6)",
         gradient="graphdock_std._gen.gradients:relu6",
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:relu6",
         package="graphdock_std",
-        source="specs/nn.yaml:126",
+        source="specs/nn.yaml:127",
     )
 
 
@@ -2104,7 +2166,7 @@ def elu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:elu",
         package="graphdock_std",
-        source="specs/nn.yaml:146",
+        source="specs/nn.yaml:148",
     )
 
 
@@ -2121,7 +2183,7 @@ def selu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:selu",
         package="graphdock_std",
-        source="specs/nn.yaml:165",
+        source="specs/nn.yaml:167",
     )
 
 
@@ -2135,11 +2197,12 @@ def leaky_relu() -> OpDef:
         attrs=(AttrDef("alpha", "float", default=0.2, doc="Slope of the negative part."),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="select(features > 0, features, features * alpha)",
         gradient="graphdock_std._gen.gradients:leaky_relu",
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:leaky_relu",
         package="graphdock_std",
-        source="specs/nn.yaml:184",
+        source="specs/nn.yaml:186",
     )
 
 
@@ -2156,7 +2219,7 @@ def softplus() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softplus",
         package="graphdock_std",
-        source="specs/nn.yaml:205",
+        source="specs/nn.yaml:208",
     )
 
 
@@ -2173,7 +2236,7 @@ def softsign() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softsign",
         package="graphdock_std",
-        source="specs/nn.yaml:224",
+        source="specs/nn.yaml:227",
     )
 
 
@@ -2189,11 +2252,12 @@ def relu_grad() -> OpDef:
         outputs=(ArgDef("backprops", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_REAL),),
         traits=frozenset({"elementwise", "pure"}),
+        scalar="select(features > 0, gradients, 0)",
         gradient="graphdock_std._gen.gradients:relu_grad",
         gradient_kinds={"gradients": "formula", "features": "none"},
         reference="graphdock_std.reference.nn:relu_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:243",
+        source="specs/nn.yaml:246",
     )
 
 
@@ -2223,7 +2287,7 @@ def bias_add() -> OpDef:
         gradient_kinds={"value": "formula", "bias": "formula"},
         reference="graphdock_std.reference.nn:bias_add",
         package="graphdock_std",
-        source="specs/nn.yaml:263",
+        source="specs/nn.yaml:267",
     )
 
 
@@ -2251,7 +2315,7 @@ def bias_add_grad() -> OpDef:
         gradient_kinds={"out_backprop": "fn"},
         reference="graphdock_std.reference.nn:bias_add_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:287",
+        source="specs/nn.yaml:291",
     )
 
 
@@ -2269,7 +2333,7 @@ def l2_loss() -> OpDef:
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
-        source="specs/nn.yaml:308",
+        source="specs/nn.yaml:312",
     )
 
 
@@ -2353,7 +2417,8 @@ def random_uniform() -> OpDef:
             TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
         ),
         shape_fn="graphdock_std.shape_fns_random:by_shape",
-        traits=frozenset({"no_gradient", "random", "stateful"}),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:random_uniform",
         package="graphdock_std",
@@ -2390,7 +2455,8 @@ def random_standard_normal() -> OpDef:
             TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
         ),
         shape_fn="graphdock_std.shape_fns_random:by_shape",
-        traits=frozenset({"no_gradient", "random", "stateful"}),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:standard_normal",
         package="graphdock_std",
@@ -2427,7 +2493,8 @@ def truncated_normal() -> OpDef:
             TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
         ),
         shape_fn="graphdock_std.shape_fns_random:by_shape",
-        traits=frozenset({"no_gradient", "random", "stateful"}),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:truncated_normal",
         package="graphdock_std",
@@ -2468,7 +2535,8 @@ def random_uniform_int() -> OpDef:
             TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
         ),
         shape_fn="graphdock_std.shape_fns_random:by_shape",
-        traits=frozenset({"no_gradient", "random", "stateful"}),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"shape": "none", "minval": "none", "maxval": "none"},
         reference="graphdock_std.reference.random:random_uniform_int",
         package="graphdock_std",
@@ -2500,7 +2568,8 @@ def random_shuffle() -> OpDef:
             AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
         ),
         types=(TypeVarDef("T", allow=_ANY),),
-        traits=frozenset({"no_gradient", "random", "stateful"}),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
         gradient_kinds={"value": "none"},
         reference="graphdock_std.reference.random:random_shuffle",
         package="graphdock_std",
@@ -2823,6 +2892,7 @@ def sum_to() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:sum_to",
         traits=frozenset({"pure", "reduction"}),
+        identity="x",
         gradient="graphdock_std._gen.gradients:sum_to",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.reduce:sum_to",
@@ -2837,7 +2907,7 @@ def resource_scatter_update() -> OpDef:
         version=1,
         summary="Sets rows of a variable in place; of several updates of one row the last one stays.",
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of a variable of rank 1 or more."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
             ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
             ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
         ),
@@ -2878,7 +2948,7 @@ def resource_scatter_add() -> OpDef:
         version=1,
         summary="Adds to rows of a variable in place; repeated rows add up.",
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of a variable of rank 1 or more."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
             ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
             ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
         ),
@@ -2897,7 +2967,7 @@ def resource_scatter_sub() -> OpDef:
         version=1,
         summary="Subtracts from rows of a variable in place; repeated rows add up.",
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of a variable of rank 1 or more."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
             ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
             ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
         ),
@@ -2920,7 +2990,7 @@ def resource_apply_gradient_descent() -> OpDef:
             "decays, which those types can't tell from 1, are float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
             ArgDef("alpha", "Th", shape="[]", doc="Learning rate."),
             ArgDef("delta", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
         ),
@@ -2944,8 +3014,8 @@ def resource_apply_momentum() -> OpDef:
             "decays, which those types can't tell from 1, are float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the accumulated gradients."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the accumulated gradients."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
             ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
             ArgDef("momentum", "Th", shape="[]", doc="How much of the accumulated gradient stays."),
@@ -2973,8 +3043,8 @@ def resource_apply_adagrad() -> OpDef:
             "decays, which those types can't tell from 1, are float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the sum of squared gradients."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
             ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
         ),
@@ -2998,9 +3068,9 @@ def resource_apply_adam() -> OpDef:
             "which those types can't tell from 1, are float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("m", "resource", shape="[]", mutates=True, doc="Handle of the mean of gradients."),
-            ArgDef("v", "resource", shape="[]", mutates=True, doc="Handle of the mean of squared gradients."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("m", "resource", shape="[]", access="writes", doc="Handle of the mean of gradients."),
+            ArgDef("v", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
             ArgDef("beta1_power", "Th", shape="[]", doc="beta1 to the power of the step."),
             ArgDef("beta2_power", "Th", shape="[]", doc="beta2 to the power of the step."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
@@ -3040,9 +3110,9 @@ def resource_apply_adam_w() -> OpDef:
             "float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("m", "resource", shape="[]", mutates=True, doc="Handle of the mean of gradients."),
-            ArgDef("v", "resource", shape="[]", mutates=True, doc="Handle of the mean of squared gradients."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("m", "resource", shape="[]", access="writes", doc="Handle of the mean of gradients."),
+            ArgDef("v", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
             ArgDef("beta1_power", "Th", shape="[]", doc="beta1 to the power of the step."),
             ArgDef("beta2_power", "Th", shape="[]", doc="beta2 to the power of the step."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
@@ -3084,9 +3154,9 @@ def resource_apply_rms_prop() -> OpDef:
             "1, are float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("ms", "resource", shape="[]", mutates=True, doc="Handle of the mean of squared gradients."),
-            ArgDef("mom", "resource", shape="[]", mutates=True, doc="Handle of the accumulated moves."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("ms", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
+            ArgDef("mom", "resource", shape="[]", access="writes", doc="Handle of the accumulated moves."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
             ArgDef("rho", "Th", shape="[]", doc="Decay of ms."),
             ArgDef("momentum", "Th", shape="[]", doc="How much of the last move stays."),
@@ -3122,10 +3192,10 @@ def resource_apply_centered_rms_prop() -> OpDef:
             "float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("mg", "resource", shape="[]", mutates=True, doc="Handle of the mean of gradients."),
-            ArgDef("ms", "resource", shape="[]", mutates=True, doc="Handle of the mean of squared gradients."),
-            ArgDef("mom", "resource", shape="[]", mutates=True, doc="Handle of the accumulated moves."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("mg", "resource", shape="[]", access="writes", doc="Handle of the mean of gradients."),
+            ArgDef("ms", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
+            ArgDef("mom", "resource", shape="[]", access="writes", doc="Handle of the accumulated moves."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
             ArgDef("rho", "Th", shape="[]", doc="Decay of mg and ms."),
             ArgDef("momentum", "Th", shape="[]", doc="How much of the last move stays."),
@@ -3162,9 +3232,9 @@ def resource_apply_ftrl() -> OpDef:
             "are float32 for them."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the sum of squared gradients."),
-            ArgDef("linear", "resource", shape="[]", mutates=True, doc="Handle of the adjusted sum of gradients."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
+            ArgDef("linear", "resource", shape="[]", access="writes", doc="Handle of the adjusted sum of gradients."),
             ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
             ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
@@ -3199,7 +3269,7 @@ def resource_sparse_apply_gradient_descent() -> OpDef:
             "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
             ArgDef("alpha", "Th", shape="[]", doc="Learning rate."),
             ArgDef("delta", "T", shape="[N, *R]", doc="Gradients of the rows."),
             ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
@@ -3227,8 +3297,8 @@ def resource_sparse_apply_momentum() -> OpDef:
             "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the accumulated gradients."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the accumulated gradients."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
             ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
             ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
@@ -3267,8 +3337,8 @@ def resource_sparse_apply_adagrad() -> OpDef:
             "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
         ),
         inputs=(
-            ArgDef("var", "resource", shape="[]", mutates=True, doc="Handle of the variable."),
-            ArgDef("accum", "resource", shape="[]", mutates=True, doc="Handle of the sum of squared gradients."),
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
             ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
             ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
             ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),

@@ -1,0 +1,114 @@
+"""What an op does, as its spec says it: verb, effects, bodies, handles, scalar formula, identity and neutral elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphdock.contracts.opdef import ACCESSES
+from graphdock.contracts.verbs import ANYONE
+from graphdock.errors import did_you_mean
+from graphdock.opdef.scalar_formula import FUNCTIONS, NODES
+
+from graphdock_opgen import expr
+from graphdock_opgen.op import Place, module_name
+
+__all__ = ["check_semantics"]
+
+#: Namespace of the host's own specs, whose ops may have any verb.
+HOST_NAMESPACE = "core"
+_WITH_BODIES = ("branch", "loop", "call")
+
+
+def check_semantics(place: Place) -> None:
+    """Raise OpSpecError at the first of these facts that contradicts the rest of the op."""
+    _verb(place)
+    _handles(place)
+    _bodies(place)
+    _formula(place)
+    _elements(place)
+
+
+def _verb(place: Place) -> None:
+    spec = place.spec
+    if spec.executes not in ANYONE and place.namespace != HOST_NAMESPACE:
+        place.fail(
+            "executes",
+            message=f"only the host's own ops execute as {spec.executes}",
+            hint=f"one of {', '.join(ANYONE)}",
+        )
+    if spec.executes == "alias" and (len(spec.inputs) == 0 or len(spec.outputs) != 1):
+        place.fail("executes", message="an alias has one output, which is its first input")
+    if (spec.host_fn is not None) != (spec.executes == "host"):
+        place.fail(
+            "host_fn" if spec.host_fn else "executes", message="host_fn and 'executes: host' go together", key=True
+        )
+    if spec.host_fn is not None:
+        module_name(place.source("host_fn", text=spec.host_fn))
+    if spec.evaluate is not None:
+        module_name(place.source("evaluate", text=spec.evaluate))
+    if spec.traits.pure and (spec.effects or any(a.access for a in spec.inputs)):
+        place.fail("traits", "pure", message="an op with effects is not pure", key=True)
+
+
+def _handles(place: Place) -> None:
+    for i, arg in enumerate(place.spec.inputs):
+        if arg.access is not None and arg.dtype != "resource":
+            place.fail("inputs", i, "access", message="only a handle, of dtype resource, is accessed", key=True)
+        if arg.access is None and arg.dtype == "resource":
+            place.fail(
+                "inputs",
+                i,
+                "name",
+                message=f"{place.spec.name} does not say what it does through the handle {arg.name}",
+                hint=f"give it access: {', '.join(ACCESSES)}",
+            )
+    for i, out in enumerate(place.spec.outputs):
+        if out.access is not None:
+            place.fail("outputs", i, "access", message="only inputs have an access", key=True)
+
+
+def _bodies(place: Place) -> None:
+    spec = place.spec
+    if bool(spec.bodies) != (spec.executes in _WITH_BODIES):
+        place.fail(
+            "bodies" if spec.bodies else "executes",
+            message=f"bodies go with the verbs {', '.join(_WITH_BODIES)}",
+            key=True,
+        )
+    functions = [a.name for a in spec.attrs if a.type == "func"]
+    for name, body in spec.bodies.items():
+        _known(place, ("bodies", name), name, functions, "func attribute", key=True)
+        _known(place, ("bodies", name, "takes"), body.takes, [a.name for a in spec.inputs], "input")
+        if body.gives is not None:
+            _known(place, ("bodies", name, "gives"), body.gives, [a.name for a in spec.outputs], "output")
+
+
+def _formula(place: Place) -> None:
+    spec = place.spec
+    if spec.scalar is None:
+        return
+    source = place.source("scalar", text=spec.scalar)
+    if len(spec.outputs) != 1 or not spec.traits.elementwise:
+        source.fail("only an elementwise op of one output has a scalar formula")
+    tree = source.parse(NODES)
+    known = [*(a.name for a in spec.inputs), *(a.name for a in spec.attrs)]
+    expr.check_names(source, tree, known, "input or attribute", tuple(FUNCTIONS))
+    expr.check_arity(source, tree, FUNCTIONS)
+
+
+def _elements(place: Place) -> None:
+    spec = place.spec
+    names = [a.name for a in spec.inputs]
+    if spec.identity is not None:
+        _known(place, ("identity",), spec.identity, names, "input")
+    for name in spec.neutral:
+        _known(place, ("neutral", name), name, names, "input", key=True)
+    if spec.neutral and (len(spec.inputs) != 2 or len(spec.outputs) != 1):
+        place.fail("neutral", message="only an op of two inputs and one output has neutral elements", key=True)
+
+
+def _known(
+    place: Place, path: tuple[str, ...], name: str, known: Sequence[str], what: str, *, key: bool = False
+) -> None:
+    if name not in known:
+        place.fail(*path, message=f"{place.spec.name} has no {what} {name!r}", hint=did_you_mean(name, known), key=key)

@@ -1,0 +1,69 @@
+"""What varies by op is a fact of its OpDef: outside of the builders that make such nodes, the host names no op."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import graphdock as tf
+import pytest
+from graphdock.contracts.verbs import VERBS
+
+HOST = Path(tf.__file__).parent
+MODULES = sorted(p for p in HOST.rglob("*.py") if "_gen" not in p.parts)
+#: Functions whose first strings are op types: they make nodes, or look an OpDef up to make one.
+BUILDERS = {"apply_op", "add_node", "_node", "_like", "_update", "create_op", "get"}
+#: Names that a user may leave to the function and that happen to be op types.
+DEFAULT_NAMES = {("ops/convert.py", "Const"), ("ops/core.py", "Shape")}
+#: The conformance kit strides inputs through these, where the backend has them.
+DEFAULT_NAMES |= {("testing/conformance.py", "StridedSlice"), ("testing/conformance.py", "Transpose")}
+#: Python classes, endpoints and words that share their name with an op type.
+HOMONYMS = {"Assert", "Print"}
+
+
+def op_names() -> set[str]:
+    host = tf.default_host()
+    host.backend("cpu")
+    host.backend("std")
+    return set(host.ops.names())
+
+
+def _built(tree: ast.AST) -> set[int]:
+    """Identities of the strings that a builder takes."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in BUILDERS:
+                found.update(id(a) for a in node.args)
+    return found
+
+
+#: Its table of rules becomes a field of the specs.
+PENDING = {"opdef/shape_values.py"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(HOST)))
+def test_no_op_is_named_outside_of_its_builders(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    built, ops, where = _built(tree), op_names(), str(path.relative_to(HOST))
+    named = [
+        f"{node.lineno}: {node.value}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and node.value in ops
+        and id(node) not in built
+        and (where, node.value) not in DEFAULT_NAMES
+        and not (node.value in HOMONYMS and where in ("__init__.py", "names.py", "ops/core.py", "ops/__init__.py"))
+    ]
+    assert bool(named) == (where in PENDING), named
+
+
+def test_every_verb_is_used_and_every_op_of_std_is_a_kernel() -> None:
+    host = tf.default_host()
+    used = {host.ops.get(op).executes for op in op_names()}
+    made_by_the_runtime = {"move"}
+    later = {"send", "receive", "call"}  # partitions and function calls: their first users are still to come
+    assert used | made_by_the_runtime | later == set(VERBS)
+    std = [d for d in map(host.ops.get, op_names()) if d.package == "graphdock_std"]
+    assert {d.executes for d in std} == {"kernel"}

@@ -1,0 +1,96 @@
+# ruff: noqa: E501 -- a table reads best with one case per line
+"""What an op does must fit the rest of its spec; faults point at the line and name the nearest known word."""
+
+from __future__ import annotations
+
+import pytest
+from graphdock_opgen.generate import plan
+
+GOOD = """\
+graphdock_opdef: 1
+namespace: toy
+ops:
+- name: Blend
+  summary: A blend.
+  executes: kernel
+  effects: [io]
+  inputs:
+  - {name: x, dtype: float32, shape: "[*S]"}
+  - {name: y, dtype: float32, shape: "[*S]"}
+  outputs: [{name: z, dtype: float32, shape: "[*S]"}]
+  traits: {elementwise: true}
+  scalar: "x * y + 1"
+  identity: x
+  neutral: {y: 1}
+  gradient: none
+- name: Push
+  summary: A push.
+  inputs:
+  - {name: table, dtype: resource, shape: "[]", access: writes}
+  gradient: none
+"""
+
+CASES = {
+    "unknown verb": ("executes: kernel", "executes: kernl", "kernl", "expected one of", "'kernel'"),
+    "a verb of the host's": (
+        "executes: kernel",
+        "executes: branch",
+        "branch",
+        "only the host's own ops execute as branch",
+        "kernel, alias, none",
+    ),
+    "unknown effect": ("effects: [io]", "effects: [oi]", "oi", "expected one of io", None),
+    "unknown access": ("access: writes", "access: write", "write}", "expected one of reads", "'writes'"),
+    "a handle without access": (
+        ", access: writes",
+        "",
+        "table",
+        "does not say what it does through the handle table",
+        "reads, writes, uses",
+    ),
+    "access of a tensor": (
+        'name: x, dtype: float32, shape: "[*S]"',
+        'name: x, dtype: float32, shape: "[*S]", access: reads',
+        "access",
+        "only a handle",
+        None,
+    ),
+    "pure with an effect": ("{elementwise: true}", "{elementwise: true, pure: true}", "pure", "is not pure", None),
+    "unknown input of a formula": ("x * y + 1", "x * w + 1", "w + 1", "no input or attribute named 'w'", None),
+    "unknown function of a formula": ("x * y + 1", "maxmum(x, y)", "maxmum", "no function 'maxmum'", "'maximum'"),
+    "a function with too few arguments": ("x * y + 1", "maximum(x)", "maximum(x)", "maximum takes 2 arguments", None),
+    "a formula that is no expression": ("x * y + 1", "[x, y]", "[x, y]", "has no meaning here", None),
+    "a formula of an op that mixes elements": (
+        "{elementwise: true}",
+        "{commutative: true}",
+        "x * y",
+        "only an elementwise op",
+        None,
+    ),
+    "unknown identity": ("identity: x", "identity: xx", "xx", "no input 'xx'", "'x'"),
+    "unknown neutral input": ("neutral: {y: 1}", "neutral: {w: 1}", "w: 1", "no input 'w'", None),
+    "bodies without a verb for them": (
+        "  executes: kernel\n",
+        "  bodies: {f: {takes: x}}\n",
+        "bodies",
+        "bodies go with the verbs",
+        None,
+    ),
+    "a host function without the verb": ("  executes: kernel\n", '  host_fn: "a:b"\n', "host_fn", "go together", None),
+}
+
+
+def test_the_spec_without_fault_passes(make) -> None:
+    assert plan(make("pkg", toy=GOOD)).errors == ()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fault(make, name: str) -> None:
+    old, new, at, message, hint = CASES[name]
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+    (error,) = plan(make("pkg", toy=text)).errors
+    assert message in str(error)
+    assert hint is None or hint in (error.hint or "")
+    line = text.splitlines()[error.line - 1]
+    assert at in line, (line, str(error))
