@@ -1,64 +1,38 @@
-"""Whole-step capture: which plans a device may record once and replay, and the source of such a step.
-
-A captured step has three parts: feeds are copied into buffers of stable address, the recorded work is replayed, results are
-copied out. Only the middle part is shown to :meth:`Device.capture`.
-"""
+"""Which device may record parts of a step."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.ir import PlanGraph, PlanNode, users
+from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.device_name import DeviceSpec
 from graphdock.plugin.registry import RegisteredKernel
-from graphdock.runtime.source import Block, Line, names_locals, render
 
-__all__ = ["capturing_device", "render_captured", "whole"]
-
-#: Verbs that steer nothing from the host.
-_QUIET = frozenset({"kernel", "read", "assign", "move"})
+__all__ = ["capturing_device", "feeds_first"]
 
 
 def capturing_device(
     graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel], device_of: Callable[[DeviceSpec], Device]
 ) -> Device | None:
-    """The device that may capture this placed plan, or None.
-
-    It must run every kernel and override ``capture``; nothing may steer the step from the host: no control flow, host op or random
-    stream, and no transfer but of feeds to the device and of results from it.
-    """
-    devices = {n.device for n in graph.nodes if n in kernels and n.device is not None}
-    if len(devices) != 1:
-        return None
-    device = device_of(devices.pop())
-    if type(device).capture is Device.capture or device.memory_space == HOST_MEMORY:
-        return None
-    readers = users(graph)
-    inputs, outputs = set(graph.inputs), set(graph.outputs)
-    for node in graph.nodes:
-        if not (node.verb in _QUIET or node.opdef.verb.silent) or node.opdef.effects:
-            return None
-        if node.verb == "move":
-            arriving = node.attrs["source"] == HOST_MEMORY and node.inputs[0] in inputs
-            leaving = node.attrs["target"] == HOST_MEMORY and node.outputs[0] in outputs
-            if not arriving and (not leaving or node.outputs[0] in readers):
-                return None
-    return device
+    """The device that may record parts of this placed plan: the one with most kernels of those that can. None if none can."""
+    counts: dict[DeviceSpec, int] = {}
+    for level in graph.all_graphs():
+        for node in level.nodes:
+            if node in kernels and node.device is not None:
+                counts[node.device] = counts.get(node.device, 0) + 1
+    able = [d for d in counts if _can_record(device_of(d))]
+    return device_of(max(able, key=lambda d: counts[d])) if able else None
 
 
-def whole(body: Block) -> bool:
-    """Whether a step's body touches only buffers whose address stays: none of its lines names a local of the step."""
-    return not names_locals(body)
+def _can_record(device: Device) -> bool:
+    return type(device).capture is not Device.capture and device.memory_space != HOST_MEMORY
 
 
-def render_captured(
-    before: Block, body: Block, after: Block, feeds: Sequence[str], results: str
-) -> tuple[str, list[PlanNode | None]]:
-    """As :func:`graphdock.runtime.source.render`, with the body as a function ``body`` of its own; ``step`` calls ``replay``."""
-    text, nodes = render(body, (), "None")
-    text = re.sub(r"\bpart(\d+)\(", r"body_part\1(", text.replace("def step(", "def body("))
-    around = Block([*before.items, Line("replay()"), *after.items])
-    step, step_nodes = render(around, feeds, results)
-    return text + step, nodes + step_nodes[1:]
+def feeds_first(graph: PlanGraph) -> None:
+    """Let the step begin with the moves of feeds, so that none of them parts a recording."""
+    fed = set(graph.inputs)
+    early = [n for n in graph.nodes if n.verb == "move" and n.inputs[0] in fed and not n.control]
+    if early:
+        chosen = set(early)
+        graph.nodes = [*early, *(n for n in graph.nodes if n not in chosen)]

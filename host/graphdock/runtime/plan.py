@@ -19,13 +19,13 @@ from graphdock.contracts.kernel import Bound, Lit
 from graphdock.errors import InvalidArgumentError, UninitializedError
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
-from graphdock.runtime.capture import render_captured
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
 from graphdock.runtime.kernel_error import kernel_error
 from graphdock.runtime.lower import Lowered
 from graphdock.runtime.pool import InstancePool
+from graphdock.runtime.program.printer import print_step
+from graphdock.runtime.program.segments import described
 from graphdock.runtime.random_stream import RandomOrdinals, RandomStream
-from graphdock.runtime.source import render
 from graphdock.runtime.storage import Root, pack
 from graphdock.runtime.variable_store import VariableState
 
@@ -43,6 +43,7 @@ class Plan:
       graph: the plan graph as it was lowered, placed and chosen.
       source: the generated Python source.
       arena_bytes: memory space -> bytes of planned buffers per instance.
+      recordings: what a device records, and why each recording ends where it does, in words.
     """
 
     def __init__(
@@ -67,13 +68,9 @@ class Plan:
         self._lowered = lowered
         self._spaces = spaces
         self._ordinals = ordinals
-        tail = "," if len(lowered.results) == 1 else ""
-        results = f"({', '.join(lowered.results)}{tail})"
-        if lowered.captured_by is None:
-            self.source, self._nodes = render(lowered.block, lowered.feeds, results)
-        else:
-            parts = lowered.before, lowered.block, lowered.after
-            self.source, self._nodes = render_captured(*parts, lowered.feeds, results)
+        printed = print_step(lowered.block, lowered.feeds, lowered.results)
+        self.source, self._nodes = printed.text, printed.nodes
+        self.recordings = described(lowered.segments, lowered.boundaries)
         self.filename = f"<graphdock step {next(_numbers)}>"
         linecache.cache[self.filename] = (len(self.source), None, self.source.splitlines(True), self.filename)
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
@@ -138,12 +135,12 @@ class Plan:
                 bounds = [None if b.kernel is None else _bound(b.kernel.build(b.ctx)) for b in lowered.builds]  # type: ignore[arg-type]
             if self._constants is None:
                 self._constants = {
-                    name: self._constant(array, space, dtype)
+                    name.text: self._constant(array, space, dtype)
                     for name, (array, space, dtype) in lowered.constants.items()
                 }
         ns: dict[str, Any] = dict(self._constants)
         ns.update(_HELPERS)
-        ns.update(lowered.objects)
+        ns.update({name.text: item for name, item in lowered.objects.items()})
         for space, roots in self._roots.items():
             device = self._spaces[space]
             storage = device.allocate(self.arena_bytes[space])
@@ -152,40 +149,42 @@ class Plan:
                 if self.debug and space == HOST_MEMORY:
                     _poison(ns[root.name])
         for name, state in lowered.variables.items():
-            ns[name] = state.buffer
-        ns.update(lowered.states)
+            ns[name.text] = state.buffer
+        ns.update({name.text: state for name, state in lowered.states.items()})
         for name, (space, method) in lowered.methods.items():
-            ns[name] = getattr(self._spaces[space], method)
+            ns[name.text] = getattr(self._spaces[space], method)
         for name, root in lowered.makers.items():
             if root.device == HOST_MEMORY:
-                ns[name] = functools.partial(np.empty, root.shape, root.dtype.np)
+                ns[name.text] = functools.partial(np.empty, root.shape, root.dtype.np)
             else:
-                ns[name] = functools.partial(self._spaces[root.device].empty, root.dtype, root.shape)
+                ns[name.text] = functools.partial(self._spaces[root.device].empty, root.dtype, root.shape)
         streams: list[tuple[RandomStream, str]] = []
         for name, node in lowered.streams.items():
             stream = self._ordinals.stream(node.origin, int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
-            ns[name] = stream
+            ns[name.text] = stream
             streams.append((stream, node.origin))
         for build, bound in zip(lowered.builds, bounds, strict=True):
             if bound is None:
-                ns[build.name] = build_host_op(build.node)
+                ns[build.name.text] = build_host_op(build.node)
                 continue
-            ns[build.name] = bound.compute
+            ns[build.name.text] = bound.compute
             for literal, index in build.literals:
                 item = bound.args[index]
                 assert isinstance(item, Lit)
-                ns[literal] = item.value
+                ns[literal.text] = item.value
         for setup in lowered.setups:
-            made = ns[setup.kernel](*[_value(a, ns) for a in setup.args])
+            made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
             if len(setup.names) == 1:
-                ns[setup.names[0]] = made[0] if isinstance(made, (tuple, list)) else made
+                ns[setup.names[0].text] = made[0] if isinstance(made, (tuple, list)) else made
             else:
-                ns.update(zip(setup.names, made, strict=True))
+                ns.update(zip([n.text for n in setup.names], made, strict=True))
         ns["__name__"] = "graphdock.step"
         exec(self._code, ns)  # noqa: S102 - the source is our own
-        if lowered.captured_by is not None:
-            lowered.captured_by.activate()
-            ns["replay"] = lowered.captured_by.capture(ns["body"]) or ns["body"]
+        for segment in lowered.segments:
+            assert segment.device is not None
+            body = ns[f"{segment.replay.text}_body"]
+            segment.device.activate()
+            ns[segment.replay.text] = segment.device.capture(body) or body
         return Instance(self, ns["step"], streams)
 
     def _constant(self, array: Any, space: str, dtype: Any) -> Any:
@@ -214,12 +213,6 @@ class Plan:
 
 def _bound(made: Any) -> Bound:
     return made if isinstance(made, Bound) else Bound(made)
-
-
-def _value(expr: str, ns: Mapping[str, Any]) -> Any:
-    if expr in ns:
-        return ns[expr]
-    return {"None": None, "True": True, "False": False}.get(expr) if not expr.lstrip("-").isdigit() else int(expr)
 
 
 class Instance:

@@ -22,10 +22,10 @@ from graphdock.passes.pipeline import check_switches, run_passes
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import handle_of, place
 from graphdock.plugin.host import Host
-from graphdock.runtime.capture import capturing_device
+from graphdock.runtime.capture import capturing_device, feeds_first
 from graphdock.runtime.host_memory import HostMemory
 from graphdock.runtime.liveness import analyse
-from graphdock.runtime.lower import Lowering
+from graphdock.runtime.lower import Given, lower
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.random_stream import RandomOrdinals
@@ -141,12 +141,15 @@ class Planner:
                     if node.verb == "move" and node.device is None:
                         source = node.inputs[0].node
                         node.device = source.device if source is not None else None
+            recorder = None if self._check_numerics else capturing_device(graph, kernels, self.device)
+            if recorder is not None:
+                feeds_first(graph)
             if self._debug:
                 check(graph)
             handles = handle_of(graph)
             facts = analyse(graph, kernels, handles)
             locked = not any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)
-            lowering = Lowering(
+            given = Given(
                 graph,
                 kernels,
                 spaces.home,
@@ -159,13 +162,12 @@ class Planner:
                 locked,
                 self._debug,
                 self._check_numerics,
-                capturing_device(graph, kernels, self.device),
+                recorder,
             )
-            lowered = lowering.run()
             return Plan(
                 graph,
                 placement,
-                lowered,
+                lower(given),
                 self.spaces,
                 self._ordinals,
                 reports,

@@ -97,6 +97,7 @@ class Explanation:
             "kernels": self.kernels(),
             "passes": [asdict(r) for r in self.plan.reports],
             "arena_bytes": self.plan.arena_bytes,
+            "recordings": self.plan.recordings,
         }
 
     def __str__(self) -> str:
@@ -106,7 +107,7 @@ class Explanation:
             head.append(
                 f"config  backends={backends} ({self.config.source('backends')}) · fallback={self.config.fallback}"
             )
-        return "\n".join([*head, f"plan    {self.summary()}", self.table()])
+        return "\n".join([*head, f"plan    {self.summary()}", *self.plan.recordings, self.table()])
 
     __repr__ = __str__
 

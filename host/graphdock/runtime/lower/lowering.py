@@ -1,113 +1,145 @@
-"""Lowering: from a placed plan graph to buffers, bound kernels and the source of a step.
+"""Lowering: from a placed plan graph to buffers, bound kernels and the statements of a step.
 
-One pass over the nodes decides, for every value, where its elements lie (a :class:`Slot`) and writes the statement that makes it.
-Storage rules (DESIGN section 4): whatever escapes is written to a fresh buffer or copied; a read of a variable aliases it only
-while no write can run; a view shares its source's storage; an elementwise output takes over a dying input's.
+One pass over the nodes decides, for every value, where its elements lie (a :class:`Slot`) and adds the statements that make it: one
+handler per verb. Storage rules (DESIGN section 4): whatever escapes is written to a fresh buffer or copied; a read of a variable
+aliases it only while no write can run; a view shares its source's storage; an elementwise output takes over a dying input's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.contracts.ir import PlanGraph
-from graphdock.runtime.capture import whole
-from graphdock.runtime.lower.flow import Flow
-from graphdock.runtime.lower.kernels import Kernels
+from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.runtime.lower.bodies import Bodies, lower_branch, lower_loop
+from graphdock.runtime.lower.host import lower_host
+from graphdock.runtime.lower.kernel import lower_kernel
+from graphdock.runtime.lower.move import lower_move
 from graphdock.runtime.lower.records import Lowered, Slot
-from graphdock.runtime.source import Block, Line
-from graphdock.runtime.spaces import SCALAR
+from graphdock.runtime.lower.state import Given, State, keep, resolve, slot
+from graphdock.runtime.lower.variables import lower_assign, lower_read
+from graphdock.runtime.program.names import Apply, Name, Operand, Suffixed, helper
+from graphdock.runtime.program.segments import find_segments
+from graphdock.runtime.program.statements import Block, Call
 from graphdock.runtime.storage import Root
 
-__all__ = ["Lowering"]
+__all__ = ["HANDLERS", "lower"]
 
 
-class Lowering(Kernels, Flow):
-    """Lowers one plan. Used once, under the planner's lock."""
+def _nothing(state: State, node: PlanNode, block: Block, at: int) -> None:
+    return None
 
-    def run(self) -> Lowered:
-        graph, out = self.graph, self.out
-        for value in graph.inputs:
-            feed = self.name("f")
-            out.feeds.append(feed)
-            root = Root("feed", HOST_MEMORY, value.dtype, (), 0, 0, feed)
-            self.keep(value, Slot(feed, (root,), True, False, "feed"), 0)
-        for value in graph.outputs:
-            target = self.facts.of(value)
-            if target.shape is not None and target.shape != () and None not in target.shape:
-                self.escapes.add(target)
-        self.level(graph, out.block)
-        self.fetches(out.block)
-        if self.debug:
-            self.poison()
-        if self.capture is not None:
-            if out.capturable and whole(out.block):
-                out.captured_by = self.capture
-            else:
-                out.block.items = [*out.before.items, *out.block.items, *out.after.items]
-        return out
 
-    def level(self, graph: PlanGraph, block: Block) -> None:
-        for node in graph.nodes:
-            at = self.facts.position[node]
-            if node.verb == "alias":
-                self.alias[node.outputs[0]] = node.inputs[0]
-                source = self.resolve(node.inputs[0])
-                if source in self.slots:
-                    until = self.facts.last.get(node.outputs[0], at)
-                    for root in self.slots[source].roots:
-                        root.use(until)
-            elif node.opdef.verb.silent:
-                pass
-            elif node.verb == "branch":
-                self.cond(node, block, at)
-            elif node.verb == "loop":
-                self.loop(node, block, at)
-            elif node.verb == "move":
-                self.transfer(node, block, at)
-            elif node.verb == "read":
-                self.read(node, block, at)
-            elif node.verb == "assign":
-                self.assign(node, block, at)
-            elif node.verb == "host":
-                self.host_op(node, block, at)
-            elif node.outputs and self.home.get(node.outputs[0]) == SCALAR:
-                self.scalar(node, block)
-            else:
-                self.kernel(node, block, at)
-            self.after[at] = (block, len(block.items))
+def _alias(state: State, node: PlanNode, block: Block, at: int) -> None:
+    state.alias[node.outputs[0]] = node.inputs[0]
+    source = resolve(state, node.inputs[0])
+    if source in state.slots:
+        until = state.given.facts.last.get(node.outputs[0], at)
+        for root in state.slots[source].roots:
+            root.use(until)
 
-    def fetches(self, block: Block) -> None:
-        given: set[Root] = set()
-        for value in self.graph.outputs:
-            slot = self.slot(value, HOST_MEMORY)
-            for root in slot.roots:
-                root.use(self.facts.final)
-            if value.shape == ():
-                expr = f"{slot.expr}[()]"
-            elif slot.kind in ("escape", "fresh") and value.shape is not None and slot.roots[0] not in given:
-                given.add(slot.roots[0])
-                expr = slot.expr
-            elif value.shape is None:
-                expr = f"fetch_any({slot.expr})"
-            else:
-                expr = f"{slot.expr}.copy()"
-            self.out.results.append(expr)
 
-    def poison(self) -> None:
-        """Debug mode: overwrite every planned buffer once it is dead."""
-        dying: dict[int, list[str]] = {}
-        for root in self.out.roots:
-            if root.kind == "planned" and root.last < self.facts.final:
-                dying.setdefault(root.last, []).append(root.name)
-        inserts: dict[int, list[tuple[int, str]]] = {}
-        blocks: dict[int, Block] = {}
-        for position, names in dying.items():
-            where = self.after.get(position)
-            if where is None:
-                continue
-            block, index = where
-            blocks[id(block)] = block
-            inserts.setdefault(id(block), []).extend((index, n) for n in names)
-        for key, items in inserts.items():
-            block = blocks[key]
-            for index, name in sorted(items, reverse=True):
-                block.items.insert(index, Line(f"poison({name})"))
+#: Verb -> handler. It adds the node's statements to a block; one of a node with bodies yields them to be lowered.
+HANDLERS: Mapping[str, Callable[[State, PlanNode, Block, int], Bodies | None]] = {
+    "kernel": lower_kernel,
+    "alias": _alias,
+    "none": _nothing,
+    "constant": _nothing,
+    "feed": _nothing,
+    "handle": _nothing,
+    "read": lower_read,
+    "assign": lower_assign,
+    "move": lower_move,
+    "branch": lower_branch,
+    "loop": lower_loop,
+    "host": lower_host,
+}
+
+
+def lower(given: Given) -> Lowered:
+    """The step of one plan.
+
+    Raises:
+      InternalError: a kernel could not be built; it names the node.
+    """
+    state = State(given)
+    graph, out = given.graph, state.out
+    nodes = (n for level in graph.all_graphs() for n in level.nodes if n.verb == "host")
+    emptied = (v for n in nodes for v, a in zip(n.inputs, n.opdef.inputs, strict=False) if a.mutates)
+    state.destroyed = {given.handles[v] for v in emptied}
+    for value in graph.inputs:
+        feed = state.names.new("feed")
+        out.feeds.append(feed)
+        root = Root("feed", HOST_MEMORY, value.dtype, (), 0, 0, feed.text)
+        keep(state, value, Slot(feed, (root,), True, False, "feed"), 0)
+    for value in graph.outputs:
+        target = given.facts.of(value)
+        if target.shape is not None and target.shape != () and None not in target.shape:
+            state.escapes.add(target)
+    _levels(state, graph, out.block)
+    _fetches(state)
+    if given.debug:
+        _poison(state)
+    if given.capture is not None:
+        out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
+    return out
+
+
+def _levels(state: State, graph: PlanGraph, block: Block) -> None:
+    """Lower a graph and all its bodies, without recursion."""
+    stack: list[Iterator[Any]] = [_level(state, graph, block)]
+    while stack:
+        body = next(stack[-1], None)
+        if body is None:
+            stack.pop()
+        else:
+            stack.append(_level(state, *body))
+
+
+def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
+    position, after = state.given.facts.position, state.after
+    for node in graph.nodes:
+        at = position[node]
+        bodies = HANDLERS[node.verb](state, node, block, at)
+        if bodies is not None:
+            yield from bodies
+        after[at] = (block, len(block.statements))
+
+
+def _fetches(state: State) -> None:
+    """What the step returns: arrays that the caller owns, NumPy scalars at rank 0."""
+    given: set[Root] = set()
+    for value in state.given.graph.outputs:
+        where = slot(state, value, HOST_MEMORY)
+        for root in where.roots:
+            root.use(state.given.facts.final)
+        result: Operand
+        if value.shape == ():
+            result = Suffixed(where.at, "[()]")
+        elif where.kind in ("escape", "fresh") and value.shape is not None and where.roots[0] not in given:
+            given.add(where.roots[0])
+            result = where.at
+        elif value.shape is None:
+            result = Apply(helper("fetch_any"), where.at)
+        else:
+            result = Suffixed(where.at, ".copy()")
+        state.out.results.append(result)
+
+
+def _poison(state: State) -> None:
+    """Debug mode: overwrite every planned buffer of host memory once it is dead."""
+    inserts: dict[Block, list[tuple[int, str, Name]]] = {}
+    for root in state.out.roots:
+        if (
+            root.device == HOST_MEMORY
+            and root.kind == "planned"
+            and root.last < state.given.facts.final
+            and root.last in state.after
+        ):
+            block, index = state.after[root.last]
+            name = state.buffer_names[root]
+            inserts.setdefault(block, []).append((index, name.text, name))
+    for block, items in inserts.items():
+        for index, _, name in sorted(items, key=lambda item: item[:2], reverse=True):
+            block.statements.insert(index, Call(helper("poison"), (name,)))

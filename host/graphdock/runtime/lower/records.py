@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef
-from graphdock.runtime.source import Block
+from graphdock.dtypes import DType
+from graphdock.runtime.program.names import Name, Operand
+from graphdock.runtime.program.segments import Boundary
+from graphdock.runtime.program.statements import Block, Segment
 from graphdock.runtime.storage import Root
 from graphdock.runtime.variable_store import VariableState
 
@@ -17,12 +19,16 @@ __all__ = ["Build", "Lowered", "Setup", "Slot"]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where a value is: an expression of the generated source, and the storage behind it.
+    """Where a value is: an operand of the step program, and the storage behind it.
 
-    ``static`` expressions are globals whose buffer never changes, so that views of them are made once per instance.
+    Attributes:
+      at: what statements name it by.
+      static: ``at`` names a buffer that stays the same for an instance's life, so that views of it are made once.
+      kind: ``planned``, ``escape``, ``fresh``, ``view``, ``copy``, ``feed``, ``constant``, ``variable``, ``loop``, ``cond``,
+        ``scalar``.
     """
 
-    expr: str
+    at: Operand
     roots: tuple[Root, ...] = ()
     contiguous: bool = True
     static: bool = False
@@ -31,53 +37,56 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A kernel to build for every instance: global name, kernel, what it is told."""
+    """What to build for every instance: the name of its compute, the kernel (None: a function of the host), what it is told.
 
-    name: str
+    ``literals``: name -> index in the Bound's ``args`` of the object that it stands for.
+    """
+
+    name: Name
     node: PlanNode
     kernel: KernelDef | None
     ctx: BuildContext | None
-    literals: tuple[tuple[str, int], ...] = ()
+    literals: tuple[tuple[Name, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A view made once per instance: ``names = kernel(*args)``, all of them globals."""
+    """A view made once per instance: ``names = kernel(*args)``."""
 
-    names: tuple[str, ...]
-    kernel: str
-    args: tuple[str, ...]
+    names: tuple[Name, ...]
+    kernel: Name
+    args: tuple[Operand, ...]
 
 
 @dataclass
 class Lowered:
-    """All that an instance is made from."""
+    """All that an instance is made from.
+
+    Attributes:
+      constants: name -> (array, memory space, dtype). ``variables``: name -> variable whose buffer it is; ``states``: name ->
+        the variable itself. ``methods``: name -> (memory space, method of its device). ``makers``: name -> the root whose buffer
+        it makes anew. ``streams``: name -> the random node. ``objects``: name -> anything else.
+      written, read: variables. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
+      first_bounds: what the kernels built while lowering; the first instance uses them.
+      segments: recorded parts of the step; ``boundaries``: why each recording ends where it does.
+    """
 
     block: Block = field(default_factory=Block)
-    feeds: list[str] = field(default_factory=list)
-    results: list[str] = field(default_factory=list)
+    feeds: list[Name] = field(default_factory=list)
+    results: list[Operand] = field(default_factory=list)
     roots: list[Root] = field(default_factory=list)
     builds: list[Build] = field(default_factory=list)
     setups: list[Setup] = field(default_factory=list)
-    #: global name -> (array, memory space)
-    constants: dict[str, tuple[Any, str, Any]] = field(default_factory=dict)
-    #: global name -> variable whose buffer it is; and of the state object itself
-    variables: dict[str, VariableState] = field(default_factory=dict)
-    states: dict[str, VariableState] = field(default_factory=dict)
-    #: global name -> (memory space, method of its device)
-    methods: dict[str, tuple[str, str]] = field(default_factory=dict)
-    #: global name -> (space, root): allocates the root's buffer anew
-    makers: dict[str, Root] = field(default_factory=dict)
-    #: global name -> (node, in a loop)
-    streams: dict[str, PlanNode] = field(default_factory=dict)
-    objects: dict[str, Any] = field(default_factory=dict)
+    constants: dict[Name, tuple[Any, str, DType]] = field(default_factory=dict)
+    variables: dict[Name, VariableState] = field(default_factory=dict)
+    states: dict[Name, VariableState] = field(default_factory=dict)
+    methods: dict[Name, tuple[str, str]] = field(default_factory=dict)
+    makers: dict[Name, Root] = field(default_factory=dict)
+    streams: dict[Name, PlanNode] = field(default_factory=dict)
+    objects: dict[Name, Any] = field(default_factory=dict)
     written: set[VariableState] = field(default_factory=set)
     read: set[VariableState] = field(default_factory=set)
     checked: dict[VariableState, PlanNode] = field(default_factory=dict)
     first_bounds: list[Any] = field(default_factory=list)
-    #: whether every kernel is capture_safe
-    capturable: bool = True
-    #: of a step that a device may capture: what comes before and after the recorded block, and the device
-    before: Block = field(default_factory=Block)
-    after: Block = field(default_factory=Block)
-    captured_by: Device | None = None
+    segments: list[Segment] = field(default_factory=list)
+    boundaries: list[Boundary] = field(default_factory=list)

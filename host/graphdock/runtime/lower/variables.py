@@ -1,97 +1,98 @@
-"""Lowering of reads and updates of variables."""
+"""Lowering of reads and assignments of variables. A read aliases its variable only while no write can run in the plan."""
 
 from __future__ import annotations
 
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
-from graphdock.runtime.lower.base import Base
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.source import Block
-from graphdock.runtime.storage import Root
+from graphdock.runtime.lower.state import State, fresh, keep, method, output, slot, worker
+from graphdock.runtime.program.names import Name, Suffixed
+from graphdock.runtime.program.statements import Block, Call, Copy, Flag, Require
 from graphdock.runtime.variable_store import VariableState
 from graphdock.shape import concrete
 
-__all__ = ["Variables"]
+__all__ = ["lower_assign", "lower_read", "resource_name", "touch", "variable_slot"]
 
 
-class Variables(Base):
-    """A read aliases its variable only while no write can run in the plan; else it is a copy."""
+def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: bool) -> VariableState:
+    """The variable behind a handle; notes that it is read (and must hold a value) or written.
 
-    def touch(self, handle: Value, node: PlanNode, block: Block, writes: bool) -> VariableState:
-        """The variable behind a handle; notes that it is read (and must hold a value) or written.
-
-        Whether it holds one is checked when the step begins, but where it is read: in a branch of a cond, which may not run, and
-        in a plan that destroys the variable.
-        """
-        owner = self.handles[handle]
-        state = self.variable(owner, node)
-        (self.out.written if writes else self.out.read).add(state)
-        destroyed = owner in self.destroyed
-        if node.verb != "assign" and (destroyed or (state not in self.assigned and state not in self.out.checked)):
-            if self.branches or destroyed:
-                name = self.state_name(state)
-                block.add(f"if not {name}.initialized: unset({name})", node)
-            else:
-                self.out.checked[state] = node
-        return state
-
-    def variable_slot(self, state: VariableState) -> Slot:
-        if not state.static:
-            return Slot(f"{self.state_name(state)}.buffer", (), True, False, "variable")
-        for name, known in self.out.variables.items():
-            if known is state:
-                return Slot(name, (), True, True, "variable")
-        name = self.name("w")
-        self.out.variables[name] = state
-        return Slot(name, (), True, True, "variable")
-
-    def state_name(self, state: VariableState) -> str:
-        for name, known in self.out.states.items():
-            if known is state:
-                return name
-        name = self.name("x")
-        self.out.states[name] = state
-        return name
-
-    def read(self, node: PlanNode, block: Block, at: int) -> None:
-        state = self.touch(node.inputs[0], node, block, False)
-        value = node.outputs[0]
-        slot = self.variable_slot(state)
-        if not state.static or concrete(value.shape) is None:
-            expr = self.name("v")
-            call = f"{self.state_name(state)}.snapshot"
-            block.add(
-                f"{expr} = {call}()" if self.locked else f"{expr} = under(({self.state_name(state)},), {call})", node
-            )
-            root = Root("fresh", self.home[value], value.dtype, (), at, at, expr)
-            self.keep(value, Slot(expr, (root,), True, False, "fresh"), at)
-            return
-        writes = self.facts.writes.get(self.handles[node.inputs[0]], ())
-        until = self.facts.reach.get(value, at)
-        if self.locked and not any(at < w <= until for w in writes):
-            self.slots[value] = slot
-            return
-        made = self.output(value, PLANNED, [], None, "", at, block)  # type: ignore[arg-type]
-        copy = self.method(state.device.memory_space, "copy")
-        if self.locked:
-            block.add(f"{copy}({slot.expr}, {made.expr})", node)
+    Whether it holds one is checked when the step begins, but where it is read: in a branch, which may not run, and in a plan
+    that empties the variable.
+    """
+    owner = state.given.handles[handle]
+    variable = state.given.variable(owner, node)
+    (state.out.written if writes else state.out.read).add(variable)
+    destroyed = owner in state.destroyed
+    known = variable in state.assigned or variable in state.out.checked
+    if node.verb != "assign" and (destroyed or not known):
+        if state.branches or destroyed:
+            name = resource_name(state, variable)
+            block.add(Require(name, node=node, hold="whether a variable holds a value is checked in the step"))
         else:
-            block.add(f"under(({self.state_name(state)},), {copy}, {slot.expr}, {made.expr})", node)
+            state.out.checked[variable] = node
+    return variable
 
-    def assign(self, node: PlanNode, block: Block, at: int) -> None:
-        state = self.touch(node.inputs[0], node, block, True)
-        name = self.state_name(state)
-        space = state.device.memory_space
-        slot = self.slot(node.inputs[1], space)
-        value = node.inputs[1]
-        if state.static and value.shape == state.dims:
-            target = self.variable_slot(state)
-            call = [self.method(space, "copy"), slot.expr, target.expr]
-        else:
-            call = [f"{name}.assign", slot.expr]
-        if self.locked:
-            block.add(f"{call[0]}({', '.join(call[1:])})", node)
-        else:
-            block.add(f"under(({name},), {', '.join(call)})", node)
-        (block if self.capture is None else self.out.after).add(f"{name}.initialized = True", node)
-        self.assigned.add(state)  # until the branch or body that this stands in ends
+
+def variable_slot(state: State, variable: VariableState) -> Slot:
+    """Where a variable's elements are."""
+    if not variable.static:
+        return Slot(Suffixed(resource_name(state, variable), ".buffer"), (), True, False, "variable")
+    name = state.variable_names.get(variable)
+    if name is None:
+        name = state.variable_names[variable] = state.names.new("variable")
+        state.out.variables[name] = variable
+    return Slot(name, (), True, True, "variable")
+
+
+def resource_name(state: State, variable: VariableState) -> Name:
+    name = state.resource_names.get(variable)
+    if name is None:
+        name = state.resource_names[variable] = state.names.new("resource")
+        state.out.states[name] = variable
+    return name
+
+
+def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
+    given = state.given
+    variable = touch(state, node.inputs[0], node, block, False)
+    value = node.outputs[0]
+    where = variable_slot(state, variable)
+    if not variable.static or concrete(value.shape) is None:
+        made = fresh(state, value, given.home[value], at, "value")
+        resource = resource_name(state, variable)
+        assert isinstance(made.at, Name)
+        claims = () if given.locked else (resource,)
+        block.add(Call(Suffixed(resource, ".snapshot"), (), (made.at,), claims, node=node, hold="its shape is unknown"))
+        keep(state, value, made, at)
+        return
+    writes = given.facts.writes.get(given.handles[node.inputs[0]], ())
+    until = given.facts.reach.get(value, at)
+    if given.locked and not any(at < w <= until for w in writes):
+        state.slots[value] = where
+        return
+    made = output(state, value, PLANNED, [], None, "", at, block)
+    copy = method(state, variable.device.memory_space, "copy")
+    claims = () if given.locked else (resource_name(state, variable),)
+    device = worker(state, variable.device.memory_space)
+    block.add(Copy(copy, where.at, made.at, claims, node=node, device=device, writes=made.roots))
+
+
+def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
+    variable = touch(state, node.inputs[0], node, block, True)
+    resource = resource_name(state, variable)
+    claims = () if state.given.locked else (resource,)
+    space = variable.device.memory_space
+    value = node.inputs[1]
+    source = slot(state, value, space)
+    if variable.static and value.shape == variable.dims:
+        target = variable_slot(state, variable)
+        copy = method(state, space, "copy")
+        device = worker(state, space)
+        block.add(Copy(copy, source.at, target.at, claims, node=node, device=device, reads=source.roots))
+    else:
+        assign = Suffixed(resource, ".assign")
+        hold = "the variable's shape may change"
+        block.add(Call(assign, (source.at,), (), claims, node=node, reads=source.roots, hold=hold))
+    block.add(Flag(resource, node=node))
+    state.assigned.add(variable)  # until the branch or body that this stands in ends

@@ -1,0 +1,44 @@
+"""Lowering of the verb ``host``: the host calls a function of its own, on host memory and on resources."""
+
+from __future__ import annotations
+
+from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.runtime.lower.finite import check_finite
+from graphdock.runtime.lower.records import Build
+from graphdock.runtime.lower.state import State, fresh, keep, slot
+from graphdock.runtime.lower.variables import resource_name
+from graphdock.runtime.program.names import Name, Operand
+from graphdock.runtime.program.statements import Block, Call
+from graphdock.runtime.storage import Root
+
+__all__ = ["lower_host"]
+
+
+def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
+    name = state.names.new("kernel")
+    state.out.builds.append(Build(name, node, None, None))
+    state.out.first_bounds.append(None)
+    args: list[Operand] = []
+    roots: list[Root] = []
+    for value, arg in zip(node.inputs, arg_of(node), strict=True):
+        if value.dtype.name == "resource":
+            variable = state.given.variable(state.given.handles[value], node)
+            (state.out.written if arg.mutates else state.out.read).add(variable)
+            args.append(resource_name(state, variable))
+        else:
+            where = slot(state, value, HOST_MEMORY)
+            args.append(where.at)
+            roots.extend(where.roots)
+    made = []
+    for value in node.outputs:
+        where = fresh(state, value, HOST_MEMORY, at, "value")
+        made.append((value, where))
+        keep(state, value, where, at)
+    names = tuple([where.at for _, where in made if isinstance(where.at, Name)])
+    if "blocks" in node.opdef.effects:
+        state.active = None  # what the user's function makes current is not known
+    block.add(Call(name, tuple(args), names, node=node, reads=tuple(roots), hold="the host runs it"))
+    if state.given.check_numerics:
+        for value, where in made:
+            check_finite(state, value, where, block, node)

@@ -1,0 +1,201 @@
+"""Lowering of the verb ``kernel``: each output gets its mode, the kernel is built, and its call is a Launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, KernelDef, Lit, Mode, Out, OutInfo
+from graphdock.opdef.scalar_formula import host_scalar
+from graphdock.runtime.kernel_error import kernel_error
+from graphdock.runtime.lower.finite import check_finite
+from graphdock.runtime.lower.modes import grant, output_names
+from graphdock.runtime.lower.records import Build, Setup, Slot
+from graphdock.runtime.lower.state import (
+    State,
+    activate,
+    contiguous_copy,
+    copied,
+    is_constant,
+    keep,
+    output,
+    resolve,
+    slot,
+)
+from graphdock.runtime.lower.variables import resource_name, touch, variable_slot
+from graphdock.runtime.program.names import Literal, Name, Operand, Suffixed
+from graphdock.runtime.program.statements import Block, Call, Compute, Launch, Wrap
+from graphdock.runtime.spaces import SCALAR
+from graphdock.runtime.storage import Root
+from graphdock.runtime.variable_store import VariableState
+
+__all__ = ["lower_kernel"]
+
+
+def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
+    """A node that a kernel computes, or that the host computes as a scalar by the op's formula."""
+    if node.outputs and state.given.home.get(node.outputs[0]) == SCALAR:
+        _scalar(state, node, block)
+        return
+    kernel = state.given.kernels[node].kernel
+    device = state.given.device_of(node)
+    slots, infos, states = _inputs(state, node, kernel, block, at)
+    modes = grant(state, node, kernel, slots, arg_of(node), at)
+    ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes), device, device.queue)
+    bound = _built(kernel, ctx, node)
+    state.out.first_bounds.append(bound)
+    name = state.names.new("kernel")
+    given: list[Operand] = [s.at for s in slots]
+    for i in bound.retains:
+        given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i])
+    if "random" in node.opdef.effects:
+        stream = state.names.new("stream")
+        state.out.streams[stream] = node
+        given.append(stream)
+    # a view that needs no value of the step but where its source lies is made once per instance
+    viewed = {m.input for m in modes if m.kind == "view"}
+    reads = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
+    once = not node.opdef.is_stateful and all(i in viewed or infos[i].value is not None for i in reads)
+    made = [
+        output(state, v, mode, slots, kernel, n, at, block, once)
+        for v, mode, n in zip(node.outputs, modes, output_names(node), strict=True)
+    ]
+    written = [s.at for s, m in zip(made, modes, strict=True) if m.kind in ("planned", "inplace")]
+    scratch = _scratch(state, bound, device.memory_space, at)
+    buffers: list[Operand] = [*written, *(name for _, name in scratch)]
+    args, literals = _call(state, bound, given, buffers)
+    state.out.builds.append(Build(name, node, kernel, ctx, literals))
+    returned = tuple([s.at for s, m in zip(made, modes, strict=True) if m.kind in ("fresh", "view")])
+    assert all(isinstance(n, Name) for n in returned)
+    if modes and all(m.kind == "view" for m in modes) and all(s.static for s in made):
+        state.out.setups.append(Setup(returned, name, tuple(args)))  # type: ignore[arg-type]
+        return
+    activate(state, device, block, node)
+    claims = () if state.given.locked else tuple(dict.fromkeys([resource_name(state, s) for s in states]))
+    touched = [r for s in slots for r in s.roots]
+    block.add(
+        Launch(
+            name,
+            tuple(args),
+            returned,  # type: ignore[arg-type]
+            claims,
+            node=node,
+            device=device,
+            reads=tuple(touched),
+            writes=tuple([r for s in made for r in s.roots] + [r for r, _ in scratch]),
+            hold=_hold(node, bound, infos),
+        )
+    )
+    if "random" in node.opdef.effects and state.given.facts.depth[node]:
+        block.add(Call(Suffixed(stream, ".advance"), node=node))
+    if state.given.check_numerics:
+        for value, where in zip(node.outputs, made, strict=True):
+            check_finite(state, value, where, block, node)
+
+
+def _inputs(
+    state: State, node: PlanNode, kernel: KernelDef, block: Block, at: int
+) -> tuple[list[Slot], list[ArgInfo], list[VariableState]]:
+    device = state.given.device_of(node)
+    needs = state.given.needs(node)
+    slots: list[Slot] = []
+    infos: list[ArgInfo] = []
+    states: list[VariableState] = []
+    for i, (value, arg) in enumerate(zip(node.inputs, arg_of(node), strict=True)):
+        if value.dtype.name == "resource":
+            variable = touch(state, value, node, block, arg.mutates)
+            slots.append(variable_slot(state, variable))
+            infos.append(ArgInfo(arg.name, variable.dtype, variable.dims, device.memory_space, None, True, True))
+            states.append(variable)
+            continue
+        space = needs[i] or HOST_MEMORY
+        where = slot(state, value, needs[i])
+        if kernel.layout == "contiguous" and not where.contiguous:
+            where = contiguous_copy(state, value, where, space, block, at, node)
+        source = resolve(state, value)
+        known = source.node.attrs["value"] if is_constant(source) and source.node is not None else None
+        slots.append(where)
+        infos.append(ArgInfo(arg.name, value.dtype, value.shape, space, known, where.contiguous))
+    return slots, infos, states
+
+
+def _outputs(state: State, node: PlanNode, modes: Sequence[Mode]) -> tuple[OutInfo, ...]:
+    last, home = state.given.facts.last, state.given.home
+    return tuple(
+        [
+            OutInfo(name, v.dtype, v.shape, home[v], mode, v in last)
+            for name, v, mode in zip(output_names(node), node.outputs, modes, strict=True)
+        ]
+    )
+
+
+def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:
+    try:
+        made = kernel.build(ctx)
+    except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+        explained = kernel_error(error, node, "could not be built")
+        if explained is error:
+            raise
+        raise explained from error
+    return made if isinstance(made, Bound) else Bound(made)
+
+
+def _hold(node: PlanNode, bound: Bound, infos: Sequence[ArgInfo]) -> str:
+    """Why a device can't record the launch: what the host hands over would be frozen."""
+    if not bound.capture_safe:
+        return "its kernel is not capture_safe"
+    if "random" in node.opdef.effects:
+        return "its random counter is read when it is launched"
+    if any(i.memory_space == HOST_MEMORY and i.value is None for i in infos):
+        return "it reads host memory"
+    return ""
+
+
+def _scratch(state: State, bound: Bound, space: str, at: int) -> list[tuple[Root, Name]]:
+    found = []
+    for item in bound.scratch:
+        name = state.names.new("buffer")
+        root = Root("planned", space, item.dtype, item.shape, at, at, name.text)
+        state.out.roots.append(root)
+        state.buffer_names[root] = name
+        found.append((root, name))
+    return found
+
+
+def _call(
+    state: State, bound: Bound, given: Sequence[Operand], buffers: Sequence[Operand]
+) -> tuple[list[Operand], tuple[tuple[Name, int], ...]]:
+    """The arguments as the Bound orders them, and the objects among them that it asked for."""
+    if bound.args is None:
+        return [*given, *buffers], ()
+    literals: list[tuple[Name, int]] = []
+    args: list[Operand] = []
+    for index, item in enumerate(bound.args):
+        if isinstance(item, In):
+            args.append(given[item.index])
+        elif isinstance(item, Out):
+            args.append(buffers[item.index])
+        else:
+            args.append(_literal(state, item, index, literals))
+    return args, tuple(literals)
+
+
+def _literal(state: State, item: Lit, index: int, literals: list[tuple[Name, int]]) -> Operand:
+    if item.value is None or type(item.value) in (bool, int):
+        return Literal(item.value)
+    name = state.names.new("literal")
+    literals.append((name, index))
+    return name
+
+
+def _scalar(state: State, node: PlanNode, block: Block) -> None:
+    value = node.outputs[0]
+    template: Any = host_scalar(node.opdef, value.dtype)
+    operands = tuple([slot(state, v, SCALAR).at for v in node.inputs])
+    name = state.names.new("scalar")
+    block.add(Compute(name, template, operands, node=node))
+    if value.dtype.name != "bool":
+        block.add(Wrap(name, value.dtype.size * 8, node=node))
+    keep(state, value, Slot(name, (), True, False, "scalar"), 0)

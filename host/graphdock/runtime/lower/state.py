@@ -1,0 +1,251 @@
+"""What one lowering knows and has decided: one record, which the handlers of the verbs read and extend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.kernel import KernelDef, Mode
+from graphdock.plugin.registry import RegisteredKernel
+from graphdock.runtime.liveness import Liveness
+from graphdock.runtime.lower.records import Lowered, Slot
+from graphdock.runtime.program.names import Apply, Literal, Name, Names, Operand, helper
+from graphdock.runtime.program.statements import Activate, Block, Call, Copy
+from graphdock.runtime.spaces import SCALAR
+from graphdock.runtime.storage import Root
+from graphdock.runtime.variable_store import VariableState
+from graphdock.shape import concrete
+
+__all__ = [
+    "Given",
+    "State",
+    "activate",
+    "fresh",
+    "worker",
+    "constant",
+    "copied",
+    "contiguous_copy",
+    "is_constant",
+    "keep",
+    "method",
+    "new_root",
+    "output",
+    "resolve",
+    "slot",
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The facts of a placed plan that lowering starts from; nothing here changes.
+
+    Attributes:
+      home: value -> memory space. ``needs``: node -> the space of each input, None where any will do.
+      handles: handle anywhere -> the output of the op that names the resource.
+      spaces: memory space -> a device that copies and allocates there.
+      variable: (handle, node) -> the variable, declared on first use.
+      locked: the step holds its variables' claims while it runs.
+      capture: the device that may record parts of the step.
+    """
+
+    graph: PlanGraph
+    kernels: Mapping[PlanNode, RegisteredKernel]
+    home: Mapping[Value, str]
+    needs: Callable[[PlanNode], list[str | None]]
+    facts: Liveness
+    handles: Mapping[Value, Value]
+    spaces: Mapping[str, Device]
+    device_of: Callable[[PlanNode], Device]
+    variable: Callable[[Value, PlanNode], VariableState]
+    locked: bool
+    debug: bool
+    check_numerics: bool = False
+    capture: Device | None = None
+
+
+@dataclass
+class State:
+    """What has been decided so far. Used once, by one thread.
+
+    Attributes:
+      slots: value -> where it is. ``alias``: value -> the value that it is another name of.
+      escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
+      after: position of a node -> the block and index behind its last statement.
+      assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
+      branches: how many branches stand around the node that is being lowered.
+      active: the device that is current on the step's thread, as far as is known here.
+    """
+
+    given: Given
+    out: Lowered = field(default_factory=Lowered)
+    names: Names = field(default_factory=Names)
+    slots: dict[Value, Slot] = field(default_factory=dict)
+    alias: dict[Value, Value] = field(default_factory=dict)
+    escapes: set[Value] = field(default_factory=set)
+    direct: dict[Value, tuple[Root, Name]] = field(default_factory=dict)
+    after: dict[int, tuple[Block, int]] = field(default_factory=dict)
+    assigned: set[VariableState] = field(default_factory=set)
+    destroyed: set[Value] = field(default_factory=set)
+    branches: int = 0
+    active: Device | None = None
+    method_names: dict[tuple[str, str], Name] = field(default_factory=dict)
+    constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
+    buffer_names: dict[Root, Name] = field(default_factory=dict)
+    variable_names: dict[VariableState, Name] = field(default_factory=dict)
+    resource_names: dict[VariableState, Name] = field(default_factory=dict)
+
+
+def is_constant(value: Value) -> bool:
+    return value.node is not None and value.node.verb == "constant"
+
+
+def resolve(state: State, value: Value) -> Value:
+    """The value that this one is another name of: through captures and aliases."""
+    facts, alias = state.given.facts, state.alias
+    while True:
+        value = facts.of(value)
+        if value not in alias:
+            return value
+        value = alias[value]
+
+
+def slot(state: State, value: Value, space: str | None) -> Slot:
+    """Where a value is, for a reader in ``space``."""
+    value = resolve(state, value)
+    if is_constant(value):
+        return constant(state, value, space or HOST_MEMORY)
+    return state.slots[value]
+
+
+def constant(state: State, value: Value, space: str) -> Slot:
+    assert value.node is not None
+    array = value.node.attrs["value"]
+    if space == SCALAR:
+        return Slot(Literal(array.item()), kind="scalar")
+    key = (id(array), space)
+    name = state.constant_names.get(key)
+    if name is None:
+        name = state.constant_names[key] = state.names.new("constant")
+        state.out.constants[name] = (array, space, value.dtype)
+    return Slot(name, (), True, True, "constant")
+
+
+def keep(state: State, value: Value, where: Slot, at: int) -> None:
+    """Remember where ``value`` is, and keep its storage live until its last reader."""
+    state.slots[value] = where
+    until = state.given.facts.last.get(value, at)
+    for root in where.roots:
+        root.use(until)
+
+
+def new_root(state: State, kind: str, space: str, value: Value, at: int) -> tuple[Root, Name]:
+    """Planned storage for a value of known shape."""
+    shape = concrete(value.shape)
+    assert shape is not None
+    name = state.names.new("buffer")
+    root = Root(kind, space, value.dtype, tuple(shape), at, at, name.text)
+    state.out.roots.append(root)
+    state.buffer_names[root] = name
+    return root, name
+
+
+def worker(state: State, space: str) -> Device | None:
+    """The device that works on a space's buffers; None where the host does, at once."""
+    return None if space in (HOST_MEMORY, SCALAR) else state.given.spaces[space]
+
+
+def method(state: State, space: str, called: str) -> Name:
+    """The name of a method of the space's device."""
+    name = state.method_names.get((space, called))
+    if name is None:
+        name = state.method_names[space, called] = state.names.new("method")
+        state.out.methods[name] = (space, called)
+    return name
+
+
+def copied(state: State, space: str, value: Value, source: Operand) -> Operand:
+    """A new buffer with the elements of ``source``, whatever its shape."""
+    if space == HOST_MEMORY:
+        return Apply(helper("keep"), source)
+    name = state.names.new("object")
+    device, dtype = state.given.spaces[space], value.dtype
+
+    def copy(buffer: Any) -> Any:
+        made = device.empty(dtype, device.shape_of(buffer))
+        device.copy(buffer, made)
+        return made
+
+    state.out.objects[name] = copy
+    return Apply(name, source)
+
+
+def contiguous_copy(
+    state: State, value: Value, source: Slot, space: str, block: Block, at: int, node: PlanNode
+) -> Slot:
+    if concrete(value.shape) is None:
+        name = state.names.new("copy")
+        made = copied(state, space, value, source.at)
+        assert isinstance(made, Apply)
+        block.add(Call(made.function, made.args, (name,), node=node, reads=source.roots))
+        return Slot(name, (), True, False, "fresh")
+    root, buffer = new_root(state, "planned", space, value, at)
+    copy = method(state, space, "copy")
+    block.add(Copy(copy, source.at, buffer, node=node, device=worker(state, space), reads=source.roots, writes=(root,)))
+    return Slot(buffer, (root,), True, True, "copy")
+
+
+def output(
+    state: State,
+    value: Value,
+    mode: Mode,
+    slots: Sequence[Slot],
+    kernel: KernelDef | None,
+    name: str,
+    at: int,
+    block: Block,
+    once: bool = True,
+) -> Slot:
+    """Where an output will be, by the mode granted to it. ``once``: a view of it can be made when an instance is."""
+    space = state.given.home[value]
+    if mode.kind == "view":
+        assert kernel is not None
+        source = slots[mode.input]
+        static = source.static and once
+        view = state.names.new("static view" if static else "value")
+        made = Slot(view, source.roots, source.contiguous and kernel.views[name].contiguous, static, "view")
+    elif mode.kind == "inplace":
+        made = slots[mode.input]
+    elif mode.kind == "fresh":
+        made = fresh(state, value, space, at, "value")
+    elif value in state.direct:
+        root, target = state.direct[value]
+        made = Slot(target, (root,), True, False, "loop")
+    elif value in state.escapes and state.given.facts.depth_of(value) == 0:
+        escape = state.names.new("escape")
+        shape = tuple(value.shape or ())
+        root = Root("escape", space, value.dtype, shape, at, state.given.facts.final, escape.text)  # type: ignore[arg-type]
+        maker = state.names.new("maker")
+        state.out.makers[maker] = root
+        block.add(Call(maker, (), (escape,), node=value.node))
+        made = Slot(escape, (root,), True, False, "escape")
+    else:
+        root, buffer = new_root(state, "planned", space, value, at)
+        made = Slot(buffer, (root,), True, True, "planned")
+    keep(state, value, made, at)
+    return made
+
+
+def fresh(state: State, value: Value, space: str, at: int, meaning: str, kind: str = "fresh") -> Slot:
+    """A buffer that only the step makes."""
+    name = state.names.new(meaning)
+    return Slot(name, (Root("fresh", space, value.dtype, (), at, at, name.text),), True, False, kind)
+
+
+def activate(state: State, device: Device, block: Block, node: PlanNode) -> None:
+    """Make a device current before it gets work, where it asks for that and is not current already."""
+    if type(device).activate is not Device.activate and state.active is not device:
+        state.active = device
+        block.add(Activate(method(state, device.memory_space, "activate"), node=node))

@@ -1,0 +1,204 @@
+"""The statements of a step program.
+
+Each knows the node it belongs to, the device that does its work (None: the host, at once), and which storage it reads and writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from graphdock.contracts.device import Device
+from graphdock.contracts.ir import PlanNode
+from graphdock.runtime.program.names import Name, Operand
+from graphdock.runtime.storage import Root
+
+__all__ = [
+    "Activate",
+    "Block",
+    "Branch",
+    "Call",
+    "Compute",
+    "Copy",
+    "Flag",
+    "Launch",
+    "Leave",
+    "Let",
+    "Loop",
+    "Put",
+    "Require",
+    "Segment",
+    "Statement",
+    "Wrap",
+    "blocks_of",
+    "walk",
+]
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """What all statements have.
+
+    Attributes:
+      node: the plan's node; None for what belongs to the step as a whole.
+      device: whose queue the work goes to; None for what the host does itself.
+      reads, writes: storage that the work touches.
+      hold: why a device can't record it with what stands around it; empty where it can.
+    """
+
+    node: PlanNode | None = field(default=None, kw_only=True)
+    device: Device | None = field(default=None, kw_only=True)
+    reads: tuple[Root, ...] = field(default=(), kw_only=True)
+    writes: tuple[Root, ...] = field(default=(), kw_only=True)
+    hold: str = field(default="", kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Launch(Statement):
+    """``returns = kernel(args)``. ``claims``: resources held for this call alone, in a plan that holds none while it runs."""
+
+    kernel: Name
+    args: tuple[Operand, ...]
+    returns: tuple[Name, ...] = ()
+    claims: tuple[Name, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Copy(Statement):
+    """``method(source, target)``: a device copies a buffer into another."""
+
+    method: Operand
+    source: Operand
+    target: Operand
+    claims: tuple[Name, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Call(Statement):
+    """``returns = function(args)``: the host calls a function of its own, or makes a buffer."""
+
+    function: Operand
+    args: tuple[Operand, ...] = ()
+    returns: tuple[Name, ...] = ()
+    claims: tuple[Name, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Let(Statement):
+    """``targets = values``, all at once."""
+
+    targets: tuple[Name, ...]
+    values: tuple[Operand, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Compute(Statement):
+    """A host scalar by its formula: ``template`` over the operands' text."""
+
+    target: Name
+    template: str
+    operands: tuple[Operand, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Wrap(Statement):
+    """Two's complement wrap-around of a host scalar of so many bits."""
+
+    target: Name
+    bits: int
+
+
+@dataclass(slots=True, eq=False)
+class Put(Statement):
+    """A host scalar becomes the element of a rank-0 buffer."""
+
+    target: Name
+    source: Operand
+
+
+@dataclass(slots=True, eq=False)
+class Flag(Statement):
+    """The variable holds a value from here on."""
+
+    resource: Name
+
+
+@dataclass(slots=True, eq=False)
+class Require(Statement):
+    """An error unless the variable holds a value."""
+
+    resource: Name
+
+
+@dataclass(slots=True, eq=False)
+class Activate(Statement):
+    """Makes a device current on this thread."""
+
+    method: Name
+
+
+@dataclass(slots=True, eq=False)
+class Branch(Statement):
+    """Runs one of two blocks."""
+
+    test: Operand
+    then: Block
+    otherwise: Block
+
+
+@dataclass(slots=True, eq=False)
+class Loop(Statement):
+    """Runs a block until it is left."""
+
+    body: Block
+
+
+@dataclass(slots=True, eq=False)
+class Leave(Statement):
+    """Leaves the loop unless ``test`` holds; with a ``limit``, once ``test`` (a count) has reached it."""
+
+    test: Operand
+    limit: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Segment(Statement):
+    """Statements that their device records once and replays. ``replay`` runs them."""
+
+    replay: Name
+    body: Block
+
+
+class Block:
+    """Statements in order."""
+
+    __slots__ = ("statements",)
+
+    def __init__(self, statements: Sequence[Statement] = ()) -> None:
+        self.statements: list[Statement] = list(statements)
+
+    def add(self, statement: Statement) -> None:
+        self.statements.append(statement)
+
+
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    """The blocks inside a statement, in the order in which they are printed."""
+    if isinstance(statement, Branch):
+        return statement.then, statement.otherwise
+    if isinstance(statement, (Loop, Segment)):
+        return (statement.body,)
+    return ()
+
+
+def walk(block: Block) -> Iterator[Statement]:
+    """Every statement of a block and of the blocks inside, in order, without recursion."""
+    stack = [iter(block.statements)]
+    while stack:
+        for statement in stack[-1]:
+            yield statement
+            inner = blocks_of(statement)
+            if inner:
+                stack.extend([iter(b.statements) for b in reversed(inner)])
+                break
+        else:
+            stack.pop()
