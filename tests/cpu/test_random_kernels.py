@@ -35,8 +35,7 @@ KEY = (0x123456789ABCDEF0, 987654321)
 def stream_at(ordinal: int, iteration: int, key: tuple[int, int] = KEY) -> RandomStream:
     stream = RandomStream(key)
     stream.begin(ordinal)
-    for _ in range(iteration):
-        stream.advance()
+    stream.at(iteration)
     return stream
 
 
@@ -170,7 +169,7 @@ def test_keys_and_ordinals_of_a_session() -> None:
     assert ordinals.key("a", 0, 0) == ordinals.key("a", 0, 0) != ordinals.key("b", 0, 0)
     stream = ordinals.stream("c", 3, 4)
     stream.begin(8)
-    stream.advance()
-    assert stream.key == (3, 4) and stream.counter() == (8, 1)
+    stream.at(1)
+    assert stream.key == (3, 4) and stream.counter() == (8, 1, 0)
     stream.begin(9)
-    assert stream.counter() == (9, 0)
+    assert stream.counter() == (9, 0, 0)

@@ -48,17 +48,31 @@ class Liveness:
         return self.same.get(value, value)
 
 
-def _walk(
-    graph: PlanGraph, loops: tuple[PlanNode, ...]
-) -> Iterator[tuple[str, PlanGraph, PlanNode | None, tuple[PlanNode, ...]]]:
+_Event = tuple[str, PlanGraph, PlanNode | None, tuple[PlanNode, ...]]
+
+
+def _walk(graph: PlanGraph) -> Iterator[_Event]:
     """(event, level, node, loops around) in order; events: node, open (before bodies), close (after), outputs."""
+    stack: list[Iterator[_Event | tuple[PlanGraph, tuple[PlanNode, ...]]]] = [_level(graph, ())]
+    while stack:
+        item = next(stack[-1], None)
+        if item is None:
+            stack.pop()
+        elif len(item) == 2:
+            stack.append(_level(*item))
+        else:
+            yield item
+
+
+def _level(graph: PlanGraph, loops: tuple[PlanNode, ...]) -> Iterator[_Event | tuple[PlanGraph, tuple[PlanNode, ...]]]:
+    """The events of one level, and in place of each body the body, with the loops around it."""
     for node in graph.nodes:
         yield "node", graph, node, loops
         if node.bodies:
             yield "open", graph, node, loops
             inner = (*loops, node) if node.verb == "loop" else loops
             for body in node.bodies:
-                yield from _walk(body, inner)
+                yield body, inner
             yield "close", graph, node, loops
     yield "outputs", graph, None, loops
 
@@ -71,7 +85,7 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel], hand
     order: list[PlanNode] = []
     at = 0
     nesting = 0
-    for event, level, node, loops in _walk(graph, ()):
+    for event, level, node, loops in _walk(graph):
         at += 1
         nesting += (event == "open") - (event == "close")
         if event == "node":

@@ -19,6 +19,7 @@ from graphdock.contracts.kernel import Bound, Lit
 from graphdock.errors import InvalidArgumentError, UninitializedError
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
+from graphdock.runtime.honesty import honest
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
 from graphdock.runtime.kernel_error import kernel_error
 from graphdock.runtime.lower import Lowered
@@ -158,16 +159,17 @@ class Plan:
                 ns[name.text] = functools.partial(np.empty, root.shape, root.dtype.np)
             else:
                 ns[name.text] = functools.partial(self._spaces[root.device].empty, root.dtype, root.shape)
-        streams: list[tuple[RandomStream, str]] = []
+        streams: dict[str, list[RandomStream]] = {}
         for name, node in lowered.streams.items():
             stream = self._ordinals.stream(node.origin, int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
             ns[name.text] = stream
-            streams.append((stream, node.origin))
+            streams.setdefault(node.origin, []).append(stream)
         for build, bound in zip(lowered.builds, bounds, strict=True):
             if bound is None:
                 ns[build.name.text] = build_host_op(build.node)
                 continue
-            ns[build.name.text] = bound.compute
+            assert build.ctx is not None
+            ns[build.name.text] = honest(bound, build.ctx) if self.debug else bound.compute
             for literal, index in build.literals:
                 item = bound.args[index]
                 assert isinstance(item, Lit)
@@ -220,7 +222,7 @@ class Instance:
 
     __slots__ = ("__weakref__", "_context", "_streams", "epoch", "plan", "step")
 
-    def __init__(self, plan: Plan, step: Callable[..., Any], streams: list[tuple[RandomStream, str]]) -> None:
+    def __init__(self, plan: Plan, step: Callable[..., Any], streams: dict[str, list[RandomStream]]) -> None:
         self.plan = plan
         self.step = step
         self._streams = streams
@@ -237,8 +239,10 @@ class Instance:
         plan = self.plan
         if plan.debug:
             feeds = [_read_only(f) for f in feeds]
-        for stream, name in self._streams:
-            stream.begin(plan._ordinals.reserve(name))
+        for name, streams in self._streams.items():
+            ordinal = plan._ordinals.reserve(name)
+            for stream in streams:
+                stream.begin(ordinal)
         held = 0
         try:
             for acquire in plan.acquires:

@@ -3,25 +3,29 @@
 Every random op draws from Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011),
 as :class:`numpy.random.Philox` implements it. Its key is the op's two seeds; its 256-bit counter is, least significant word first,
 
-    (block, 0, iteration, ordinal)
+    (block, outer, iteration, ordinal)
 
-``ordinal`` counts the steps of the session in which the op ran, ``iteration`` the loop iterations within the step, and ``block``
-the blocks of four 64-bit words within one execution. NumPy increments the counter *before* it computes a block, so that a
-generator whose state is set to counter ``(0, 0, iteration, ordinal)`` yields first the block of counter ``(1, 0, iteration,
-ordinal)``: the first block is number 1.
+``ordinal`` counts the steps of the session in which the op ran, ``iteration`` is the number of the innermost loop's iteration,
+``outer`` those of the loops around it (0 where there are none), and ``block`` counts the blocks of four 64-bit words within one
+execution. NumPy increments the counter *before* it computes a block, so that a generator whose state is set to counter ``(0, outer,
+iteration, ordinal)`` yields first the block of counter ``(1, outer, iteration, ordinal)``: the first block is number 1.
 
-The ordinals live in the session, by op name, and are reserved at step entry: a new plan for another feed shape goes on where the
-last one stopped. How 64-bit words become values is part of each op's spec.
+An op is known by its name: its ordinal is reserved once per step, whatever copies of its node a plan holds, and its iterations are
+those of its loops, however often it ran. So the same numbers are drawn in any order of iterations, by any executor, and by a node
+that is computed twice. The ordinals live in the session: a new plan for another feed shape goes on where the last one stopped. How
+64-bit words become values is part of each op's spec.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Sequence
 
 __all__ = ["RandomOrdinals", "RandomStream", "random_key"]
 
 _MASK = (1 << 64) - 1
+_LONGEST = 1 << 21
 
 
 def random_key(seed: int, seed2: int) -> tuple[int, int]:
@@ -43,31 +47,48 @@ class RandomStream:
     Attributes:
       key: two unsigned 64-bit numbers.
       ordinal: number of this step among those that ran the op, from 0.
-      iteration: number of the loop iteration within the step, from 0.
+      iteration: number of the innermost loop's iteration, from 0.
+      outer: numbers of the other loops' iterations, in one word.
     """
 
-    __slots__ = ("iteration", "key", "ordinal")
+    __slots__ = ("iteration", "key", "ordinal", "outer")
 
     def __init__(self, key: tuple[int, int], ordinal: int = 0) -> None:
         self.key = key
         self.ordinal = ordinal
         self.iteration = 0
+        self.outer = 0
 
     def begin(self, ordinal: int) -> None:
         """Start a step: the op's next execution has this ordinal and iteration 0."""
         self.ordinal = ordinal
         self.iteration = 0
+        self.outer = 0
 
-    def advance(self) -> None:
-        """Go on to the next loop iteration of this step."""
-        self.iteration += 1
+    def at(self, *iterations: int) -> None:
+        """The next execution stands in these iterations of its loops, the innermost last."""
+        self.iteration = iterations[-1]
+        if len(iterations) > 1:
+            self.outer = _one_word(iterations[:-1])
 
-    def counter(self) -> tuple[int, int]:
-        """``(ordinal, iteration)`` of the execution that is under way."""
-        return self.ordinal, self.iteration
+    def counter(self) -> tuple[int, int, int]:
+        """``(ordinal, iteration, outer)`` of the execution that is under way: the upper words of the counter, highest first."""
+        return self.ordinal, self.iteration, self.outer
 
     def __repr__(self) -> str:
         return f"<RandomStream key={self.key} ordinal={self.ordinal} iteration={self.iteration}>"
+
+
+def _one_word(iterations: Sequence[int]) -> int:
+    """Iteration numbers of up to three loops, 21 bits each; of more or longer ones a hash of them."""
+    word = 0
+    if len(iterations) <= 3 and max(iterations) < _LONGEST:
+        for number in iterations:
+            word = word << 21 | number
+        return word
+    for number in iterations:
+        word = ((word ^ number) * 0x9E3779B97F4A7C15 + 0xBF58476D1CE4E5B9) & _MASK
+    return word
 
 
 class RandomOrdinals:

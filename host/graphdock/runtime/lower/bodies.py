@@ -104,18 +104,19 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     params = [v for v, _ in variables]
     nexts = [n for _, n in variables]
     limit = node.attrs["maximum_iterations"]
-    counter = state.names.new("count") if limit >= 0 else None
+    counter = state.names.new("count") if limit >= 0 or node in state.counted else None
     if counter is not None:
         block.add(Let((counter,), (Literal(0),), node=node))
     inner = Block()
     block.add(Loop(inner, node=node, hold="the host decides when the loop ends"))
     before = set(state.assigned)
+    counters = [counter] if counter is not None and node in state.counted else []
+    state.counters += counters
     state.active = None
     yield cond, inner
     inner.add(Leave(slot(state, cond.outputs[0], SCALAR).at, node=node))
-    if counter is not None:
+    if counter is not None and limit >= 0:
         inner.add(Leave(counter, limit, node=node))
-        inner.add(Compute(counter, "{0} + 1", (counter,), node=node))
     direct = [
         (v, n.roots[0], n.at)
         for v, n in zip(body.outputs, nexts, strict=False)
@@ -125,6 +126,9 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     yield body, inner
     state.active = None
     _advance(state, node, body, params, nexts, inner)
+    if counter is not None:
+        inner.add(Compute(counter, "{0} + 1", (counter,), node=node))
+    del state.counters[len(state.counters) - len(counters) :]
     state.assigned = before
     for value, where in zip(node.outputs, params, strict=True):
         keep(state, value, where, end)

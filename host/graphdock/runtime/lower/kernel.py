@@ -72,6 +72,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if modes and all(m.kind == "view" for m in modes) and all(s.static for s in made):
         state.out.setups.append(Setup(returned, name, tuple(args)))  # type: ignore[arg-type]
         return
+    if "random" in node.opdef.effects and state.counters:
+        block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
     claims = () if state.given.locked else tuple(dict.fromkeys([resource_name(state, s) for s in states]))
     touched = [r for s in slots for r in s.roots]
@@ -88,8 +90,6 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
             hold=_hold(node, bound, infos),
         )
     )
-    if "random" in node.opdef.effects and state.given.facts.depth[node]:
-        block.add(Call(Suffixed(stream, ".advance"), node=node))
     if state.given.check_numerics:
         for value, where in zip(node.outputs, made, strict=True):
             check_finite(state, value, where, block, node)

@@ -68,6 +68,7 @@ def lower(given: Given) -> Lowered:
     nodes = (n for level in graph.all_graphs() for n in level.nodes if n.verb == "host")
     emptied = (v for n in nodes for v, a in zip(n.inputs, n.opdef.inputs, strict=False) if a.mutates)
     state.destroyed = {given.handles[v] for v in emptied}
+    state.counted = _loops_that_draw(graph)
     for value in graph.inputs:
         feed = state.names.new("feed")
         out.feeds.append(feed)
@@ -84,6 +85,23 @@ def lower(given: Given) -> Lowered:
     if given.capture is not None:
         out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
     return out
+
+
+def _loops_that_draw(graph: PlanGraph) -> set[PlanNode]:
+    """Every loop around a random node."""
+    found: set[PlanNode] = set()
+    parents: dict[PlanGraph, tuple[PlanGraph, PlanNode]] = {}
+    for level in graph.all_graphs():
+        for node in level.nodes:
+            parents.update({body: (level, node) for body in node.bodies})
+            inside: PlanGraph | None = level if "random" in node.opdef.effects else None
+            while inside is not None and inside in parents:
+                inside, around = parents[inside]
+                if around.verb == "loop":
+                    if around in found:
+                        break
+                    found.add(around)
+    return found
 
 
 def _levels(state: State, graph: PlanGraph, block: Block) -> None:

@@ -76,6 +76,7 @@ class State:
       after: position of a node -> the block and index behind its last statement.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       branches: how many branches stand around the node that is being lowered.
+      counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
       active: the device that is current on the step's thread, as far as is known here.
     """
 
@@ -90,6 +91,8 @@ class State:
     assigned: set[VariableState] = field(default_factory=set)
     destroyed: set[Value] = field(default_factory=set)
     branches: int = 0
+    counted: set[PlanNode] = field(default_factory=set)
+    counters: list[Name] = field(default_factory=list)
     active: Device | None = None
     method_names: dict[tuple[str, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)

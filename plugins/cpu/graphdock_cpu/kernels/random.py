@@ -41,7 +41,7 @@ class _Philox:
 
     def start(self, stream: Any) -> None:
         self._key[:] = stream.key
-        self._counter[3], self._counter[2] = stream.counter()
+        self._counter[3], self._counter[2], self._counter[1] = stream.counter()
         self._bits.state = self._state
 
 

@@ -41,16 +41,16 @@ def philox(counter: Sequence[int], key: Sequence[int]) -> tuple[int, int, int, i
     return c0, c1, c2, c3
 
 
-def words(count: int, key: Sequence[int], counter: tuple[int, int]) -> list[int]:
+def words(count: int, key: Sequence[int], counter: tuple[int, ...]) -> list[int]:
     """The first words of an execution's stream; its first block has number 1: NumPy increments, then computes."""
-    ordinal, iteration = counter
+    ordinal, iteration, outer = (*counter, 0)[:3]
     out: list[int] = []
     for block in range(1, (count + 3) // 4 + 1):
-        out += philox((block, 0, iteration, ordinal), key)
+        out += philox((block, outer, iteration, ordinal), key)
     return out[:count]
 
 
-def _halves(count: int, key: Sequence[int], counter: tuple[int, int]) -> list[int]:
+def _halves(count: int, key: Sequence[int], counter: tuple[int, ...]) -> list[int]:
     """32-bit halves of the words, low half first."""
     return [h for w in words((count + 1) // 2, key, counter) for h in (w & 0xFFFFFFFF, w >> 32)][:count]
 
@@ -63,7 +63,7 @@ def _numpy(dtype: Any) -> np.dtype[Any]:
     return np.dtype(getattr(dtype, "np", dtype))
 
 
-def _fractions(count: int, dtype: Any, key: Sequence[int], counter: tuple[int, int]) -> tuple[list[float], float]:
+def _fractions(count: int, dtype: Any, key: Sequence[int], counter: tuple[int, ...]) -> tuple[list[float], float]:
     """Uniform numbers of the op's wide type (float64, else float32), and the step between neighbours."""
     if _numpy(dtype) == np.float64:
         return [(w >> 11) * 2.0**-53 for w in words(count, key, counter)], 2.0**-53
@@ -82,7 +82,7 @@ def random_uniform(
     shape: Any,
     dtype: Any,
     key: Sequence[int] | None = None,
-    counter: tuple[int, int] = (0, 0),
+    counter: tuple[int, ...] = (0, 0),
     seed: int = 0,
     seed2: int = 0,
     **_: Any,
@@ -104,7 +104,7 @@ def random_uniform_int(
     maxval: Any,
     dtype: Any = None,
     key: Sequence[int] | None = None,
-    counter: tuple[int, int] = (0, 0),
+    counter: tuple[int, ...] = (0, 0),
     seed: int = 0,
     seed2: int = 0,
     **_: Any,
@@ -120,7 +120,7 @@ def standard_normal(
     shape: Any,
     dtype: Any,
     key: Sequence[int] | None = None,
-    counter: tuple[int, int] = (0, 0),
+    counter: tuple[int, ...] = (0, 0),
     seed: int = 0,
     seed2: int = 0,
     **_: Any,
@@ -139,7 +139,7 @@ def truncated_normal(
     shape: Any,
     dtype: Any,
     key: Sequence[int] | None = None,
-    counter: tuple[int, int] = (0, 0),
+    counter: tuple[int, ...] = (0, 0),
     seed: int = 0,
     seed2: int = 0,
     **_: Any,
@@ -154,7 +154,7 @@ def truncated_normal(
 def random_shuffle(
     value: Any,
     key: Sequence[int] | None = None,
-    counter: tuple[int, int] = (0, 0),
+    counter: tuple[int, ...] = (0, 0),
     seed: int = 0,
     seed2: int = 0,
     **_: Any,
