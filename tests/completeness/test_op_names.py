@@ -29,13 +29,15 @@ def op_names() -> set[str]:
 
 
 def _built(tree: ast.AST) -> set[int]:
-    """Identities of the strings that a builder takes."""
+    """Identities of the strings that a builder takes, or that a module exports under that name."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in BUILDERS:
                 found.update(id(a) for a in node.args)
+        if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "__all__" for t in node.targets):
+            found.update(id(n) for n in ast.walk(node.value))
     return found
 
 
