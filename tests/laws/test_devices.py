@@ -53,9 +53,6 @@ class Replaying(fake.FakeDevice):
         return replay
 
 
-@pytest.mark.xfail(
-    strict=True, reason="f: a captured assignment of unknown shape replays the buffer it was recorded with"
-)
 def test_a_captured_step_that_assigns_a_variable_of_unknown_shape_assigns_its_own_value(host):
     v = tf.Variable(np.zeros(2, np.float32), validate_shape=False)
     x = tf.placeholder(tf.float32, [2])

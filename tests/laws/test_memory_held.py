@@ -167,7 +167,6 @@ def long_step():
     return x, y
 
 
-@pytest.mark.xfail(strict=True, reason="s: the parts of a long step share names that stay after it")
 @pytest.mark.parametrize("which", ["feed", "result"])
 def test_a_long_step_keeps_neither_feeds_nor_results(which, no_collector):
     x, y = long_step()

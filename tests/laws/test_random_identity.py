@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 
-@pytest.mark.xfail(strict=True, reason="j: draws depend on how often the op ran, not on the iteration")
 def test_a_draw_of_an_iteration_does_not_depend_on_whether_earlier_ones_drew():
     first = tf.placeholder(tf.int32, [])
 
@@ -31,7 +30,6 @@ def test_iterations_and_steps_draw_anew():
     assert len(set(values)) == 6
 
 
-@pytest.mark.xfail(strict=True, reason="j: an inner loop goes on counting where it stopped in the iteration around it")
 def test_draws_of_an_inner_loop_are_told_by_both_iterations():
     limit = tf.placeholder(tf.int32, [])
 
