@@ -18,9 +18,9 @@ synchronous device. What the host asks a device, whatever the queue, is a method
             device.restore(previous)
 
 Order. The work of one queue runs in the order in which it was queued, and never before the host has queued it. Nothing else is
-ordered: two queues run side by side, and neither runs before somebody waits, unless an event says so. ``wait`` orders whatever the
-queue is given later after whatever the event's queue was given before its record. The host knows that work is done when a fence,
-``wait_host`` or ``passed`` has said so.
+ordered: two queues run side by side, each when it likes, unless an event says so. ``wait`` orders whatever the queue is given
+later after whatever the event's queue was given before its record. The host knows that work is done when a fence, ``wait_host`` or
+``passed`` has said so.
 
 Memory. A storage of ``Queue.allocate`` follows its queue: ``free`` gives it back in queue order, at once for the next ``allocate``
 of that queue, while work that uses it may still be queued. Work on other queues that uses it is ordered before the ``free``, by
@@ -87,12 +87,13 @@ class Queue(ABC):
     def from_host(self, array: NDArray[Any], dst: Buffer) -> None:
         """Copy ``array``, contiguous in staging memory, into ``dst``. It is read when the copy runs, at the latest at the fence.
 
-        After the fence its content is unspecified: fill it again before the next copy.
+        The host may write it again once it knows that the copy is done. After the fence its content is unspecified: a step fills
+        what it sends.
         """
 
     @abstractmethod
     def to_host(self, src: Buffer, dst: NDArray[Any]) -> None:
-        """Copy ``src`` into ``dst``, contiguous in staging memory: unspecified from this call on, valid after the fence."""
+        """Copy ``src`` into ``dst``, contiguous in staging memory: unspecified until the host knows that the copy is done."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Storage:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError
 from graphdock.testing.driver import races
+from graphdock.testing.driver.memory import Drops
 from graphdock.testing.driver.staging import Pinned, Staging
 
 
@@ -19,7 +20,7 @@ def noted():
 @pytest.fixture
 def slot(noted):
     pinned = Pinned()
-    memory = pinned.pin(256, 256, lambda array, write: noted.append((array.shape, write)), lambda block: None)
+    memory = pinned.pin(256, 256, lambda array, write: noted.append((array.shape, write)), Drops())
     memory.fill(0)
     made = memory[:64].view(np.float32).reshape(4, 4)
     noted.clear()
@@ -137,6 +138,19 @@ def test_a_result_is_poison_until_the_copy_has_run(bench):
     assert np.isnan(slot).all()
     bench.q.synchronize()
     assert slot.tolist() == [7.0] * 4
+
+
+def test_a_mid_step_wait_is_enough_to_read_a_result_and_to_send_again(bench):
+    buffer, slot, got = bench.buffer(), bench.slot(), bench.slot()
+    q = bench.on(bench.q)
+    with races.check(bench.device):
+        for value in (1, 2, 3):
+            slot[...] = value
+            q.from_host(slot, buffer)
+            q.to_host(buffer, got)
+            bench.device.wait_host(q.record())
+            assert got.tolist() == [value] * 4
+        q.synchronize()
 
 
 def test_a_slot_may_carry_one_way_and_then_the_other(bench):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from graphdock.contracts import DeviceInfo, DType
@@ -12,7 +12,8 @@ from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock.testing.driver.capture import Mark, Recording
 from graphdock.testing.driver.faults import Faults
-from graphdock.testing.driver.memory import Array, Block, Buffer, Memory, Storage
+from graphdock.testing.driver.interrupts import HeldBack
+from graphdock.testing.driver.memory import Array, Block, Buffer, Drops, Memory, Storage
 from graphdock.testing.driver.queue import DriverEvent, DriverQueue
 from graphdock.testing.driver.races import Detector
 from graphdock.testing.driver.scheduler import Health, Scheduler, Ticket
@@ -37,8 +38,7 @@ class Driver:
         self.slots = Slots()
         self.observers: list[Detector] = []
         self._memories: dict[str, Memory] = {}
-        self._dropped: deque[tuple[Block, int, int, Any]] = deque()
-        self._unpinned: deque[Block] = deque()
+        self.drops = Drops()
         self._recordings: list[Recording] = []
         self._thread = threading.local()
 
@@ -55,37 +55,38 @@ class Driver:
 
     def memory(self, space: str, limit: int) -> Memory:
         """The memory space of that name; devices may share it."""
-        with self.lock:
+        with self.entered():
             return self._memories.setdefault(space, Memory(space, limit))
 
-    def drop(self, block: Block, life: int, nbytes: int, owner: Any) -> None:
-        """The last reference to a storage went, anywhere, at any time; what follows is done at the next call."""
-        self._dropped.append((block, life, nbytes, owner))
+    def hold(self, block: Block, nbytes: int, owner: Any) -> Storage:
+        """A storage for a block; when the last reference to it goes, the next call of the driver gives the block back."""
+        storage = Storage(block, nbytes, owner)
+        self.drops.watch(storage, block, nbytes, owner)
+        return storage
 
-    def unpin(self, block: Block) -> None:
-        """The last array over a staging block went; what follows is done at the next call."""
-        self._unpinned.append(block)
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Locked, with what was dropped given back; an interrupt waits until it is left."""
+        with HeldBack(), self.lock:
+            self.settle()
+            yield
 
     def settle(self) -> None:
         """Give back what was dropped. Not while anything is recorded. The driver is locked."""
         if self._recordings:
             return
-        while self._dropped:
-            block, life, nbytes, owner = self._dropped.popleft()
-            if block.life != life:
-                continue
-            if isinstance(owner, DriverQueue):
-                owner.give_back(block, nbytes)
-                continue
-            memory = self._memories[block.space]
-            self._on_host("free", block)
-            block.poison()
-            memory.give(block, nbytes, memory.idle)
-        while self._unpinned:
-            block = self._unpinned.popleft()
-            self._on_host("drop of staging memory", block)
-            block.poison()
-            self.pinned.unpin(block)
+        for drop in self.drops.take():
+            if isinstance(drop.owner, DriverQueue):
+                drop.owner.give_back(drop.block, drop.nbytes)
+            elif drop.owner is self.pinned:
+                self._on_host("drop of staging memory", drop.block)
+                drop.block.poison()
+                self.pinned.unpin(drop.block)
+            else:
+                self._on_host("free", drop.block)
+                drop.block.poison()
+                memory = self._memories[drop.block.space]
+                memory.give(drop.block, drop.nbytes, memory.idle)
 
     def _on_host(self, what: str, block: Block) -> None:
         for observer in self.observers:
@@ -93,7 +94,7 @@ class Driver:
 
     def used(self, array: Array, write: bool) -> None:
         """The host reads or writes staging memory."""
-        with self.lock:
+        with self.entered():
             block = self.pinned.block(array)
             if block is None:
                 return
@@ -174,8 +175,7 @@ class DriverDevice(QueuedDevice):
     @property
     def in_use(self) -> int:
         """Bytes of its memory space that were allocated and not given back."""
-        with self.driver.lock:
-            self.driver.settle()
+        with self.driver.entered():
             return self.memory.in_use
 
     def observers(self) -> list[Detector]:
@@ -189,8 +189,7 @@ class DriverDevice(QueuedDevice):
     # -- memory
 
     def allocate(self, nbytes: int, align: int = 64) -> Storage:
-        with self.driver.lock:
-            self.driver.settle()
+        with self.driver.entered():
             self.driver.refuse_in_capture("allocate")
             self.health.check()
             if self.faults.call("allocate", f"{nbytes} bytes of {self.name}") == "lose":
@@ -198,7 +197,7 @@ class DriverDevice(QueuedDevice):
                 self.health.check()
             block = self.memory.take(nbytes, max(align, self.alignment), self.memory.idle)
             block.poison()
-            return Storage(block, nbytes, None, self.driver.drop)
+            return self.driver.hold(block, nbytes, None)
 
     def view(self, storage: Storage, offset: int, dtype: DType, shape: Sequence[int]) -> Buffer:
         return self.memory.view(storage, offset, dtype, shape)
@@ -218,19 +217,18 @@ class DriverDevice(QueuedDevice):
         return start, stop - start
 
     def staging(self, nbytes: int) -> Staging:
-        with self.driver.lock:
-            self.driver.settle()
+        with self.driver.entered():
             self.driver.refuse_in_capture("staging")
             self.health.check()
             if self.faults.call("staging", f"{nbytes} bytes of staging memory") == "lose":
                 self.lose("staging broke it")
                 self.health.check()
-            return self.driver.pinned.pin(nbytes, self.alignment, self.driver.used, self.driver.unpin)
+            return self.driver.pinned.pin(nbytes, self.alignment, self.driver.used, self.driver.drops)
 
     # -- queues
 
     def new_queue(self) -> DriverQueue:
-        with self.driver.lock:
+        with self.driver.entered():
             queue = DriverQueue(self, f"{self.name}/queue:{len(self._queues)}")
             self._queues.append(queue)
             return queue
@@ -247,7 +245,7 @@ class DriverDevice(QueuedDevice):
         self.driver.current = previous
 
     def passed(self, event: Event) -> bool:
-        with self.driver.lock:
+        with self.driver.entered():
             point = self._point(event, "passed")
             for _ in range(self.driver.scheduler.random.randrange(3)):
                 self.driver.scheduler.step()
@@ -258,7 +256,7 @@ class DriverDevice(QueuedDevice):
             return point.reached
 
     def wait_host(self, event: Event) -> None:
-        with self.driver.lock:
+        with self.driver.entered():
             point = self._point(event, "wait_host")
             self.waits += 1
             self.driver.scheduler.reach(point)
@@ -268,7 +266,6 @@ class DriverDevice(QueuedDevice):
 
     def _point(self, event: Event, call: str) -> Ticket:
         """The ticket that an event means now."""
-        self.driver.settle()
         self.driver.refuse_in_capture(call)
         self.health.check()
         if not isinstance(event, DriverEvent) or event.queue.device is not self:
@@ -280,8 +277,7 @@ class DriverDevice(QueuedDevice):
         return event.point
 
     def synchronize(self) -> None:
-        with self.driver.lock:
-            self.driver.settle()
+        with self.driver.entered():
             self.driver.refuse_in_capture("synchronize")
             self.health.check()
             self.waits += 1

@@ -7,7 +7,9 @@ alive, as a real launch does not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from graphdock.dtypes import DType
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
 from graphdock.testing.driver.races import Range
 
-__all__ = ["POISON", "Block", "Buffer", "Idle", "Memory", "Storage", "bounds"]
+__all__ = ["POISON", "Block", "Buffer", "Drops", "Idle", "Memory", "Storage", "bounds"]
 
 Array = np.ndarray[Any, Any]
 
@@ -72,24 +74,51 @@ Idle = dict[int, list[Block]]
 class Storage:
     """A block that somebody holds. ``live`` ends with ``free``; ``owner`` is the queue that it follows, or None."""
 
-    __slots__ = ("__weakref__", "_dropped", "block", "life", "live", "nbytes", "owner")
+    __slots__ = ("__weakref__", "block", "live", "nbytes", "owner")
 
-    def __init__(self, block: Block, nbytes: int, owner: Any, dropped: Callable[[Block, int, int, Any], None]) -> None:
+    def __init__(self, block: Block, nbytes: int, owner: Any) -> None:
         self.block = block
-        self.life = block.life
         self.nbytes = nbytes
         self.owner = owner
         self.live = True
-        self._dropped = dropped
 
     def check(self) -> None:
         """Raises FailedPreconditionError when it was freed."""
         if not self.live:
             raise FailedPreconditionError(f"block {self.block.number} of {self.block.space} was freed")
 
-    def __del__(self) -> None:
-        if getattr(self, "live", False):
-            self._dropped(self.block, self.life, self.nbytes, self.owner)
+
+class Drop(weakref.ref[Any]):
+    """Of something that holds a block: what to do when it is gone. ``life`` tells whether the block was given back before."""
+
+    __slots__ = ("block", "life", "nbytes", "owner")
+
+    block: Block
+    life: int
+    nbytes: int
+    owner: Any
+
+
+class Drops:
+    """Blocks whose holders went. That is noted without a line of Python, so that neither an interrupt nor a lock is in its way."""
+
+    def __init__(self) -> None:
+        self._gone: deque[Drop] = deque()
+        self._held: set[Drop] = set()
+
+    def watch(self, holder: Any, block: Block, nbytes: int, owner: Any) -> None:
+        """``holder`` holds the block from now on."""
+        drop = Drop(holder, self._gone.append)
+        drop.block, drop.life, drop.nbytes, drop.owner = block, block.life, nbytes, owner
+        self._held.add(drop)
+
+    def take(self) -> Iterator[Drop]:
+        """Those that went since the last call, but for blocks that were given back before."""
+        while self._gone:
+            drop = self._gone.popleft()
+            self._held.discard(drop)
+            if drop.block.life == drop.life:
+                yield drop
 
 
 class Buffer:

@@ -11,8 +11,9 @@ import numpy as np
 
 from graphdock.contracts.queue import Event, Queue
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
-from graphdock.testing.driver.capture import Mark, Recording, Step
+from graphdock.testing.driver.capture import Mark, Recording, Segment, Step
 from graphdock.testing.driver.faults import Kind
+from graphdock.testing.driver.interrupts import HeldBack
 from graphdock.testing.driver.memory import Array, Block, Buffer, Idle, Storage
 from graphdock.testing.driver.races import Note, Range
 from graphdock.testing.driver.scheduler import Line, Ticket, Work
@@ -58,16 +59,16 @@ class DriverQueue(Queue):
     @contextmanager
     def _held(self, call: str) -> Iterator[None]:
         """One thread at a time: a second one is told so, in place of waiting."""
-        if not self._holder.acquire(blocking=False):
-            raise FailedPreconditionError(f"{call} on {self.name}, which another thread is using", hint=_ONE_HOLDER)
-        try:
-            with self.driver.lock:
-                self.driver.settle()
-                if self.recording is not None and not self.recording.open:
-                    self.recording = None
-                yield
-        finally:
-            self._holder.release()
+        with HeldBack():
+            if not self._holder.acquire(blocking=False):
+                raise FailedPreconditionError(f"{call} on {self.name}, which another thread is using", hint=_ONE_HOLDER)
+            try:
+                with self.driver.entered():
+                    if self.recording is not None and not self.recording.open:
+                        self.recording = None
+                    yield
+            finally:
+                self._holder.release()
 
     def _check(self, call: str) -> None:
         """The device works, this queue is current, and no other queue's recording is disturbed."""
@@ -228,7 +229,7 @@ class DriverQueue(Queue):
                 self.device.health.check()
             block = self.device.memory.take(nbytes, self.device.alignment, self.idle)
             self._poison(block, "allocate")
-            return Storage(block, nbytes, self, self.driver.drop)
+            return self.driver.hold(block, nbytes, self)
 
     def free(self, storage: Storage) -> None:
         with self._held("free"):
@@ -339,6 +340,11 @@ class DriverQueue(Queue):
     # -- capture
 
     def capture(self, body: Callable[[], None]) -> Callable[[], None]:
+        with HeldBack() as held:
+            segment = self._record_segment(lambda: held.lifted(body))
+        return lambda: self._replay(segment)
+
+    def _record_segment(self, body: Callable[[], None]) -> Segment:
         with self._held("capture"):
             self._check("capture")
             if self.recording is not None:
@@ -348,42 +354,32 @@ class DriverQueue(Queue):
                 self.device.health.check()
             recording = self.recording = Recording(self.name)
             self.driver.begin(recording)
+        self._holder.acquire()  # while it records the queue is this thread's, and the driver is everybody's
         try:
-            with self._one_thread():
-                body()
+            body()
             with self._held("capture"):
-                segment = recording.finish()
+                return recording.finish()
         finally:
-            with self.driver.lock:
+            self._holder.release()
+            with self.driver.entered():
                 recording.open = False
                 recording.broken = self.recording = None
                 self.driver.end(recording)
 
-        def replay() -> None:
-            what = f"a segment of {len(segment.steps)} on {self.name}"
-            with self._held("replay"):
-                self._check("replay")
-                if self.recording is not None:
-                    raise self.recording.refuse("replay")
-                how = self.driver.faults.call("replay", what)
-                run = failing(what, (), None) if how == "fail" else lambda: segment.run(self.driver.scheduler.random)
-                segment.begin()
-                for observer in self.driver.observers:
-                    observer.replay(self.name, segment.notes)
-                loses = f"{what} broke it" if how == "lose" else None
-                self.driver.scheduler.add(self.line, Work(what, run, loses=loses))
-                self.device.replays += 1
-
-        return replay
-
-    @contextmanager
-    def _one_thread(self) -> Iterator[None]:
-        """While ``body`` runs the queue is its thread's, and the driver is everybody's."""
-        self._holder.acquire()
-        try:
-            yield
-        finally:
-            self._holder.release()
+    def _replay(self, segment: Segment) -> None:
+        what = f"a segment of {len(segment.steps)} on {self.name}"
+        with self._held("replay"):
+            self._check("replay")
+            if self.recording is not None:
+                raise self.recording.refuse("replay")
+            how = self.driver.faults.call("replay", what)
+            run = failing(what, (), None) if how == "fail" else lambda: segment.run(self.driver.scheduler.random)
+            segment.begin()
+            for observer in self.driver.observers:
+                observer.replay(self.name, segment.notes)
+            loses = f"{what} broke it" if how == "lose" else None
+            self.driver.scheduler.add(self.line, Work(what, run, loses=loses))
+            self.device.replays += 1
 
 
 _ONE_HOLDER = "a queue belongs to whoever holds its lane, one thread at a time"

@@ -23,7 +23,7 @@ def roles(ctx: BuildContext, bound: Bound) -> list[Role]:
     """One per positional argument of ``bound.compute``: inputs, a random op's stream, outputs that are given, scratch."""
     space = ctx.device.memory_space
     inputs = [Role(True, info.variable and _updates(ctx.node, info), info.memory_space == space) for info in ctx.inputs]
-    if "random" in ctx.node.opdef.traits:
+    if "random" in ctx.node.opdef.effects:
         inputs.append(Role())
     given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
     outputs = [Role(False, True, o.memory_space == space) for o in given] + [Role(False, True, True)] * len(

@@ -98,8 +98,8 @@ class Scheduler:
     def __init__(self, seed: int = 0, laziness: float | None = None) -> None:
         self.random = random.Random(seed)
         self.laziness = self.random.choice((0.0, 0.5, 1.0)) if laziness is None else laziness
-        #: Lines that have work, in the order in which they got it.
-        self._active: list[Line] = []
+        #: Lines that have work, and some that have not any more, in the order in which they got it.
+        self._active: dict[Line, None] = {}
 
     @property
     def pending(self) -> int:
@@ -108,13 +108,13 @@ class Scheduler:
 
     def add(self, line: Line, work: Work) -> None:
         """Queue work."""
-        if not line.work:
-            self._active.append(line)
+        self._active[line] = None
         line.work.append(work)
         line.queued += 1
 
     def step(self) -> bool:
         """Run one piece of work, of any line; False when there is none that can run."""
+        self._active = {line: None for line in self._active if line.work}
         ready = [line for line in self._active if _ready(line)]
         if ready:
             self._run(self.random.choice(ready))
@@ -143,8 +143,6 @@ class Scheduler:
         else:
             line.work.popleft()
             self._perform(line, work)
-        if not line.work:
-            self._active.remove(line)
 
     def _perform(self, line: Line, work: Work) -> None:
         if work.loses is not None:

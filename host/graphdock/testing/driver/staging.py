@@ -9,12 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 
 from graphdock.errors import InvalidArgumentError
-from graphdock.testing.driver.memory import POISON, Array, Block, bounds
+from graphdock.testing.driver.memory import POISON, Array, Block, Drops, bounds
 
 __all__ = ["Pinned", "Slots", "Staging"]
 
@@ -153,8 +152,8 @@ class Pinned:
     def __len__(self) -> int:
         return len(self._blocks)
 
-    def pin(self, nbytes: int, align: int, used: Used, dropped: Callable[[Block], None]) -> Staging:
-        """``nbytes`` of poisoned memory; ``dropped`` is told when the last array over it is gone."""
+    def pin(self, nbytes: int, align: int, used: Used, drops: Drops) -> Staging:
+        """``nbytes`` of poisoned memory; ``drops`` has it when the last array over it is gone."""
         self._made += 1
         block = Block("staging", self._made, self._next_address, max(nbytes, 1), align)
         self._next_address += -(-block.bytes.nbytes // align) * align
@@ -163,7 +162,7 @@ class Pinned:
         handle = _Handle(block)
         array: Staging = np.asarray(handle).view(Staging)[:nbytes]
         array.used = used
-        finalize(handle, dropped, block)
+        drops.watch(handle, block, nbytes, self)
         return array
 
     def unpin(self, block: Block) -> None:

@@ -1,0 +1,48 @@
+"""Ctrl-C while the driver works: it comes when the call returns, as with a real driver, whose calls are not Python."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["HeldBack"]
+
+
+class HeldBack:
+    """Within the block an interrupt of the main thread is noted; at its end the handler that was there is called."""
+
+    __slots__ = ("_before", "_noted")
+
+    def __init__(self) -> None:
+        self._before: Any = None
+        self._noted: int | None = None
+
+    def _note(self, number: int, frame: Any) -> None:
+        self._noted = number  # without the frame, which would keep what it holds
+
+    def lifted(self, body: Callable[[], None]) -> None:
+        """Call ``body``, which may be interrupted."""
+        if self._before is None:
+            body()
+            return
+        try:
+            signal.signal(signal.SIGINT, self._before)
+            body()
+        finally:
+            signal.signal(signal.SIGINT, self._note)
+
+    def __enter__(self) -> HeldBack:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):
+                signal.signal(signal.SIGINT, self._note)
+                self._before = before
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            if self._noted is not None:
+                self._before(self._noted, None)
