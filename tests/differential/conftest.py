@@ -32,3 +32,8 @@ def random_updates():
 @pytest.fixture(scope="session")
 def random_loops():
     return load("random_loops")
+
+
+@pytest.fixture(scope="session")
+def shuffled_order():
+    return load("shuffle")

@@ -10,10 +10,20 @@ from graphdock.passes.pipeline import PASSES
 OFF = dict.fromkeys(PASSES, False)
 
 
-@pytest.fixture(params=[{}, {"debug": True}, {"passes": OFF, "debug": True}], ids=["plain", "debug", "no passes"])
-def session(request):
+VARIANTS = {
+    "plain": {},
+    "debug": {"debug": True},
+    "no passes": {"passes": OFF, "debug": True},
+    "another order": {"debug": True},
+}
+
+
+@pytest.fixture(params=VARIANTS)
+def session(request, shuffled_order, monkeypatch):
+    if request.param == "another order":
+        shuffled_order.Shuffle().install(monkeypatch)
     with tf.Graph().as_default():
-        yield lambda **more: tf.Session(config=tf.SessionConfig(**request.param, **more))
+        yield lambda **more: tf.Session(config=tf.SessionConfig(**VARIANTS[request.param], **more))
 
 
 @pytest.mark.parametrize("fed", [[b"x", b"y"], ["u", "vv"], np.array(["u", "vv"]), np.array([b"1", b"22"], object)])

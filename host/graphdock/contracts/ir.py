@@ -3,7 +3,7 @@
 Grammar (the printer writes it, :func:`graphdock.contracts.ir_check.check` enforces it)::
 
     graph  := "graph" NAME "(" value* ")" "{" node* "return" value* "}"
-    node   := value* "=" OP "(" value* ")" attrs? ("after" node*)? ("on" DEVICE)? body*
+    node   := value* "=" OP "(" value* ")" attrs? ("after" node*)? ("ordered" "after" node*)? ("on" DEVICE)? body*
     body   := graph
     value  := "%" NAME ":" dtype shape
 
@@ -11,8 +11,12 @@ Rules: nodes stand in an order in which every value is defined before it is used
 but its own inputs (captures are explicit); ``Cond`` has bodies (then, else) over its inputs after the predicate; ``While`` has
 bodies (cond, body) over all its inputs, of which the first ``len(outputs)`` are loop variables, the rest captures.
 
-A PlanGraph belongs to one plan under construction and to one thread; passes change it through :class:`Builder` and
-:func:`replace_value`. Once the plan is made nothing changes it any more.
+Three kinds of edges say what runs before what. An input and a control edge (``after``) also keep the earlier node alive. An order
+edge (``ordered after``) does not: it stands between two accesses of one resource, or two nodes that talk to the world
+(:mod:`graphdock.contracts.effects`). Every order of a level's nodes that keeps the three kinds gives the same results.
+
+A PlanGraph belongs to one plan under construction and to one thread. :class:`Builder` makes one,
+:class:`graphdock.contracts.rewriter.Rewriter` changes it. Once the plan is made nothing changes it any more.
 """
 
 from __future__ import annotations
@@ -54,13 +58,14 @@ class PlanNode:
       op: op type; ``opdef`` its OpDef. ``verb``: what a step does with it (:mod:`graphdock.contracts.verbs`).
       attrs: every attribute with its value: dtypes as DType, shapes as Dims, tensors as read-only arrays.
       inputs: values; a list argument is flattened, an absent optional input is left out (``present`` in attrs says which).
-      control: nodes that must run before this one.
+      control: nodes that run before this one, and run because this one does.
+      order: nodes that run before this one if they run at all.
       requested: the device the user's scopes ask for; whole or partial.
       device: where it runs, once placed.
       decision: which kernel and why, once chosen.
       site: the user's own line, ``"train.py:14"``, resolved when it is asked for.
       bodies: nested graphs of Cond and While.
-      origin: name of the user's operation this node came from.
+      origins: names of the user's operations that this node computes; ``origin`` is the first.
     """
 
     __slots__ = (
@@ -73,7 +78,8 @@ class PlanNode:
         "name",
         "op",
         "opdef",
-        "origin",
+        "order",
+        "origins",
         "outputs",
         "requested",
         "site_of",
@@ -91,7 +97,8 @@ class PlanNode:
         requested: DeviceSpec | None = None,
         site_of: Any = None,
         bodies: Sequence[PlanGraph] = (),
-        origin: str | None = None,
+        origins: tuple[str, ...] = (),
+        order: Iterable[PlanNode] = (),
     ) -> None:
         self.op = op
         self.name = name
@@ -100,13 +107,18 @@ class PlanNode:
         self.attrs = attrs
         self.inputs: list[Value] = list(inputs)
         self.control: list[PlanNode] = list(control)
+        self.order: list[PlanNode] = list(order)
         self.outputs: list[Value] = []
         self.requested = requested
         self.device: DeviceSpec | None = None
         self.decision: Decision | None = None
         self.site_of = site_of
         self.bodies: list[PlanGraph] = list(bodies)
-        self.origin = name if origin is None else origin
+        self.origins = origins or (name,)
+
+    @property
+    def origin(self) -> str:
+        return self.origins[0]
 
     @property
     def site(self) -> str | None:
@@ -205,10 +217,11 @@ class Builder:
         requested: DeviceSpec | None = None,
         site_of: Any = None,
         bodies: Sequence[PlanGraph] = (),
-        origin: str | None = None,
+        origins: tuple[str, ...] = (),
+        order: Iterable[PlanNode] = (),
     ) -> list[Value]:
         """Append a node and return its outputs; the node itself is ``outputs[0].node`` or ``graph.nodes[-1]``."""
-        node = PlanNode(opdef.name, name, opdef, attrs, inputs, control, requested, site_of, bodies, origin)
+        node = PlanNode(opdef.name, name, opdef, attrs, inputs, control, requested, site_of, bodies, origins, order)
         for index, (dtype, shape) in enumerate(outputs):
             node.outputs.append(Value(name if index == 0 else f"{name}:{index}", dtype, shape, node, index))
         self.graph.nodes.append(node)

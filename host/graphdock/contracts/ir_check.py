@@ -1,14 +1,15 @@
-"""Checks a plan graph against the grammar; run after every pass in debug mode and by :meth:`Builder.finish`."""
+"""Checks a plan graph: against the grammar, by :meth:`Builder.finish`; in debug mode after every pass, for lost order too."""
 
 from __future__ import annotations
 
 from graphdock.contracts.bodies import given
+from graphdock.contracts.effects import conflicts, effects_of
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.ir_print import print_node
 from graphdock.errors import PlanError
 from graphdock.shape import compatible, show
 
-__all__ = ["check"]
+__all__ = ["check", "check_order"]
 
 
 def check(graph: PlanGraph) -> None:
@@ -38,6 +39,9 @@ def _check_one(graph: PlanGraph) -> None:
         for before in node.control:
             if before not in seen:
                 raise fail(f"must run after {before.name}, which does not stand before it")
+        for before in node.order:
+            if before not in seen:
+                raise fail(f"is ordered after {before.name}, which does not stand before it")
         for index, value in enumerate(node.outputs):
             if value.node is not node or value.index != index:
                 raise fail(f"output {value!r} belongs to another node")
@@ -54,6 +58,56 @@ def _check_one(graph: PlanGraph) -> None:
     for node in graph.targets:
         if node not in seen:
             raise PlanError(f"graph {graph.name} must run {node.name}, which it does not hold")
+
+
+def check_order(graph: PlanGraph, after: str) -> None:
+    """Raise PlanError unless edges order every two conflicting accesses as they stand, at every level.
+
+    Args:
+      after: what changed the graph last, for the message.
+    """
+    for level, found in effects_of(graph):
+        place: dict[PlanNode, int] = {}
+        for node, pairs in conflicts(found):
+            edges = {*node.order, *node.control, *(v.node for v in node.inputs)}
+            lost = [(before, resource) for before, resource in pairs if before not in edges]
+            if lost and not place:
+                place = {n: i for i, n in enumerate(level.nodes)}
+            for before, resource in lost:
+                if not _leads(before, node, place):
+                    raise _unordered(level, before, node, resource, after)
+
+
+def _leads(first: PlanNode, last: PlanNode, place: dict[PlanNode, int]) -> bool:
+    """Whether a path of edges leads from one node to a later one of its level; looks at what stands between them only."""
+    seen: set[PlanNode] = set()
+    stack = [last]
+    start = place[first]
+    while stack:
+        node = stack.pop()
+        for before in (*(v.node for v in node.inputs), *node.control, *node.order):
+            if before is first:
+                return True
+            if before is not None and before not in seen and place[before] > start:
+                seen.add(before)
+                stack.append(before)
+    return False
+
+
+def _unordered(level: PlanGraph, first: PlanNode, second: PlanNode, resource: Value | None, after: str) -> PlanError:
+    if resource is None:
+        what = "both talk to the world"
+    else:
+        maker = resource.node
+        name = resource.name if maker is None else maker.attrs.get("shared_name") or maker.origin
+        what = f"both touch {name}, and one writes it"
+    return PlanError(
+        f"graph {level.name}: nothing orders {first.name} ({first.op}) and {second.name} ({second.op}): {what}; "
+        f"the graph was changed last by {after}\n    {print_node(first)}\n    {print_node(second)}",
+        op=second.origin,
+        site=second.site,
+        hint="a pass must keep order edges: Rewriter does, whatever it erases or replaces",
+    )
 
 
 def _check_branch(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]

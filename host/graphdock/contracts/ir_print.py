@@ -42,6 +42,8 @@ def print_node(node: PlanNode) -> str:
         text += " {" + ", ".join(attrs) + "}"
     if node.control:
         text += " after " + ", ".join(n.name for n in node.control)
+    if node.order:
+        text += " ordered after " + ", ".join(n.name for n in node.order)
     where = node.device or node.requested
     if where:
         text += f" on {where.short()}"

@@ -105,7 +105,7 @@ def _copied(
         node.requested,
         node.site_of,
         node.bodies,
-        node.origin,
+        node.origins,
     )
     copy.device, copy.decision = node.device, node.decision
     made = {}

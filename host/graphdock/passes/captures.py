@@ -37,7 +37,7 @@ def _sink(node: PlanNode) -> None:
                 source.attrs,
                 [],
                 site_of=source.site_of,
-                origin=source.origin,
+                origins=source.origins,
             )
             copy.outputs.append(Value(copy.name, parameter.dtype, node.inputs[position].shape, copy, 0))
             replace_value(body, {parameter: copy.outputs[0]})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.contracts.ir import PlanGraph, PlanNode
-from graphdock.contracts.ir_check import check
+from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.opdef import OpDef
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
@@ -71,6 +71,8 @@ def run_passes(
         "algebra": algebra,
     }
     drop_unneeded(graph)
+    if verify:
+        check_order(graph, "pruning")
     reports = []
     for name in PASSES:
         if not switches.get(name, True):
@@ -82,6 +84,7 @@ def run_passes(
         reports.append(PassReport(name, before, _count(graph), (time.perf_counter() - start) * 1e3))
         if verify:
             check(graph)
+            check_order(graph, f"the pass {name}")
     return reports
 
 

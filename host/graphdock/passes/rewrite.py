@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.contracts.effects import only_reads
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, replace_value
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
@@ -25,7 +26,7 @@ def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dty
         {"value": array, "dtype": dtype},
         [],
         site_of=like.site_of,
-        origin=like.origin,
+        origins=like.origins,
     )
     node.outputs.append(Value(value.name, dtype, array.shape, node, 0))
     return node
@@ -52,6 +53,7 @@ def forward(graph: PlanGraph, replacements: Mapping[Value, Value], dropped: Mapp
             before = [stand_in(n) for n in node.control]
             node.control = [n for i, n in enumerate(before) if n is not None and n not in before[:i]]
         kept.append(node)
+    join_order(graph, set(dropped), dropped)
     graph.nodes = kept
     targets = [stand_in(n) for n in graph.targets]
     graph.targets = [n for i, n in enumerate(targets) if n is not None and n not in targets[:i]]
@@ -69,4 +71,30 @@ def prune(graph: PlanGraph) -> None:
         stack.extend(v.node for v in node.inputs if v.node is not None)
         stack.extend(node.control)
     if len(needed) != len(graph.nodes):
+        join_order(graph, {n for n in graph.nodes if n not in needed}, {})
         graph.nodes = [n for n in graph.nodes if n in needed]
+
+
+def join_order(graph: PlanGraph, gone: set[PlanNode], stand_ins: Mapping[PlanNode, PlanNode | None]) -> None:
+    """Lead the order edges around nodes that go: who followed one follows its stand-in and whatever it followed itself.
+
+    Two nodes that only read need no edge between them, so that dropping a write between many reads costs no product.
+    """
+    around: dict[PlanNode, list[PlanNode]] = {}
+    for node in graph.nodes:
+        if not node.order or gone.isdisjoint(node.order) and node not in gone:
+            continue
+        reads = only_reads(node.opdef)
+        found: dict[PlanNode, None] = {}
+        for before in node.order:
+            if before not in gone:
+                found[before] = None
+                continue
+            stand_in = stand_ins.get(before)
+            if stand_in is not None and stand_in not in gone:
+                found[stand_in] = None
+            found.update((n, None) for n in around.get(before, ()) if not (reads and only_reads(n.opdef)))
+        if node in gone:
+            around[node] = list(found)
+        else:
+            node.order = list(found)

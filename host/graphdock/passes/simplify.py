@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.contracts.effects import only_reads
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
@@ -129,16 +130,17 @@ def algebra(graph: PlanGraph) -> None:
 
 
 def cse(graph: PlanGraph) -> None:
-    """Merge pure nodes of the same op, attributes and inputs."""
+    """Merge pure nodes of the same op, attributes and inputs; and such reads of a resource, if no write stands between them."""
     seen: dict[Any, PlanNode] = {}
     replaced: dict[Value, Value] = {}
     dropped: dict[PlanNode, PlanNode | None] = {}
     for node in graph.nodes:
-        if "pure" not in node.opdef.traits or node.bodies or node.control:
+        if node.bodies or node.control or not _mergeable(node):
             continue
         try:
             inputs = tuple([id(replaced.get(v, v)) for v in node.inputs])
-            key = (node.op, inputs, node.requested, tuple([(k, _key(v)) for k, v in node.attrs.items()]))
+            order = frozenset(map(id, node.order)) if node.order else None
+            key = (node.op, inputs, order, node.requested, tuple([(k, _key(v)) for k, v in node.attrs.items()]))
             first = seen.setdefault(key, node)
         except TypeError:
             continue
@@ -146,6 +148,11 @@ def cse(graph: PlanGraph) -> None:
             replaced.update(zip(node.outputs, first.outputs, strict=True))
             dropped[node] = first
     forward(graph, replaced, dropped)
+
+
+def _mergeable(node: PlanNode) -> bool:
+    traits = node.opdef.traits
+    return "pure" in traits or ("stateful" not in traits and only_reads(node.opdef))
 
 
 def _key(value: Any) -> Any:

@@ -10,15 +10,15 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from graphdock.contracts.bodies import given
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.handles import handle_of
+from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import Candidate, Decision
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError, KernelNotFoundError
 from graphdock.placement.choose import Chooser
 from graphdock.plugin.registry import RegisteredKernel
 
-__all__ = ["Placement", "handle_of", "place"]
+__all__ = ["Placement", "place"]
 
 _HOST = Decision("host", "host", "the host runs it itself")
 
@@ -36,25 +36,6 @@ class Placement:
 
     kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
     fallbacks: list[tuple[PlanNode, str]] = field(default_factory=list)
-
-
-def handle_of(graph: PlanGraph) -> dict[Value, Value]:
-    """Resource value anywhere in the graph or its bodies -> the output of the VarHandleOp it stands for.
-
-    Of several VarHandleOps of one variable, which share a name, the first stands for all.
-    """
-    table: dict[Value, Value] = {}
-    first: dict[tuple[str, str], Value] = {}
-    for level in graph.all_graphs():
-        for node in level.nodes:
-            if node.verb == "handle":
-                variable = node.attrs["container"], node.attrs["shared_name"] or node.origin
-                table[node.outputs[0]] = first.setdefault(variable, node.outputs[0])
-            for body in node.bodies:
-                for value, inner in zip(given(node), body.inputs, strict=True):
-                    if value.dtype.name == "resource" and value in table:
-                        table[inner] = table[value]
-    return table
 
 
 class _Groups:
@@ -114,7 +95,9 @@ def place(
 def _groups(graph: PlanGraph, nodes: Sequence[PlanNode]) -> list[list[PlanNode]]:
     union = _Groups()
     handles = handle_of(graph)
-    by_name = {n.origin: n for n in nodes}
+    by_name: dict[str, PlanNode] = {}
+    if any("_colocate" in n.attrs for n in nodes):
+        by_name = {origin: n for n in nodes for origin in n.origins}
     special: dict[PlanNode, None] = {}
     for node in nodes:
         for value in node.outputs if node.verb == "handle" else node.inputs:

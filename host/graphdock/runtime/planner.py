@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import PlanNode, Value, arg_of
-from graphdock.contracts.ir_check import check
+from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import ConfigError, NotFoundError
@@ -20,7 +21,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import check_switches, run_passes
 from graphdock.placement.choose import Chooser
-from graphdock.placement.placer import handle_of, place
+from graphdock.placement.placer import place
 from graphdock.plugin.host import Host
 from graphdock.runtime.capture import capturing_device, feeds_first
 from graphdock.runtime.host_memory import HostMemory
@@ -146,6 +147,7 @@ class Planner:
                 feeds_first(graph)
             if self._debug:
                 check(graph)
+                check_order(graph, "placement")
             handles = handle_of(graph)
             facts = analyse(graph, kernels, handles)
             locked = not any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)

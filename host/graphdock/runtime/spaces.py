@@ -147,7 +147,7 @@ class Spaces:
             {"source": self.home[source], "target": space},
             [source],
             site_of=origin.site_of if origin is not None else None,
-            origin=origin.origin if origin is not None else value.name,
+            origins=origin.origins if origin is not None else (value.name,),
         )
         result = Value(node.name, value.dtype, value.shape, node, 0)
         node.outputs.append(result)

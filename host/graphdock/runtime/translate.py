@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.bodies import carried, first_given
+from graphdock.contracts.effects import lay_order
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
@@ -85,7 +86,8 @@ def translate(
 ) -> PlanGraph:
     """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
 
-    Shapes are inferred again from the feeds' own; nothing that the outputs and targets do not need is translated.
+    Nodes stand in the order of their creation where edges allow, and order edges keep what conflicts in that order. Shapes are
+    inferred again from the feeds' own; nothing that the outputs and targets do not need is translated.
 
     Raises:
       InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
@@ -102,6 +104,7 @@ def translate(
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
     graph.targets = [nodes[op.name] for op in targets if op.name in nodes]
+    lay_order(graph)
     return graph
 
 

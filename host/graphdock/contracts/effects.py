@@ -1,0 +1,132 @@
+"""What nodes do to resources and to the world, and so which of them must keep their order.
+
+Two accesses of one resource conflict unless both only read. Two nodes that talk to the world conflict. An access ``uses``
+conflicts with nothing, and neither does drawing random numbers: every draw has an identity of its own. A node with bodies does what
+its bodies do; the resources of a body are those it captures, or names itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from graphdock.contracts.handles import handle_of
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.opdef import OpDef
+
+__all__ = ["Touched", "conflicts", "effects_of", "lay_order", "only_reads"]
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What one node touches.
+
+    Attributes:
+      resources: the handle that stands for each resource -> whether the node writes it (True) or only reads it.
+      world: it does something that others can see, in an order that they can see.
+    """
+
+    resources: Mapping[Value, bool]
+    world: bool
+
+
+def effects_of(
+    graph: PlanGraph, handles: Mapping[Value, Value] | None = None
+) -> list[tuple[PlanGraph, dict[PlanNode, Touched]]]:
+    """Every level with those of its nodes that touch something, in their order; outer levels first.
+
+    Linear in the size of the graph and its bodies, each of which is looked at once.
+
+    Args:
+      handles: what :func:`graphdock.contracts.handles.handle_of` answers for the graph, where it is known.
+    """
+    handles = handle_of(graph) if handles is None else handles
+    plain: dict[int, bool] = {}  # by identity of the OpDef, which the graph keeps alive
+    inside: dict[PlanGraph, Touched] = {}
+    levels: list[tuple[PlanGraph, dict[PlanNode, Touched]]] = []
+    for level in reversed(list(graph.all_graphs())):  # a body comes before the graph around it
+        found: dict[PlanNode, Touched] = {}
+        for node in level.nodes:
+            opdef = node.opdef
+            skip = plain.get(id(opdef))
+            if skip is None:
+                acts = opdef.verb.bodies or _talks(opdef) or any(a.access for a in opdef.inputs)
+                skip = plain[id(opdef)] = not acts
+            if skip:
+                continue
+            touched = _union([inside[b] for b in node.bodies]) if node.bodies else _leaf(node, handles)
+            if touched.world or touched.resources:
+                found[node] = touched
+        inside[level] = _union(list(found.values()))
+        levels.append((level, found))
+    levels.reverse()
+    return levels
+
+
+def conflicts(found: Mapping[PlanNode, Touched]) -> Iterator[tuple[PlanNode, list[tuple[PlanNode, Value | None]]]]:
+    """Each node of a level that must follow others, with those and the reason: the resource, or None for the world.
+
+    A read follows the last write, a write the reads since and the last write. Every other conflict follows from these, so that
+    their number is linear in the number of accesses.
+    """
+    written: dict[Value, PlanNode] = {}
+    read: dict[Value, list[PlanNode]] = {}
+    talked: PlanNode | None = None
+    for node, touched in found.items():
+        before: list[tuple[PlanNode, Value | None]] = []
+        for resource, writes in touched.resources.items():
+            last = written.get(resource)
+            if last is not None:
+                before.append((last, resource))
+            if writes:
+                before.extend([(reader, resource) for reader in read.pop(resource, ())])
+                written[resource] = node
+            else:
+                read.setdefault(resource, []).append(node)
+        if touched.world:
+            if talked is not None:
+                before.append((talked, None))
+            talked = node
+        if before:
+            yield node, before
+
+
+def lay_order(graph: PlanGraph) -> None:
+    """Lay the order edges of the graph and its bodies, as their nodes stand; edges that were there go."""
+    for _, found in effects_of(graph):
+        for node in found:
+            node.order = []
+        for node, before in conflicts(found):
+            node.order = list(dict.fromkeys([n for n, _ in before]))
+
+
+def only_reads(opdef: OpDef) -> bool:
+    """Whether a node of it reads resources and does nothing else: until one of them is written, equal nodes are equal."""
+    accesses = {a.access for a in opdef.inputs}
+    return "reads" in accesses and accesses <= {"", "reads"} and not opdef.effects and not opdef.verb.bodies
+
+
+def _talks(opdef: OpDef) -> bool:
+    """Of an op that is only said to be stateful the worst is assumed."""
+    if "io" in opdef.effects:
+        return True
+    return opdef.is_active and not opdef.effects and not any(a.access for a in opdef.inputs)
+
+
+def _leaf(node: PlanNode, handles: Mapping[Value, Value]) -> Touched:
+    resources: dict[Value, bool] = {}
+    for value, arg in zip(node.inputs, arg_of(node), strict=True):
+        if arg.access in ("reads", "writes"):
+            resource = handles.get(value, value)
+            resources[resource] = resources.get(resource, False) or arg.access == "writes"
+    return Touched(resources, _talks(node.opdef))
+
+
+def _union(parts: Sequence[Touched]) -> Touched:
+    if len(parts) == 1:
+        return parts[0]
+    resources: dict[Value, bool] = {}
+    for part in parts:
+        for resource, writes in part.resources.items():
+            resources[resource] = resources.get(resource, False) or writes
+    return Touched(resources, any(p.world for p in parts))
