@@ -233,9 +233,9 @@ def _shapes(place: Place) -> None:
             source = place.source("outputs", i, "shape", text=arg.shape)
             for element in expr.pattern(source) or []:
                 expr.check_names(source, element, known, "dim, run or attribute")
-    known |= dict.fromkeys(a.name for a in (*spec.inputs, *spec.outputs))
-    for key, text in spec.cost.items():
-        expr.check_cost(place.source("cost", key, text=text), known)
+    arguments = [a.name for a in (*spec.inputs, *spec.outputs)]
+    for key, text in spec.cost.given().items():
+        expr.check_cost(place.source("cost", key, text=text), known, arguments)
     for out, source_input in spec.aliases.items():
         if out not in {a.name for a in spec.outputs}:
             place.fail(

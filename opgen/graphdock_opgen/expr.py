@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from graphdock.errors import did_you_mean
+from graphdock.opdef.cost import ARGUMENT_CALLS
 
 from graphdock_opgen.reader import Document, Path_
 
@@ -46,7 +47,7 @@ DIM_NODES: tuple[type[ast.AST], ...] = (
     ast.GtE,
 )
 PATTERN_NODES: tuple[type[ast.AST], ...] = (*DIM_NODES, ast.List, ast.Starred)
-COST_NODES: tuple[type[ast.AST], ...] = (*DIM_NODES, ast.Div, ast.Pow)
+COST_NODES: tuple[type[ast.AST], ...] = (*DIM_NODES, ast.Div)
 FORMULA_NODES: tuple[type[ast.AST], ...] = (
     *PATTERN_NODES,
     ast.Attribute,
@@ -144,11 +145,23 @@ def check_dim(source: Source, known: Collection[str], what: str) -> ast.expr:
     return tree
 
 
-def check_cost(source: Source, known: Collection[str]) -> ast.expr:
-    """Parse a cost expression: a dim expression that may also divide, and call ``size`` and ``sizeof``."""
+def check_cost(source: Source, known: Collection[str], arguments: Collection[str]) -> None:
+    """Check a cost: ``?``, or a dim expression that may also divide, and call ``size`` and ``bytes`` of an argument."""
+    if source.text.strip() == "?":
+        return
     tree = source.parse(COST_NODES)
-    check_names(source, tree, known, "dim, argument or attribute", (*DIM_CALLS, "size", "sizeof"))
-    return tree
+    check_names(source, tree, (*known, *arguments), "dim, run or attribute", (*DIM_CALLS, *ARGUMENT_CALLS))
+    measured: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ARGUMENT_CALLS:
+            if len(node.args) != 1 or not isinstance(node.args[0], ast.Name) or node.args[0].id not in arguments:
+                source.fail(
+                    f"{node.func.id} takes the name of an input or output", node, hint=f"known: {', '.join(arguments)}"
+                )
+            measured.update(node.args)
+    for name in names(tree):
+        if name not in measured and name.id not in known:
+            source.fail(f"{name.id!r} is a tensor, not a number", name, hint=f"write size({name.id})")
 
 
 def check_names(

@@ -335,6 +335,16 @@ class BodySpec(Spec):
     gives: Name | None = None
 
 
+class CostSpec(Spec):
+    """Formulas of one run's cost; None where the default holds."""
+
+    flops: str | None = None
+    bytes: str | None = None
+
+    def given(self) -> dict[str, str]:
+        return {key: text for key, text in self if text is not None}
+
+
 class OpSpec(Spec):
     """One op."""
 
@@ -359,7 +369,7 @@ class OpSpec(Spec):
     evaluate: str | None = None
     identity: Name | None = None
     neutral: dict[Name, int] = {}
-    cost: dict[Literal["flops", "bytes"], str] = {}
+    cost: CostSpec = CostSpec()
     gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None
     decompose: list[str] = []
     reference: str | None = None

@@ -196,7 +196,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "evaluate": spec.evaluate,
         "identity": spec.identity,
         "neutral": dict(spec.neutral),
-        "cost": dict(spec.cost),
+        "cost": spec.cost.given(),
         "gradient": f"{generated}.gradients:{op.snake}" if op.has_gradient else None,
         "gradient_kinds": op.kinds,
         "decomposition": f"{generated}.decompositions:{op.snake}" if spec.decompose else None,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.errors import OpSpecError, ShapeError
-from graphdock.opdef.shape_rule import ShapeRule, compile_expression
+from graphdock.opdef.expression import compile_expression
+from graphdock.opdef.shape_rule import ShapeRule
 
 
 def rule(inputs, outputs, **fields):

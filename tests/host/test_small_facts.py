@@ -24,8 +24,8 @@ from graphdock.errors import (
 from graphdock.graph import nest
 from graphdock.graph.attr_values import encode
 from graphdock.graph.naming import NameTable
+from graphdock.opdef.expression import compile_expression
 from graphdock.opdef.resolve import resolve
-from graphdock.opdef.shape_rule import compile_expression
 from graphdock.plugin.registry import OpRegistry
 from graphdock.runtime.random_stream import random_key
 from graphdock.shape import merge

@@ -30,6 +30,7 @@ ops:
     - {check: "A > 0", error: "A is {A}"}
   outputs:
   - {name: y, dtype: T, shape: "[*S, K]"}
+  cost: {flops: "2 * size(xs) / A", bytes: "?"}
   gradient:
     let: {gw: "g.y * w"}
     inputs:
@@ -82,6 +83,14 @@ CASES = {
     "unknown name in dims": ('"A if keep else 1"', '"A if kep else 1"', "kep", "no dim, run or attribute named 'kep'", "'keep'"),
     "unknown dim of an output": ('"[*S, K]"', '"[*S, K1]"', "K1", "no dim, run or attribute named 'K1'", "'K'"),
     "two runs of dims": ('"[*S, A]"', '"[*S, *A]"', "*A", "one run of dims only", None),
+    "unknown name in a cost": ("size(xs) / A", "size(xs) / AA", "AA", "no dim, run or attribute named 'AA'", "'A'"),
+    "unknown function in a cost": ("size(xs)", "sise(xs)", "sise", "no function 'sise'", "'size'"),
+    "a tensor in a cost": ("size(xs) / A", "xs / A", "xs / A", "'xs' is a tensor, not a number", "size(xs)"),
+    "size of a dim": ("size(xs)", "size(A)", "size(A)", "size takes the name of an input or output", "xs, w, b, y"),
+    "size of an expression": ("size(xs)", "size(xs + w)", "size(xs + w)", "size takes the name of an input or output", None),
+    "code in a cost": ("size(xs)", "xs.size", "xs.size", "an attribute access has no meaning", None),
+    "a power in a cost": ("/ A", "** A", "2 * size(xs) ** A", "a power has no meaning", None),
+    "unknown key of a cost": ('bytes: "?"', 'byte: "?"', 'byte: "?"', "unknown key 'byte'", "'bytes'"),
     "no pattern": ('"[*S, A]"', '"*S, A"', "*S, A", "a shape pattern is a list in brackets", None),
     "unknown name in a message": ("A is {A}", "A is {B}", "{B}", "no dim, run or attribute named 'B'", None),
     "gradient of an unknown input": ("      w: ", "      v: ", "v: ", "Mix has no input 'v'", None),
@@ -178,7 +187,7 @@ def test_a_floating_op_needs_a_gradient_block_or_none(make, dtype: str) -> None:
 def test_one_run_shows_the_first_fault_of_every_op(make) -> None:
     text = GOOD.replace("w, dtype: T", "w, dtype: U").replace("a, dtype: int32", "a, dtype: int23")
     errors = plan(make("pkg", toy=text)).errors
-    assert [e.line for e in errors] == [15, 44]
+    assert [e.line for e in errors] == [15, 45]
 
 
 def test_a_fault_in_one_file_keeps_the_others(make) -> None:

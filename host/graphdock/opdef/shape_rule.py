@@ -1,123 +1,25 @@
 """The shape language: what a spec's shape patterns and dim expressions mean, without ever evaluating Python.
 
 A pattern such as ``"[*B, M, 3, _]"`` binds the symbols it names when it meets an input's static shape, and is filled in when it
-describes an output. Expressions are parsed with :mod:`ast`, checked against a whitelist and turned into closures. An unknown dim
-is None and makes whatever depends on it unknown; a check over unknown values passes.
+describes an output. An unknown dim is None and makes whatever depends on it unknown; a check over unknown values passes.
 """
 
 from __future__ import annotations
 
-import ast
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import OpSpecError, ShapeError
+from graphdock.opdef.expression import Env, compile_expression
 from graphdock.opdef.resolve import resolve
-from graphdock.shape import Dims, broadcast, merge, show, size
+from graphdock.shape import Dims, merge, show
 
-__all__ = ["ShapeContext", "ShapeRule", "compile_expression", "rule_for"]
+__all__ = ["ShapeContext", "ShapeRule", "rule_for"]
 
-Env: TypeAlias = dict[str, Any]
-Evaluator: TypeAlias = Callable[[Env], Any]
 #: Known content of an input: an int, a tuple of ints with None where an element is unknown, or None.
 Known: TypeAlias = "int | tuple[int | None, ...] | None"
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_CALLS: dict[str, Callable[..., Any]] = {
-    "broadcast": broadcast,
-    "prod": size,
-    "rank": lambda s: None if s is None else len(s),
-    "len": lambda s: None if s is None else len(s),
-    "min": lambda *a: None if None in a else min(a),
-    "max": lambda *a: None if None in a else max(a),
-}
-
-
-def compile_expression(text: str) -> tuple[Evaluator, frozenset[str]]:
-    """An evaluator for an expression of the language, and the names it reads.
-
-    Raises:
-      OpSpecError: the text is not such an expression.
-    """
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise OpSpecError(f"{text!r} is not an expression: {error.msg}") from None
-    names: set[str] = set()
-    return _compile(tree, text, names), frozenset(names)
-
-
-def _compile(node: ast.expr, text: str, names: set[str]) -> Evaluator:
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
-        value = node.value
-        return lambda env: value
-    if isinstance(node, ast.Name):
-        name = node.id
-        names.add(name)
-        return lambda env: env[name]
-    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        left, right, apply = _compile(node.left, text, names), _compile(node.right, text, names), _BINARY[type(node.op)]
-
-        def binary(env: Env) -> Any:
-            a, b = left(env), right(env)
-            return None if a is None or b is None else apply(a, b)
-
-        return binary
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
-        inner, negate = _compile(node.operand, text, names), isinstance(node.op, ast.USub)
-
-        def unary(env: Env) -> Any:
-            a = inner(env)
-            return None if a is None else (-a if negate else not a)
-
-        return unary
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
-        left, right = _compile(node.left, text, names), _compile(node.comparators[0], text, names)
-        compare = _COMPARE[type(node.ops[0])]
-
-        def comparison(env: Env) -> Any:
-            a, b = left(env), right(env)
-            return None if a is None or b is None else compare(a, b)
-
-        return comparison
-    if isinstance(node, ast.BoolOp):
-        parts, is_and = [_compile(v, text, names) for v in node.values], isinstance(node.op, ast.And)
-
-        def boolean(env: Env) -> Any:
-            values = [p(env) for p in parts]
-            decided = [v for v in values if v is not None and bool(v) is not is_and]
-            return (not is_and) if decided else (None if None in values else is_and)
-
-        return boolean
-    if isinstance(node, ast.IfExp):
-        test, yes, no = (_compile(n, text, names) for n in (node.test, node.body, node.orelse))
-
-        def choice(env: Env) -> Any:
-            t = test(env)
-            return None if t is None else (yes(env) if t else no(env))
-
-        return choice
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS and not node.keywords:
-        function, args = _CALLS[node.func.id], [_compile(a, text, names) for a in node.args]
-        return lambda env: function(*[a(env) for a in args])
-    raise OpSpecError(f"{ast.unparse(node)!r} in {text!r} is not part of the shape language")
 
 
 class ShapeContext:
@@ -330,9 +232,15 @@ class ShapeRule:
             self._cache[key] = result
         return result
 
-    def _from_patterns(
-        self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]
-    ) -> list[Dims]:
+    def bind(self, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]) -> Env:
+        """What the names of patterns and ``let`` stand for, attributes included; None where it is not known.
+
+        Raises:
+          ShapeError: the shapes do not fit the op.
+        """
+        return self._bind(ShapeContext(self.opdef, attrs, shapes, lambda i: None), attrs, shapes)
+
+    def _bind(self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]) -> Env:
         env: Env = dict(attrs)
         for arg, pattern, found in zip(self.opdef.inputs, self._inputs, shapes, strict=True):
             if pattern is None:
@@ -347,6 +255,12 @@ class ShapeRule:
                 env[name] = evaluate(env)
         except ShapeError as error:
             raise ctx.fail(error.message) from None
+        return env
+
+    def _from_patterns(
+        self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]
+    ) -> list[Dims]:
+        env = self._bind(ctx, attrs, shapes)
         for check, message in self._where:
             if check(env) is False:
                 shown = {k: show(v) if isinstance(v, tuple) else v for k, v in env.items()}

@@ -13,7 +13,7 @@ from graphdock.graph.graph import get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.opdef.attrs import bind_types, normal_attrs
-from graphdock.opdef.shape_rule import compile_expression
+from graphdock.opdef.expression import compile_expression
 from graphdock.ops.convert import convert_to_tensor
 
 __all__ = ["apply_op", "complete"]

@@ -1,4 +1,4 @@
-"""Explaining a plan: per node its device, kernel and why, the losers with their reasons, transfers, memory and passes."""
+"""Explaining a plan: per node its device, kernel and why, the losers with their reasons, its cost; transfers, memory, passes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphdock.contracts.ir import PlanNode
+from graphdock.opdef.cost import cost_of
 from graphdock.runtime.plan import Plan
 from graphdock.session.config import SessionConfig
 from graphdock.shape import show
@@ -26,6 +27,7 @@ class Row:
       device: ``cpu:0``. ``kernel``: ``cpu.mat_mul``, ``host`` for what the host runs itself, ``transfer``.
       why: one line. ``lost``: (kernel, reason) of each candidate that lost.
       site: the user's own line.
+      flops, bytes: estimates for one run, as :class:`graphdock.opdef.cost.Cost` has them; None where unknown.
     """
 
     node: str
@@ -36,6 +38,8 @@ class Row:
     why: str
     lost: tuple[tuple[str, str], ...] = ()
     site: str | None = None
+    flops: int | None = None
+    bytes: int | None = None
 
 
 class Explanation:
@@ -58,19 +62,33 @@ class Explanation:
 
     def kernels(self) -> dict[str, int]:
         """Kernel -> number of nodes of the plan that run it; outside of conds and loops, its launches per step."""
-        placed = self.plan.placement.kernels
-        counts = Counter(r.full_name for n, r in placed.items() if n in set(self.plan.kernel_nodes))
+        placed, runs = self.plan.placement.kernels, set(self.plan.kernel_nodes)
+        counts = Counter(r.full_name for n, r in placed.items() if n in runs)
         return dict(sorted(counts.items()))
 
+    def cost(self) -> dict[str, int]:
+        """``flops`` and ``bytes`` of all rows together, and how many rows are ``unknown`` in either.
+
+        A body counts once, however often its loop runs it.
+        """
+        return {
+            "flops": sum(r.flops or 0 for r in self.rows),
+            "bytes": sum(r.bytes or 0 for r in self.rows),
+            "unknown": sum(r.flops is None or r.bytes is None for r in self.rows),
+        }
+
     def summary(self) -> str:
-        """One line: nodes before and after passes, devices, transfers, planned memory, executor."""
+        """One line: nodes before and after passes, devices, transfers, cost, planned memory, executor."""
         devices = Counter(r.device for r in self.rows if r.kernel not in ("host", "transfer"))
         moved = sum(r.kernel == "transfer" for r in self.rows)
         planned = sum(self.plan.arena_bytes.values())
         where = ", ".join(f"{d} {n}" for d, n in sorted(devices.items())) or "host"
+        cost = self.cost()
+        least = "at least " if cost["unknown"] else ""
         return (
             f"{_count(self.plan.translated, 'node')} -> {len(self.rows)} after pruning and passes · {where} · "
             f"{_count(moved, 'transfer')} · "
+            f"{least}{_amount(cost['flops'], 1000, 'flop')}, {_amount(cost['bytes'], 1024, 'B')} moved · "
             f"{planned / 1024:.1f} KiB planned · straight_line"
         )
 
@@ -87,7 +105,7 @@ class Explanation:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """Rows, kernel counts, passes and memory as JSON."""
+        """Rows, kernel counts, cost, passes and memory as JSON."""
         return json.dumps(self.facts(), indent=2)
 
     def facts(self) -> dict[str, Any]:
@@ -95,6 +113,7 @@ class Explanation:
             "summary": self.summary(),
             "rows": [asdict(r) for r in self.rows],
             "kernels": self.kernels(),
+            "cost": self.cost(),
             "passes": [asdict(r) for r in self.plan.reports],
             "arena_bytes": self.plan.arena_bytes,
             "recordings": self.plan.recordings,
@@ -113,19 +132,24 @@ class Explanation:
 
 
 def _row(node: PlanNode) -> Row:
-    decision = node.decision
     shapes = " ".join(show(v.shape) for v in node.inputs if v.dtype.name != "resource")
-    device = node.device.short() if node.device is not None else "host"
+    cost = cost_of(
+        node.opdef, node.attrs, [(v.dtype, v.shape) for v in node.inputs], [(v.dtype, v.shape) for v in node.outputs]
+    )
+    return Row(node.origin, node.op, shapes, *_place(node), node.site, cost.flops, cost.bytes)
+
+
+def _place(node: PlanNode) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
+    """Device, kernel, why, and who lost."""
+    decision = node.decision
     if node.verb == "move":
         where = f"{node.attrs['source']} -> {node.attrs['target']}"
-        return Row(
-            node.origin, node.op, shapes, where, "transfer", "its reader is in another memory space", (), node.site
-        )
+        return where, "transfer", "its reader is in another memory space", ()
     if decision is None or decision.kernel == "host":
-        why = "the host runs it itself" if decision is None else decision.why
-        return Row(node.origin, node.op, shapes, "host", "host", why, (), node.site)
+        return "host", "host", "the host runs it itself" if decision is None else decision.why, ()
+    device = node.device.short() if node.device is not None else "host"
     lost = tuple((c.name, c.reason) for c in decision.candidates if c.reason is not None)
-    return Row(node.origin, node.op, shapes, device, decision.kernel, decision.why, lost, node.site)
+    return device, decision.kernel, decision.why, lost
 
 
 def log_placement(plan: Plan) -> None:
@@ -133,6 +157,16 @@ def log_placement(plan: Plan) -> None:
     rows: Iterable[Row] = Explanation(plan).rows
     for row in rows:
         print(f"{row.node}: ({row.op}): {row.device} {row.kernel}", file=sys.stderr)
+
+
+def _amount(number: int, step: int, unit: str) -> str:
+    """``1.5 Mflop``, ``2.0 KiB``."""
+    scaled, prefixes = float(number), iter("kMGTPE" if step == 1000 else "KMGTPE")
+    prefix = ""
+    while scaled >= step and prefix != "E":
+        scaled, prefix = scaled / step, next(prefixes)
+    between = "i" if prefix and step == 1024 else ""
+    return f"{scaled:.1f} {prefix}{between}{unit}" if prefix else f"{number} {unit}"
 
 
 def _count(number: int, noun: str) -> str:

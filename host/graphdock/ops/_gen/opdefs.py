@@ -161,6 +161,7 @@ def add_n() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         traits=frozenset({"aggregate", "commutative", "elementwise", "pure"}),
         identity="inputs",
+        cost={"flops": "(N - 1) * size(sum)"},
         gradient="graphdock.ops._gen.gradients:add_n",
         gradient_kinds={"inputs": "fn"},
         reference="graphdock.ops.core_reference:add_n",
@@ -178,10 +179,11 @@ def zeros_like() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_ANY),),
         traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0", "bytes": "bytes(y)"},
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:zeros_like",
         package="graphdock",
-        source="specs/core.yaml:99",
+        source="specs/core.yaml:100",
     )
 
 
@@ -194,10 +196,11 @@ def ones_like() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_REAL),),
         traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0", "bytes": "bytes(y)"},
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:ones_like",
         package="graphdock",
-        source="specs/core.yaml:110",
+        source="specs/core.yaml:112",
     )
 
 
@@ -210,10 +213,11 @@ def shape() -> OpDef:
         outputs=(ArgDef("output", "out_type", shape="[rank(S)]", memory="host"),),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
         traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0", "bytes": "0"},
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:shape",
         package="graphdock",
-        source="specs/core.yaml:121",
+        source="specs/core.yaml:124",
     )
 
 
@@ -270,7 +274,7 @@ def cast() -> OpDef:
         gradient_kinds={"x": "fn"},
         reference="graphdock.ops.core_reference:cast",
         package="graphdock",
-        source="specs/core.yaml:132",
+        source="specs/core.yaml:136",
     )
 
 
@@ -288,7 +292,7 @@ def check_numerics() -> OpDef:
         gradient_kinds={"tensor": "formula"},
         reference="graphdock.ops.core_reference:check_numerics",
         package="graphdock",
-        source="specs/core.yaml:149",
+        source="specs/core.yaml:153",
     )
 
 
@@ -315,7 +319,7 @@ def cond() -> OpDef:
         gradient="graphdock.ops._gen.gradients:cond",
         gradient_kinds={"pred": "none", "inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:162",
+        source="specs/core.yaml:166",
     )
 
 
@@ -350,7 +354,7 @@ def while_() -> OpDef:
         gradient="graphdock.ops._gen.gradients:while_",
         gradient_kinds={"inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:182",
+        source="specs/core.yaml:186",
     )
 
 
@@ -374,7 +378,7 @@ def var_handle_op() -> OpDef:
         executes="handle",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:203",
+        source="specs/core.yaml:207",
     )
 
 
@@ -391,7 +395,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:215",
+        source="specs/core.yaml:219",
     )
 
 
@@ -411,7 +415,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:225",
+        source="specs/core.yaml:229",
     )
 
 
@@ -427,9 +431,10 @@ def assign_add_variable_op() -> OpDef:
         types=(TypeVarDef("dtype", allow=_REAL),),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
         traits=frozenset({"no_gradient"}),
+        cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:237",
+        source="specs/core.yaml:241",
     )
 
 
@@ -445,9 +450,10 @@ def assign_sub_variable_op() -> OpDef:
         types=(TypeVarDef("dtype", allow=_REAL),),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
         traits=frozenset({"no_gradient"}),
+        cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:247",
+        source="specs/core.yaml:252",
     )
 
 
@@ -463,7 +469,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:257",
+        source="specs/core.yaml:263",
     )
 
 
@@ -478,7 +484,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:266",
+        source="specs/core.yaml:272",
     )
 
 
@@ -498,7 +504,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:274",
+        source="specs/core.yaml:280",
     )
 
 
@@ -519,7 +525,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:288",
+        source="specs/core.yaml:294",
     )
 
 
@@ -545,7 +551,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:302",
+        source="specs/core.yaml:308",
     )
 
 

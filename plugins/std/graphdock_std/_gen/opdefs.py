@@ -58,6 +58,7 @@ def reshape() -> OpDef:
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
         identity="x",
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:reshape",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:reshape",
@@ -80,11 +81,12 @@ def transpose() -> OpDef:
         shape_fn="graphdock_std.shape_fns:transpose",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:transpose",
         gradient_kinds={"x": "fn", "perm": "none"},
         reference="graphdock_std.reference.array:transpose",
         package="graphdock_std",
-        source="specs/array.yaml:33",
+        source="specs/array.yaml:34",
     )
 
 
@@ -102,11 +104,12 @@ def expand_dims() -> OpDef:
         shape_fn="graphdock_std.shape_fns:expand_dims",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:expand_dims",
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:expand_dims",
         package="graphdock_std",
-        source="specs/array.yaml:58",
+        source="specs/array.yaml:60",
     )
 
 
@@ -122,11 +125,12 @@ def squeeze() -> OpDef:
         shape_fn="graphdock_std.shape_fns:squeeze",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:squeeze",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.array:squeeze",
         package="graphdock_std",
-        source="specs/array.yaml:81",
+        source="specs/array.yaml:84",
     )
 
 
@@ -144,11 +148,12 @@ def concat() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:concat",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:concat",
         gradient_kinds={"values": "fn", "axis": "none"},
         reference="graphdock_std.reference.array:concat",
         package="graphdock_std",
-        source="specs/array.yaml:101",
+        source="specs/array.yaml:105",
     )
 
 
@@ -167,11 +172,12 @@ def split() -> OpDef:
         shape_fn="graphdock_std.shape_fns:split",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "value"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:split",
         gradient_kinds={"axis": "none", "value": "fn"},
         reference="graphdock_std.reference.array:split",
         package="graphdock_std",
-        source="specs/array.yaml:124",
+        source="specs/array.yaml:129",
     )
 
 
@@ -200,11 +206,12 @@ def split_v() -> OpDef:
         shape_fn="graphdock_std.shape_fns:split_v",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "value"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:split_v",
         gradient_kinds={"value": "fn", "size_splits": "none", "axis": "none"},
         reference="graphdock_std.reference.array:split_v",
         package="graphdock_std",
-        source="specs/array.yaml:146",
+        source="specs/array.yaml:152",
     )
 
 
@@ -222,11 +229,12 @@ def pack() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock_std.shape_fns:pack",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:pack",
         gradient_kinds={"values": "fn"},
         reference="graphdock_std.reference.array:pack",
         package="graphdock_std",
-        source="specs/array.yaml:169",
+        source="specs/array.yaml:176",
     )
 
 
@@ -245,11 +253,12 @@ def unpack() -> OpDef:
         shape_fn="graphdock_std.shape_fns:unpack",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "value"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:unpack",
         gradient_kinds={"value": "fn"},
         reference="graphdock_std.reference.array:unpack",
         package="graphdock_std",
-        source="specs/array.yaml:191",
+        source="specs/array.yaml:199",
     )
 
 
@@ -268,11 +277,12 @@ def slice() -> OpDef:
         shape_fn="graphdock_std.shape_fns:slice_",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:slice",
         gradient_kinds={"x": "fn", "begin": "none", "size": "none"},
         reference="graphdock_std.reference.array:slice_",
         package="graphdock_std",
-        source="specs/array.yaml:214",
+        source="specs/array.yaml:223",
     )
 
 
@@ -309,11 +319,12 @@ def strided_slice() -> OpDef:
         shape_fn="graphdock_std.shape_fns_indexing:strided_slice",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:strided_slice",
         gradient_kinds={"x": "fn", "begin": "none", "end": "none", "strides": "none"},
         reference="graphdock_std.reference.array:strided_slice",
         package="graphdock_std",
-        source="specs/array.yaml:241",
+        source="specs/array.yaml:251",
     )
 
 
@@ -340,11 +351,12 @@ def strided_slice_grad() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Index", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_indexing:strided_slice_grad",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:strided_slice_grad",
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
         reference="graphdock_std.reference.array:strided_slice_grad",
         package="graphdock_std",
-        source="specs/array.yaml:277",
+        source="specs/array.yaml:288",
     )
 
 
@@ -366,11 +378,12 @@ def gather() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_indexing:gather",
         traits=frozenset({"pure"}),
+        cost={"flops": "0", "bytes": "2 * bytes(y) + bytes(indices)"},
         gradient="graphdock_std._gen.gradients:gather",
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
         reference="graphdock_std.reference.array:gather",
         package="graphdock_std",
-        source="specs/array.yaml:305",
+        source="specs/array.yaml:317",
     )
 
 
@@ -396,11 +409,12 @@ def unsorted_segment_sum() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)", "bytes": "3 * bytes(data) + bytes(segment_ids) + bytes(y)"},
         gradient="graphdock_std._gen.gradients:unsorted_segment_sum",
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
         reference="graphdock_std.reference.array:unsorted_segment_sum",
         package="graphdock_std",
-        source="specs/array.yaml:329",
+        source="specs/array.yaml:342",
     )
 
 
@@ -421,11 +435,12 @@ def gather_nd() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tindices", allow=("int32", "int64"))),
         shape_fn="graphdock_std.shape_fns_indexing:gather_nd",
         traits=frozenset({"pure"}),
+        cost={"flops": "0", "bytes": "2 * bytes(y) + bytes(indices)"},
         gradient="graphdock_std._gen.gradients:gather_nd",
         gradient_kinds={"params": "formula", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
-        source="specs/array.yaml:354",
+        source="specs/array.yaml:368",
     )
 
 
@@ -443,11 +458,12 @@ def scatter_nd() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
         shape_fn="graphdock_std.shape_fns_indexing:scatter_nd",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(updates)", "bytes": "3 * bytes(updates) + bytes(indices) + bytes(y)"},
         gradient="graphdock_std._gen.gradients:scatter_nd",
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:377",
+        source="specs/array.yaml:392",
     )
 
 
@@ -464,11 +480,12 @@ def tile() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tmultiples", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:tile",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:tile",
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:399",
+        source="specs/array.yaml:415",
     )
 
 
@@ -499,11 +516,12 @@ def pad() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tpaddings", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:pad",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:pad",
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:423",
+        source="specs/array.yaml:440",
     )
 
 
@@ -521,11 +539,12 @@ def mirror_pad_grad() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tpaddings", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:mirror_pad_grad",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(dy)"},
         gradient="graphdock_std._gen.gradients:mirror_pad_grad",
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:451",
+        source="specs/array.yaml:469",
     )
 
 
@@ -542,12 +561,13 @@ def fill() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tdims", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:fill",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:fill",
         gradient_kinds={"dims": "none", "value": "formula"},
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:471",
+        source="specs/array.yaml:490",
     )
 
 
@@ -560,10 +580,11 @@ def size() -> OpDef:
         outputs=(ArgDef("y", "out_type", shape="[]", memory="host"),),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
         traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0", "bytes": "0"},
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:494",
+        source="specs/array.yaml:514",
     )
 
 
@@ -576,10 +597,11 @@ def rank() -> OpDef:
         outputs=(ArgDef("y", "int32", shape="[]", memory="host"),),
         types=(TypeVarDef("T", allow=_ANY),),
         traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0", "bytes": "0"},
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:505",
+        source="specs/array.yaml:526",
     )
 
 
@@ -597,11 +619,12 @@ def range() -> OpDef:
         types=(TypeVarDef("Tidx", allow=("int32", "int64", "float32", "float64"), default="int32"),),
         shape_fn="graphdock_std.shape_fns:range_",
         traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y)"},
         gradient="graphdock_std._gen.gradients:range",
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:516",
+        source="specs/array.yaml:538",
     )
 
 
@@ -622,12 +645,13 @@ def lin_space() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns:lin_space",
         traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y)"},
         gradient="graphdock_std._gen.gradients:lin_space",
         gradient_kinds={"start": "fn", "stop": "fn", "num": "none"},
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:542",
+        source="specs/array.yaml:565",
     )
 
 
@@ -651,11 +675,12 @@ def one_hot() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_indexing:one_hot",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:one_hot",
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:569",
+        source="specs/array.yaml:593",
     )
 
 
@@ -673,11 +698,12 @@ def broadcast_to() -> OpDef:
         shape_fn="graphdock_std.shape_fns:broadcast_to",
         traits=frozenset({"pure"}),
         identity="x",
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:broadcast_to",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:597",
+        source="specs/array.yaml:622",
     )
 
 
@@ -700,11 +726,12 @@ def reverse_v2() -> OpDef:
         shape_fn="graphdock_std.shape_fns:reverse",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:reverse_v2",
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:622",
+        source="specs/array.yaml:648",
     )
 
 
@@ -717,10 +744,11 @@ def invert_permutation() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[N]"),),
         types=(TypeVarDef("T", allow=("int32", "int64")),),
         traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0"},
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:646",
+        source="specs/array.yaml:673",
     )
 
 
@@ -733,11 +761,12 @@ def matrix_diag() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*B, N, N]"),),
         types=(TypeVarDef("T", allow=_ANY),),
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:matrix_diag",
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:664",
+        source="specs/array.yaml:692",
     )
 
 
@@ -751,11 +780,12 @@ def matrix_diag_part() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         let={"K": "min(M, N)"},
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:matrix_diag_part",
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:678",
+        source="specs/array.yaml:707",
     )
 
 
@@ -772,11 +802,12 @@ def matrix_band_part() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*B, M, N]"),),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tindex", allow=("int32", "int64"), default="int64")),
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:matrix_band_part",
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:693",
+        source="specs/array.yaml:723",
     )
 
 
@@ -798,7 +829,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:715",
+        source="specs/array.yaml:746",
     )
 
 
@@ -2028,6 +2059,7 @@ def mat_mul() -> OpDef:
         },
         where=(("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),),
         traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * K"},
         gradient="graphdock_std._gen.gradients:mat_mul",
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.math:matmul",
@@ -2047,6 +2079,7 @@ def softmax() -> OpDef:
         outputs=(ArgDef("softmax", "T", shape="[*B, C]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(logits)"},
         gradient="graphdock_std._gen.gradients:softmax",
         gradient_kinds={"logits": "formula"},
         reference="graphdock_std.reference.nn:softmax",
@@ -2064,11 +2097,12 @@ def log_softmax() -> OpDef:
         outputs=(ArgDef("logsoftmax", "T", shape="[*B, C]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(logits)"},
         gradient="graphdock_std._gen.gradients:log_softmax",
         gradient_kinds={"logits": "formula"},
         reference="graphdock_std.reference.nn:log_softmax",
         package="graphdock_std",
-        source="specs/nn.yaml:26",
+        source="specs/nn.yaml:27",
     )
 
 
@@ -2088,11 +2122,12 @@ def softmax_cross_entropy_with_logits() -> OpDef:
         outputs=(ArgDef("loss", "T", shape="[*B]"), ArgDef("backprop", "T", shape="[*B, C]")),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(features)"},
         gradient="graphdock_std._gen.gradients:softmax_cross_entropy_with_logits",
         gradient_kinds={"features": "fn", "labels": "fn"},
         reference="graphdock_std.reference.nn:softmax_cross_entropy_with_logits",
         package="graphdock_std",
-        source="specs/nn.yaml:46",
+        source="specs/nn.yaml:48",
     )
 
 
@@ -2109,11 +2144,12 @@ def sparse_softmax_cross_entropy_with_logits() -> OpDef:
         outputs=(ArgDef("loss", "T", shape="[*B]"), ArgDef("backprop", "T", shape="[*B, C]")),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tlabels", allow=("int32", "int64"), default="int64")),
         traits=frozenset({"pure"}),
+        cost={"flops": "6 * size(features)"},
         gradient="graphdock_std._gen.gradients:sparse_softmax_cross_entropy_with_logits",
         gradient_kinds={"features": "fn", "labels": "none"},
         reference="graphdock_std.reference.nn:sparse_softmax_cross_entropy_with_logits",
         package="graphdock_std",
-        source="specs/nn.yaml:78",
+        source="specs/nn.yaml:81",
     )
 
 
@@ -2131,7 +2167,7 @@ def relu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:relu",
         package="graphdock_std",
-        source="specs/nn.yaml:106",
+        source="specs/nn.yaml:110",
     )
 
 
@@ -2149,7 +2185,7 @@ def relu6() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:relu6",
         package="graphdock_std",
-        source="specs/nn.yaml:127",
+        source="specs/nn.yaml:131",
     )
 
 
@@ -2166,7 +2202,7 @@ def elu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:elu",
         package="graphdock_std",
-        source="specs/nn.yaml:148",
+        source="specs/nn.yaml:152",
     )
 
 
@@ -2183,7 +2219,7 @@ def selu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:selu",
         package="graphdock_std",
-        source="specs/nn.yaml:167",
+        source="specs/nn.yaml:171",
     )
 
 
@@ -2202,7 +2238,7 @@ def leaky_relu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:leaky_relu",
         package="graphdock_std",
-        source="specs/nn.yaml:186",
+        source="specs/nn.yaml:190",
     )
 
 
@@ -2219,7 +2255,7 @@ def softplus() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softplus",
         package="graphdock_std",
-        source="specs/nn.yaml:208",
+        source="specs/nn.yaml:212",
     )
 
 
@@ -2236,7 +2272,7 @@ def softsign() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softsign",
         package="graphdock_std",
-        source="specs/nn.yaml:227",
+        source="specs/nn.yaml:231",
     )
 
 
@@ -2257,7 +2293,7 @@ def relu_grad() -> OpDef:
         gradient_kinds={"gradients": "formula", "features": "none"},
         reference="graphdock_std.reference.nn:relu_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:246",
+        source="specs/nn.yaml:250",
     )
 
 
@@ -2287,7 +2323,7 @@ def bias_add() -> OpDef:
         gradient_kinds={"value": "formula", "bias": "formula"},
         reference="graphdock_std.reference.nn:bias_add",
         package="graphdock_std",
-        source="specs/nn.yaml:267",
+        source="specs/nn.yaml:271",
     )
 
 
@@ -2311,11 +2347,12 @@ def bias_add_grad() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         shape_fn="graphdock_std.shape_fns_nn:bias_add_grad",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(out_backprop)"},
         gradient="graphdock_std._gen.gradients:bias_add_grad",
         gradient_kinds={"out_backprop": "fn"},
         reference="graphdock_std.reference.nn:bias_add_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:291",
+        source="specs/nn.yaml:295",
     )
 
 
@@ -2329,11 +2366,12 @@ def l2_loss() -> OpDef:
         outputs=(ArgDef("output", "T", shape="[]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "2 * size(t)"},
         gradient="graphdock_std._gen.gradients:l2_loss",
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
-        source="specs/nn.yaml:312",
+        source="specs/nn.yaml:317",
     )
 
 
@@ -2351,6 +2389,7 @@ def dynamic_partition() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock_std.shape_fns_indexing:dynamic_partition",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:dynamic_partition",
         gradient_kinds={"data": "fn", "partitions": "none"},
         reference="graphdock_std.reference.array:dynamic_partition",
@@ -2380,11 +2419,12 @@ def dynamic_stitch() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock_std.shape_fns_indexing:dynamic_stitch",
         traits=frozenset({"pure"}),
+        cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:dynamic_stitch",
         gradient_kinds={"indices": "none", "data": "fn"},
         reference="graphdock_std.reference.array:dynamic_stitch",
         package="graphdock_std",
-        source="specs/partition.yaml:29",
+        source="specs/partition.yaml:30",
     )
 
 
@@ -2419,6 +2459,7 @@ def random_uniform() -> OpDef:
         shape_fn="graphdock_std.shape_fns_random:by_shape",
         effects=frozenset({"random"}),
         traits=frozenset({"no_gradient"}),
+        cost={"flops": "10 * size(output)"},
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:random_uniform",
         package="graphdock_std",
@@ -2457,10 +2498,11 @@ def random_standard_normal() -> OpDef:
         shape_fn="graphdock_std.shape_fns_random:by_shape",
         effects=frozenset({"random"}),
         traits=frozenset({"no_gradient"}),
+        cost={"flops": "20 * size(output)"},
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:standard_normal",
         package="graphdock_std",
-        source="specs/random.yaml:35",
+        source="specs/random.yaml:36",
     )
 
 
@@ -2495,10 +2537,11 @@ def truncated_normal() -> OpDef:
         shape_fn="graphdock_std.shape_fns_random:by_shape",
         effects=frozenset({"random"}),
         traits=frozenset({"no_gradient"}),
+        cost={"flops": "20 * size(output)"},
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:truncated_normal",
         package="graphdock_std",
-        source="specs/random.yaml:65",
+        source="specs/random.yaml:67",
     )
 
 
@@ -2537,10 +2580,11 @@ def random_uniform_int() -> OpDef:
         shape_fn="graphdock_std.shape_fns_random:by_shape",
         effects=frozenset({"random"}),
         traits=frozenset({"no_gradient"}),
+        cost={"flops": "10 * size(output)"},
         gradient_kinds={"shape": "none", "minval": "none", "maxval": "none"},
         reference="graphdock_std.reference.random:random_uniform_int",
         package="graphdock_std",
-        source="specs/random.yaml:95",
+        source="specs/random.yaml:98",
     )
 
 
@@ -2573,7 +2617,7 @@ def random_shuffle() -> OpDef:
         gradient_kinds={"value": "none"},
         reference="graphdock_std.reference.random:random_shuffle",
         package="graphdock_std",
-        source="specs/random.yaml:124",
+        source="specs/random.yaml:128",
     )
 
 
@@ -2597,6 +2641,7 @@ def sum() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:sum",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:sum_",
@@ -2625,11 +2670,12 @@ def mean() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(x) + size(y)"},
         gradient="graphdock_std._gen.gradients:mean",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:mean_",
         package="graphdock_std",
-        source="specs/reduce.yaml:36",
+        source="specs/reduce.yaml:37",
     )
 
 
@@ -2653,11 +2699,12 @@ def prod() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:prod",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:prod_",
         package="graphdock_std",
-        source="specs/reduce.yaml:68",
+        source="specs/reduce.yaml:70",
     )
 
 
@@ -2681,11 +2728,12 @@ def max() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:max",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:max_",
         package="graphdock_std",
-        source="specs/reduce.yaml:100",
+        source="specs/reduce.yaml:103",
     )
 
 
@@ -2709,11 +2757,12 @@ def min() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:min",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:min_",
         package="graphdock_std",
-        source="specs/reduce.yaml:132",
+        source="specs/reduce.yaml:136",
     )
 
 
@@ -2736,10 +2785,11 @@ def all() -> OpDef:
         types=(TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"no_gradient", "pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:all_",
         package="graphdock_std",
-        source="specs/reduce.yaml:164",
+        source="specs/reduce.yaml:169",
     )
 
 
@@ -2762,10 +2812,11 @@ def any() -> OpDef:
         types=(TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"no_gradient", "pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:any_",
         package="graphdock_std",
-        source="specs/reduce.yaml:194",
+        source="specs/reduce.yaml:200",
     )
 
 
@@ -2803,10 +2854,11 @@ def arg_max() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_reduce:index_reduction",
         traits=frozenset({"no_gradient", "pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:arg_max",
         package="graphdock_std",
-        source="specs/reduce.yaml:224",
+        source="specs/reduce.yaml:231",
     )
 
 
@@ -2844,10 +2896,11 @@ def arg_min() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_reduce:index_reduction",
         traits=frozenset({"no_gradient", "pure", "reduction"}),
+        cost={"flops": "size(x)"},
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:arg_min",
         package="graphdock_std",
-        source="specs/reduce.yaml:248",
+        source="specs/reduce.yaml:256",
     )
 
 
@@ -2871,7 +2924,7 @@ def cumsum() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.reduce:cumsum",
         package="graphdock_std",
-        source="specs/reduce.yaml:272",
+        source="specs/reduce.yaml:281",
     )
 
 
@@ -2893,11 +2946,12 @@ def sum_to() -> OpDef:
         shape_fn="graphdock_std.shape_fns_reduce:sum_to",
         traits=frozenset({"pure", "reduction"}),
         identity="x",
+        cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:sum_to",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
-        source="specs/reduce.yaml:297",
+        source="specs/reduce.yaml:306",
     )
 
 
@@ -2935,6 +2989,7 @@ def resource_scatter_update() -> OpDef:
             TypeVarDef("Tindices", allow=("int32", "int64")),
         ),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "0", "bytes": "bytes(indices) + 2 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
         reference="graphdock_std.reference.scatter:scatter_update",
         package="graphdock_std",
@@ -2954,10 +3009,11 @@ def resource_scatter_add() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
         reference="graphdock_std.reference.scatter:scatter_add",
         package="graphdock_std",
-        source="specs/scatter.yaml:25",
+        source="specs/scatter.yaml:26",
     )
 
 
@@ -2973,10 +3029,11 @@ def resource_scatter_sub() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
         reference="graphdock_std.reference.scatter:scatter_sub",
         package="graphdock_std",
-        source="specs/scatter.yaml:46",
+        source="specs/scatter.yaml:48",
     )
 
 
@@ -2996,6 +3053,7 @@ def resource_apply_gradient_descent() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "2 * size(delta)", "bytes": "3 * bytes(delta)"},
         gradient_kinds={"var": "none", "alpha": "none", "delta": "none"},
         reference="graphdock_std.reference.train:resource_apply_gradient_descent",
         package="graphdock_std",
@@ -3025,10 +3083,11 @@ def resource_apply_momentum() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "(6 if use_nesterov else 4) * size(grad)", "bytes": "5 * bytes(grad)"},
         gradient_kinds={"var": "none", "accum": "none", "lr": "none", "grad": "none", "momentum": "none"},
         reference="graphdock_std.reference.train:resource_apply_momentum",
         package="graphdock_std",
-        source="specs/train.yaml:25",
+        source="specs/train.yaml:26",
     )
 
 
@@ -3050,10 +3109,11 @@ def resource_apply_adagrad() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "6 * size(grad)", "bytes": "5 * bytes(grad)"},
         gradient_kinds={"var": "none", "accum": "none", "lr": "none", "grad": "none"},
         reference="graphdock_std.reference.train:resource_apply_adagrad",
         package="graphdock_std",
-        source="specs/train.yaml:50",
+        source="specs/train.yaml:52",
     )
 
 
@@ -3081,6 +3141,7 @@ def resource_apply_adam() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "12 * size(grad)", "bytes": "7 * bytes(grad)"},
         gradient_kinds={
             "var": "none",
             "m": "none",
@@ -3095,7 +3156,7 @@ def resource_apply_adam() -> OpDef:
         },
         reference="graphdock_std.reference.train:resource_apply_adam",
         package="graphdock_std",
-        source="specs/train.yaml:72",
+        source="specs/train.yaml:75",
     )
 
 
@@ -3124,6 +3185,7 @@ def resource_apply_adam_w() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "14 * size(grad)", "bytes": "7 * bytes(grad)"},
         gradient_kinds={
             "var": "none",
             "m": "none",
@@ -3139,7 +3201,7 @@ def resource_apply_adam_w() -> OpDef:
         },
         reference="graphdock_std.reference.train:resource_apply_adam_w",
         package="graphdock_std",
-        source="specs/train.yaml:100",
+        source="specs/train.yaml:104",
     )
 
 
@@ -3165,6 +3227,7 @@ def resource_apply_rms_prop() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "11 * size(grad)", "bytes": "7 * bytes(grad)"},
         gradient_kinds={
             "var": "none",
             "ms": "none",
@@ -3177,7 +3240,7 @@ def resource_apply_rms_prop() -> OpDef:
         },
         reference="graphdock_std.reference.train:resource_apply_rms_prop",
         package="graphdock_std",
-        source="specs/train.yaml:129",
+        source="specs/train.yaml:134",
     )
 
 
@@ -3204,6 +3267,7 @@ def resource_apply_centered_rms_prop() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "16 * size(grad)", "bytes": "9 * bytes(grad)"},
         gradient_kinds={
             "var": "none",
             "mg": "none",
@@ -3217,7 +3281,7 @@ def resource_apply_centered_rms_prop() -> OpDef:
         },
         reference="graphdock_std.reference.train:resource_apply_centered_rms_prop",
         package="graphdock_std",
-        source="specs/train.yaml:155",
+        source="specs/train.yaml:161",
     )
 
 
@@ -3243,6 +3307,7 @@ def resource_apply_ftrl() -> OpDef:
         ),
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "16 * size(grad)", "bytes": "7 * bytes(grad)"},
         gradient_kinds={
             "var": "none",
             "accum": "none",
@@ -3255,7 +3320,7 @@ def resource_apply_ftrl() -> OpDef:
         },
         reference="graphdock_std.reference.train:resource_apply_ftrl",
         package="graphdock_std",
-        source="specs/train.yaml:182",
+        source="specs/train.yaml:189",
     )
 
 
@@ -3280,10 +3345,11 @@ def resource_sparse_apply_gradient_descent() -> OpDef:
             TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
         ),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "2 * size(delta)", "bytes": "3 * bytes(delta) + bytes(indices)"},
         gradient_kinds={"var": "none", "alpha": "none", "delta": "none", "indices": "none"},
         reference="graphdock_std.reference.train:resource_sparse_apply_gradient_descent",
         package="graphdock_std",
-        source="specs/train.yaml:209",
+        source="specs/train.yaml:217",
     )
 
 
@@ -3313,6 +3379,7 @@ def resource_sparse_apply_momentum() -> OpDef:
             TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
         ),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "(6 if use_nesterov else 4) * size(grad)", "bytes": "5 * bytes(grad) + bytes(indices)"},
         gradient_kinds={
             "var": "none",
             "accum": "none",
@@ -3323,7 +3390,7 @@ def resource_sparse_apply_momentum() -> OpDef:
         },
         reference="graphdock_std.reference.train:resource_sparse_apply_momentum",
         package="graphdock_std",
-        source="specs/train.yaml:230",
+        source="specs/train.yaml:239",
     )
 
 
@@ -3349,10 +3416,11 @@ def resource_sparse_apply_adagrad() -> OpDef:
             TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
         ),
         traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "6 * size(grad)", "bytes": "5 * bytes(grad) + bytes(indices)"},
         gradient_kinds={"var": "none", "accum": "none", "lr": "none", "grad": "none", "indices": "none"},
         reference="graphdock_std.reference.train:resource_sparse_apply_adagrad",
         package="graphdock_std",
-        source="specs/train.yaml:255",
+        source="specs/train.yaml:265",
     )
 
 

@@ -1,0 +1,143 @@
+"""Expressions of specs: parsed with :mod:`ast`, checked against a whitelist, turned into closures, never evaluated as Python.
+
+An unknown operand is None and makes whatever depends on it unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from graphdock.errors import OpSpecError
+from graphdock.shape import broadcast, size
+
+__all__ = ["DIMS", "Env", "Evaluator", "Language", "compile_expression"]
+
+Env: TypeAlias = dict[str, Any]
+Evaluator: TypeAlias = Callable[[Env], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What expressions of one kind may say, beside names, comparisons, ``and``, ``or``, ``not`` and ``a if c else b``.
+
+    Attributes:
+      binary: operator -> what it does to two known operands.
+      calls: function -> what it does to its arguments, unknown ones included.
+      constants: types of the constants.
+      of_name: functions that take a name, not a value -> what makes their evaluator from that name.
+    """
+
+    binary: Mapping[type[ast.operator], Callable[[Any, Any], Any]]
+    calls: Mapping[str, Callable[..., Any]]
+    constants: tuple[type, ...] = (int, str)
+    of_name: Mapping[str, Callable[[str], Evaluator]] = field(default_factory=dict)
+
+
+#: Dims, checks and counts.
+DIMS = Language(
+    binary={
+        ast.Add: operator.add,
+        ast.Sub: operator.sub,
+        ast.Mult: operator.mul,
+        ast.FloorDiv: operator.floordiv,
+        ast.Mod: operator.mod,
+    },
+    calls={
+        "broadcast": broadcast,
+        "prod": size,
+        "rank": lambda s: None if s is None else len(s),
+        "len": lambda s: None if s is None else len(s),
+        "min": lambda *a: None if None in a else min(a),
+        "max": lambda *a: None if None in a else max(a),
+    },
+)
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def compile_expression(text: str, language: Language = DIMS) -> tuple[Evaluator, frozenset[str]]:
+    """An evaluator for an expression of the language, and the names it reads.
+
+    Raises:
+      OpSpecError: the text is not such an expression.
+    """
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise OpSpecError(f"{text!r} is not an expression: {error.msg}") from None
+    names: set[str] = set()
+    return _compile(tree, text, names, language), frozenset(names)
+
+
+def _compile(node: ast.expr, text: str, names: set[str], language: Language) -> Evaluator:
+    def part(node: ast.expr) -> Evaluator:
+        return _compile(node, text, names, language)
+
+    if isinstance(node, ast.Constant) and isinstance(node.value, language.constants):
+        value = node.value
+        return lambda env: value
+    if isinstance(node, ast.Name):
+        name = node.id
+        names.add(name)
+        return lambda env: env[name]
+    if isinstance(node, ast.BinOp) and type(node.op) in language.binary:
+        left, right, apply = part(node.left), part(node.right), language.binary[type(node.op)]
+
+        def binary(env: Env) -> Any:
+            a, b = left(env), right(env)
+            return None if a is None or b is None else apply(a, b)
+
+        return binary
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
+        inner, negate = part(node.operand), isinstance(node.op, ast.USub)
+
+        def unary(env: Env) -> Any:
+            a = inner(env)
+            return None if a is None else (-a if negate else not a)
+
+        return unary
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+        left, right = part(node.left), part(node.comparators[0])
+        compare = _COMPARE[type(node.ops[0])]
+
+        def comparison(env: Env) -> Any:
+            a, b = left(env), right(env)
+            return None if a is None or b is None else compare(a, b)
+
+        return comparison
+    if isinstance(node, ast.BoolOp):
+        parts, is_and = [part(v) for v in node.values], isinstance(node.op, ast.And)
+
+        def boolean(env: Env) -> Any:
+            values = [p(env) for p in parts]
+            decided = [v for v in values if v is not None and bool(v) is not is_and]
+            return (not is_and) if decided else (None if None in values else is_and)
+
+        return boolean
+    if isinstance(node, ast.IfExp):
+        test, yes, no = part(node.test), part(node.body), part(node.orelse)
+
+        def choice(env: Env) -> Any:
+            t = test(env)
+            return None if t is None else (yes(env) if t else no(env))
+
+        return choice
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        called = node.func.id
+        if called in language.of_name and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
+            return language.of_name[called](node.args[0].id)
+        if called in language.calls:
+            function, args = language.calls[called], [part(a) for a in node.args]
+            return lambda env: function(*[a(env) for a in args])
+    raise OpSpecError(f"{ast.unparse(node)!r} in {text!r} is not part of the language of specs")
