@@ -25,6 +25,7 @@ from graphdock.contracts import (
 )
 from graphdock.errors import InternalError, InvalidArgumentError, KernelNotFoundError
 from graphdock.plugin.host import Host
+from graphdock.runtime.random_stream import RandomStream
 from graphdock.testing import queued
 from graphdock.testing.driver import races
 
@@ -165,19 +166,12 @@ def test_a_launch_is_late_and_reads_host_arguments_now(bench):
 
 
 def test_a_random_stream_is_read_at_launch(bench):
-    class Stream:
-        key = (1, 2)
-        at = 0
-
-        def counter(self):
-            return (self.at, 0)
-
     draw = bench.kernel("RandomUniform", [(I, (1,))], [(F, (4,))], host=("shape",), attrs={"T": I, "dtype": F})
     results = []
-    for moves in (0, 5):
-        stream, out = Stream(), bench.buffer(np.zeros(4))
+    for later in (0, 5):
+        stream, out = RandomStream((1, 2)), bench.buffer(np.zeros(4))
         draw.compute(np.array([4], np.int32), stream, out)
-        stream.at += moves
+        stream.begin(later)
         bench.q.synchronize()
         results.append(out.array.tolist())
     assert results[0] == results[1]

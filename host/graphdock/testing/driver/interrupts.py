@@ -9,9 +9,15 @@ from typing import Any
 
 __all__ = ["HeldBack"]
 
+#: The block that holds interrupts back now. Only the main thread, which gets them, reads and writes it.
+_outermost: HeldBack | None = None
+
 
 class HeldBack:
-    """Within the block an interrupt of the main thread is noted; at its end the handler that was there is called."""
+    """Within the block an interrupt of the main thread is noted.
+
+    At the end of the outermost block the handler that was there is called.
+    """
 
     __slots__ = ("_before", "_noted")
 
@@ -23,26 +29,33 @@ class HeldBack:
         self._noted = number  # without the frame, which would keep what it holds
 
     def lifted(self, body: Callable[[], None]) -> None:
-        """Call ``body``, which may be interrupted."""
+        """Call ``body``, which may be interrupted; for the outermost block."""
+        global _outermost
         if self._before is None:
             body()
             return
         try:
+            _outermost = None
             signal.signal(signal.SIGINT, self._before)
             body()
         finally:
             signal.signal(signal.SIGINT, self._note)
+            _outermost = self
 
     def __enter__(self) -> HeldBack:
-        if threading.current_thread() is threading.main_thread():
-            before = signal.getsignal(signal.SIGINT)
+        global _outermost
+        if _outermost is None and threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGINT, self._note)
             if callable(before):
-                signal.signal(signal.SIGINT, self._note)
-                self._before = before
+                self._before, _outermost = before, self
+            else:
+                signal.signal(signal.SIGINT, before)
         return self
 
     def __exit__(self, *raised: object) -> None:
+        global _outermost
         if self._before is not None:
+            _outermost = None
             signal.signal(signal.SIGINT, self._before)
             if self._noted is not None:
                 self._before(self._noted, None)

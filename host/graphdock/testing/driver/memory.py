@@ -122,21 +122,21 @@ class Drops:
 
 
 class Buffer:
-    """A device's own array. ``array`` is what kernels of the device see; host code that takes it for an array fails."""
+    """A device's own array. ``array`` is what kernels of the device see; host code that takes it for an array fails.
 
-    __slots__ = ("array", "storage")
+    ``range`` is where it lies.
+    """
+
+    __slots__ = ("array", "range", "storage")
 
     def __init__(self, storage: Storage, array: Array) -> None:
         self.storage = storage
         self.array = array
+        self.range = storage.block.range_of(array)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.array.shape)
-
-    @property
-    def range(self) -> Range:
-        return self.storage.block.range_of(self.array)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"host code reads a buffer of {self.storage.block.space} as if it were a NumPy array")
