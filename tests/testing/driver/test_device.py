@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from graphdock.contracts import DeviceInfo, dtypes
@@ -82,6 +84,59 @@ def test_synchronize_waits_for_every_queue(bench):
     bench.add(bench.r, y, y)
     bench.device.synchronize()
     assert bench.device.pending == 0
+
+
+def test_it_is_a_fence_for_the_checker_also_of_queues_whose_work_is_done(make_bench):
+    bench = make_bench(laziness=0.0)
+    x = bench.buffer(1)
+    with races.check(bench.device):
+        bench.add(bench.q, x, x)
+        while bench.driver.scheduler.step():
+            pass
+        bench.device.synchronize()
+        bench.add(bench.r, x, x)
+
+
+def test_a_queue_goes_with_its_last_reference_and_its_memory_with_it(bench):
+    held = bench.device.in_use
+    queue = bench.device.new_queue()
+    assert bench.device.in_use == held + bench.device.argument_bytes
+    storage = bench.on(queue).allocate(100)
+    queue.free(storage)
+    queue.synchronize()
+    bench.on(bench.q)
+    del queue, storage
+    assert bench.device.in_use == held
+    assert bench.device.new_queue().name == "chip:0/queue:3"
+
+
+def test_the_device_may_be_asked_from_any_thread(bench):
+    event, errors = bench.q.record(), []
+
+    def work():
+        try:
+            for _ in range(50):
+                storage = bench.device.allocate(64)
+                bench.device.view(storage, 0, dtypes.int8, (64,))
+                assert bench.device.staging(64).nbytes == 64
+                bench.device.passed(event)
+                bench.device.wait_host(event)
+                bench.device.synchronize()
+                bench.device.from_host(np.ones(4, np.float32), bench.kept[0])
+        except BaseException as error:  # noqa: BLE001 - looked at on the test's thread
+            errors.append(error)
+
+    bench.buffer(1)
+    held = bench.device.in_use
+    bench.device.queue  # noqa: B018 - the private queue, which has memory
+    held += bench.device.argument_bytes
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert bench.device.in_use == held
 
 
 def test_devices_of_one_driver_may_share_a_memory_space():

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 from graphdock.contracts import DeviceInfo, DType
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
@@ -75,18 +76,27 @@ class Driver:
         """Give back what was dropped. Not while anything is recorded. The driver is locked."""
         if self._recordings:
             return
-        for drop in self.drops.take():
-            if isinstance(drop.owner, DriverQueue):
-                drop.owner.give_back(drop.block, drop.nbytes)
-            elif drop.owner is self.pinned:
-                self._on_host("drop of staging memory", drop.block)
-                drop.block.poison()
-                self.pinned.unpin(drop.block)
-            else:
-                self._on_host("free", drop.block)
-                drop.block.poison()
-                memory = self._memories[drop.block.space]
-                memory.give(drop.block, drop.nbytes, memory.idle)
+        while self._settle_one():
+            pass
+
+    def _settle_one(self) -> bool:
+        drop = self.drops.take()
+        if drop is None:
+            return False
+        if drop.block.life != drop.life:
+            return True
+        if isinstance(drop.owner, DriverQueue):
+            drop.owner.give_back(drop.block, drop.nbytes)
+        elif drop.owner is self.pinned:
+            self._on_host("drop of staging memory", drop.block)
+            drop.block.poison()
+            self.pinned.unpin(drop.block)
+        else:
+            self._on_host("free", drop.block)
+            drop.block.poison()
+            memory = self._memories[drop.block.space]
+            memory.give(drop.block, drop.nbytes, memory.idle)
+        return True
 
     def _on_host(self, what: str, block: Block) -> None:
         for observer in self.observers:
@@ -160,7 +170,8 @@ class DriverDevice(QueuedDevice):
         self.launches = 0
         self.replays = 0
         self.waits = 0
-        self._queues: list[DriverQueue] = []
+        self._made = 0
+        self._queues: WeakSet[DriverQueue] = WeakSet()
 
     @property
     def faults(self) -> Faults:
@@ -170,7 +181,7 @@ class DriverDevice(QueuedDevice):
     @property
     def pending(self) -> int:
         """How much work of this device will run; none when it is lost."""
-        return sum(queue.pending for queue in self._queues)
+        return self.driver.scheduler.pending_of(self.health)
 
     @property
     def in_use(self) -> int:
@@ -229,8 +240,9 @@ class DriverDevice(QueuedDevice):
 
     def new_queue(self) -> DriverQueue:
         with self.driver.entered():
-            queue = DriverQueue(self, f"{self.name}/queue:{len(self._queues)}")
-            self._queues.append(queue)
+            self._made += 1
+            queue = DriverQueue(self, f"{self.name}/queue:{self._made - 1}")
+            self._queues.add(queue)
             return queue
 
     def activate(self, queue: Queue | None = None) -> Any:
@@ -281,7 +293,7 @@ class DriverDevice(QueuedDevice):
             self.driver.refuse_in_capture("synchronize")
             self.health.check()
             self.waits += 1
-            for queue in self._queues:
+            for queue in sorted(self._queues, key=lambda queue: queue.name):
                 self.driver.scheduler.drain(queue.line)
                 self.health.check()
                 for observer in self.driver.observers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 #: What memory is filled with before it is written and after it is given back: NaN as a float, -1 as an integer.
 POISON = 0xFF
-#: Bytes of unused blocks that a memory keeps for reuse.
+#: Bytes of unused blocks that are kept for the next allocation of one queue.
 _KEPT = 1 << 28
 _ALIGN = 256
 
@@ -112,13 +112,13 @@ class Drops:
         drop.block, drop.life, drop.nbytes, drop.owner = block, block.life, nbytes, owner
         self._held.add(drop)
 
-    def take(self) -> Iterator[Drop]:
-        """Those that went since the last call, but for blocks that were given back before."""
-        while self._gone:
-            drop = self._gone.popleft()
-            self._held.discard(drop)
-            if drop.block.life == drop.life:
-                yield drop
+    def take(self) -> Drop | None:
+        """The next that went since the last call; None when there is none."""
+        if not self._gone:
+            return None
+        drop = self._gone.popleft()
+        self._held.discard(drop)
+        return drop
 
 
 class Buffer:
@@ -156,7 +156,6 @@ class Memory:
         self.limit = limit
         self.in_use = 0
         self.idle: Idle = {}
-        self._idle_bytes = 0
         self._blocks = 0
         self._next_address = 1 << 20
 
@@ -171,7 +170,6 @@ class Memory:
         unused = idle.get(size, [])
         for at in range(len(unused) - 1, -1, -1):
             if unused[at].bytes.ctypes.data % align == 0:
-                self._idle_bytes -= size
                 return unused.pop(at)
         self._blocks += 1
         block = Block(self.space, self._blocks, self._next_address, size, max(align, _ALIGN))
@@ -183,8 +181,7 @@ class Memory:
         self.in_use -= nbytes
         block.life += 1
         size = block.bytes.nbytes
-        if self._idle_bytes + size <= _KEPT:
-            self._idle_bytes += size
+        if sum(kind * len(blocks) for kind, blocks in idle.items()) + size <= _KEPT:
             idle.setdefault(size, []).append(block)
 
     def view(self, storage: Storage, offset: int, dtype: DType, shape: Sequence[int]) -> Buffer:

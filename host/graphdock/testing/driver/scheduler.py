@@ -106,6 +106,10 @@ class Scheduler:
         """How much work will run."""
         return sum(line.pending for line in self._active)
 
+    def pending_of(self, health: Health) -> int:
+        """How much work of one device will run."""
+        return sum(line.pending for line in self._active if line.health is health)
+
     def add(self, line: Line, work: Work) -> None:
         """Queue work."""
         self._active[line] = None
