@@ -25,6 +25,7 @@
     │   ├── DeviceUnavailable                 a probe found no device; carries reason and hint (not a fault)
     │   └── DeviceLostError                   a device that stopped working; every later call of it raises this
     ├── AbortedError                          a step was stopped because another part of it failed
+    ├── CancelledError                        a step was stopped on purpose: its session was closed
     ├── DeadlineExceededError                 a step ran past its deadline
     ├── UnimplementedError                    a feature that this version declares but does not have
     └── InternalError                         graphdock broke a promise of its own
@@ -41,6 +42,7 @@ from collections.abc import Iterable
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
+    "CancelledError",
     "ConfigError",
     "DTypeError",
     "DeadlineExceededError",
@@ -237,6 +239,10 @@ class DeviceLostError(UnavailableError):
 
 class AbortedError(GraphdockError):
     """A step was stopped because another part of it failed."""
+
+
+class CancelledError(GraphdockError):
+    """A step was stopped on purpose: its session was closed, or its caller cancelled it."""
 
 
 class DeadlineExceededError(GraphdockError):

@@ -252,7 +252,7 @@ def test_check_numerics_names_the_node():
             sess.run(y, {x: [1.0, 0.0]})
 
 
-@pytest.mark.parametrize("setting", [{"executor": "dataflow"}, {"operation_timeout": 1.0}, {"intra_op_threads": 2}])
+@pytest.mark.parametrize("setting", [{"executor": "dataflow"}, {"memory_limit": {"cpu": 1}}, {"intra_op_threads": 2}])
 def test_a_setting_that_is_not_honoured_is_refused(setting):
     with pytest.raises(tf.errors.UnimplementedError, match=next(iter(setting))):
         tf.Session(config=tf.SessionConfig(**setting))
@@ -422,7 +422,7 @@ def test_steps_that_run_at_once_have_kernels_and_buffers_of_their_own_and_few_ar
             assert len({id(space[name]) for space in spaces}) == 20
         for instance in taken:
             plan.give_back(instance)
-        assert len(plan._idle) == 16
+        assert len(plan.idle) == 16
         plan.drop_instances()
         assert plan.lease() not in taken
 

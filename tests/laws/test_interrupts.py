@@ -27,7 +27,6 @@ def test_an_interrupted_update_leaves_its_variable_free(patience):
     survives(lambda: sess.run(update), lambda: sess.run(update), patience)
 
 
-@pytest.mark.xfail(strict=True, reason="m: an interrupted reader leaves its variable locked for writers")
 def test_an_interrupted_read_leaves_its_variables_free(patience):
     variables = [tf.Variable(np.zeros(3)) for _ in range(3)]
     read = tf.add_n([v.read_value() for v in variables])
@@ -39,7 +38,6 @@ def test_an_interrupted_read_leaves_its_variables_free(patience):
     survives(lambda: sess.run(read), lambda: sess.run(update), patience)
 
 
-@pytest.mark.xfail(strict=True, reason="m: a plan that calls Python takes and gives back locks one by one")
 def test_an_interrupted_step_that_calls_python_leaves_its_variables_free(patience):
     v = tf.Variable(np.zeros(3))
     called = tf.py_func(lambda a: a, [v.read_value()], tf.float64)

@@ -34,7 +34,6 @@ def failing():
     return x, tf.gather(tf.tanh(x) * 2.0 + x, index), index
 
 
-@pytest.mark.xfail(strict=True, reason="q: a failing step abandons its instance")
 def test_an_instance_survives_its_steps_error():
     x, fetch, index = failing()
     value = np.zeros(MB // 8, np.float32)
@@ -49,7 +48,6 @@ def test_an_instance_survives_its_steps_error():
         assert lab.calls_of(("allocate", "view"), fail) == 0
 
 
-@pytest.mark.xfail(strict=True, reason="q: failing steps pile up buffers in reference cycles")
 def test_failing_steps_do_not_pile_up_memory(meter, no_collector):
     x, fetch, index = failing()
     value = np.zeros(MB // 8, np.float32)
@@ -63,9 +61,6 @@ def test_failing_steps_do_not_pile_up_memory(meter, no_collector):
         assert meter.held <= before + MB // 8
 
 
-@pytest.mark.xfail(
-    strict=True, reason="q: idle instances that are dropped live on in cycles, so the budget does not hold"
-)
 def test_the_budget_of_idle_instances_holds_without_the_collector(meter, no_collector, monkeypatch):
     from graphdock.runtime import pool
 

@@ -104,9 +104,6 @@ def test_who_arrives_after_a_waiting_writer_waits_behind_it(host):
     assert len(entered) < 100, "the writer ran after all readers"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="o: a plan with a kernel that may block holds its locks, so its waker waits for it"
-)
 @pytest.mark.parametrize("reads", [True, False])
 def test_a_kernel_that_may_block_can_be_woken_by_a_step_on_the_same_variable(host, patience, reads):
     v = tf.Variable([1.0])

@@ -40,6 +40,7 @@ from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler, cut_region
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
+from graphdock.contracts.step import CancellationToken, StepContext, StepServices, TraceEvent
 from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -60,6 +61,7 @@ __all__ = [
     "Buffer",
     "BuildContext",
     "Builder",
+    "CancellationToken",
     "Candidate",
     "Claim",
     "DType",
@@ -97,7 +99,10 @@ __all__ = [
     "ResourceRequest",
     "Scratch",
     "SessionFactory",
+    "StepContext",
+    "StepServices",
     "Storage",
+    "TraceEvent",
     "TypeVarDef",
     "VARIABLE",
     "Value",

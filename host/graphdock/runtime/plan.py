@@ -16,7 +16,8 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import Bound, Lit
-from graphdock.errors import InvalidArgumentError, UninitializedError
+from graphdock.contracts.step import StepContext, StepServices
+from graphdock.errors import GraphdockError, InvalidArgumentError, UninitializedError
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
 from graphdock.runtime.honesty import honest, unchecked
@@ -45,6 +46,7 @@ class Plan:
       source: the generated Python source.
       arena_bytes: memory space -> bytes of planned buffers per instance.
       recordings: what a device records, and why each recording ends where it does, in words.
+      idle: instances that nobody runs; :meth:`lease` takes from them.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class Plan:
         debug: bool,
         translated: int,
         pool: InstancePool,
+        services: StepServices,
+        timed: bool,
     ) -> None:
         self.graph = graph
         self.placement = placement
@@ -69,7 +73,8 @@ class Plan:
         self._lowered = lowered
         self._spaces = spaces
         self._ordinals = ordinals
-        printed = print_step(lowered.block, lowered.feeds, lowered.results)
+        self._services = services
+        printed = print_step(lowered.block, lowered.feeds, lowered.results, "check()" if timed else "")
         self.source, self._nodes = printed.text, printed.nodes
         self.recordings = described(lowered.segments, lowered.boundaries)
         self.filename = f"<graphdock step {next(_numbers)}>"
@@ -84,7 +89,8 @@ class Plan:
             self.arena_bytes[space] = pack(roots)
         self._bounds: list[Any] | None = lowered.first_bounds
         self._constants: dict[str, Any] | None = None
-        self._idle: list[Instance] = []
+        self.idle: list[Instance] = []
+        self.most_idle = IDLE
         self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
         self._pool = pool
         self._lock = threading.Lock()
@@ -107,9 +113,9 @@ class Plan:
         self.kernel_nodes = [n for level in graph.all_graphs() for n in level.nodes if n in placement.kernels]
 
     def lease(self) -> Instance:
-        """An instance that nobody else runs; made when none is idle."""
+        """An instance that nobody else runs; made when none is idle. Give it back once the step has ended."""
         try:
-            return self._idle.pop()
+            return self.idle.pop()
         except IndexError:
             instance = self._make()
             self._live.add(instance)
@@ -121,12 +127,27 @@ class Plan:
         return len(self._live) * sum(self.arena_bytes.values())
 
     def give_back(self, instance: Instance) -> None:
-        if len(self._idle) < IDLE:
-            self._idle.append(instance)
+        if len(self.idle) < self.most_idle:
+            self.idle.append(instance)
+        else:
+            instance.free()
 
     def drop_instances(self) -> None:
-        """Free the memory of idle instances."""
-        self._idle.clear()
+        """Free the memory of idle instances, at once."""
+        idle = self.idle
+        while idle:
+            try:
+                instance = idle.pop()
+            except IndexError:  # another thread leased it
+                return
+            instance.free()
+
+    def close(self, error: Callable[[], BaseException]) -> None:
+        """Free all instances: the idle ones now; those whose step runs once it has stopped, each with an error of its own."""
+        self.most_idle = 0
+        self.drop_instances()
+        for instance in list(self._live):
+            instance.context.cancel(error())
 
     def _make(self) -> Instance:
         lowered = self._lowered
@@ -154,6 +175,8 @@ class Plan:
         ns.update({name.text: state for name, state in lowered.states.items()})
         for name, (space, method) in lowered.methods.items():
             ns[name.text] = getattr(self._spaces[space], method)
+        context = StepContext(self._services)
+        ns["check"] = context.token.check
         for name, root in lowered.makers.items():
             if root.device == HOST_MEMORY:
                 ns[name.text] = functools.partial(np.empty, root.shape, root.dtype.np)
@@ -181,14 +204,15 @@ class Plan:
             else:
                 ns.update(zip([n.text for n in setup.names], made, strict=True))
         ns["__name__"] = "graphdock.step"
+        called = {name: value for name, value in ns.items() if callable(value)}
         exec(self._code, ns)  # noqa: S102 - the source is our own
         for segment in lowered.segments:
             assert segment.device is not None
             body = ns[f"{segment.replay.text}_body"]
             segment.device.activate()
             with unchecked():
-                ns[segment.replay.text] = segment.device.capture(body) or body
-        return Instance(self, ns["step"], streams)
+                called[segment.replay.text] = ns[segment.replay.text] = segment.device.capture(body) or body
+        return Instance(self, ns, called, context, streams)
 
     def _constant(self, array: Any, space: str, dtype: Any) -> Any:
         if space == HOST_MEMORY:
@@ -207,6 +231,26 @@ class Plan:
             trace = trace.tb_next
         return found
 
+    def explain(self, error: Exception) -> None:
+        """Raise what a step's error means to the user, ``from`` it; return where it says that itself, with its node filled in.
+
+        The locals of the generated source are let go: whoever keeps the error need not keep the step's values.
+        """
+        node = self.node_at(error)
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename and not self.debug:
+                trace.tb_frame.clear()
+            trace = trace.tb_next
+        if node is None:
+            return
+        explained = kernel_error(error, node)
+        if explained is not error:
+            try:
+                raise explained from error
+            finally:
+                del explained  # a frame that held it would make a cycle of it and its traceback
+
     def check_initialized(self) -> None:
         """Raise UninitializedError for the first variable that this plan reads and that holds no value."""
         for state, node in self.checked:
@@ -219,15 +263,34 @@ def _bound(made: Any) -> Bound:
 
 
 class Instance:
-    """One runnable copy of a plan: its buffers, bound kernels and function. One step at a time, on any thread."""
+    """One runnable copy of a plan: its buffers, bound kernels and function. One step at a time, on any thread.
 
-    __slots__ = ("__weakref__", "_context", "_streams", "epoch", "plan", "step")
+    It survives the error of a step: the next one finds it as the first did.
 
-    def __init__(self, plan: Plan, step: Callable[..., Any], streams: dict[str, list[RandomStream]]) -> None:
+    Args:
+      namespace: the globals of the generated source.
+      called: those of them that the source calls, kernels and copies.
+    """
+
+    __slots__ = ("__weakref__", "_context", "_release", "_streams", "context", "epoch", "plan", "step")
+
+    def __init__(
+        self,
+        plan: Plan,
+        namespace: dict[str, Any],
+        called: dict[str, Any],
+        context: StepContext,
+        streams: dict[str, list[RandomStream]],
+    ) -> None:
+        self.context = context
         self.plan = plan
-        self.step = step
-        self._streams = streams
+        self.step: Callable[..., Any] = namespace["step"]
         self.epoch = -1
+        self._streams = streams
+        # The functions of the generated source know the namespace that holds them: a cycle, which is broken here.
+        self._release = weakref.finalize(self, _free, namespace, called)
+        self._release.atexit = False
+        context.interrupt = functools.partial(_interrupt, namespace, called)
         # Floating-point warnings are off inside a step; a prepared context costs 12 ns where np.errstate costs 1 us.
         self._context = contextvars.copy_context()
         self._context.run(_quiet)
@@ -241,7 +304,7 @@ class Instance:
         if plan.debug:
             feeds = [_read_only(f) for f in feeds]
         for name, streams in self._streams.items():
-            ordinal = plan._ordinals.reserve(name)
+            ordinal = self.context.services.ordinal(name)
             for stream in streams:
                 stream.begin(ordinal)
         held = 0
@@ -253,14 +316,37 @@ class Instance:
                 return self._context.run(self.step, *feeds)
             return self.step(*feeds)
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
-            node = self.plan.node_at(error)
-            explained = error if node is None else kernel_error(error, node)
-            if explained is error:
-                raise
-            raise explained from error
+            if error is not self.context.token.error or isinstance(error, GraphdockError):
+                plan.explain(error)
+            raise
         finally:
             for release in plan.releases if held == len(plan.releases) else plan.releases[:held]:
                 release()
+
+    def free(self) -> None:
+        """Let go of its memory at once. It can't run any more."""
+        self.context.interrupt = None
+        self._release()
+
+
+def _free(namespace: dict[str, Any], called: dict[str, Any]) -> None:
+    called.clear()
+    namespace.clear()
+
+
+def _interrupt(namespace: dict[str, Any], called: Mapping[str, Any], error: BaseException | None) -> None:
+    """Let every kernel and copy that a running step is still to call raise ``error`` instead; None puts them back.
+
+    Statements look their kernels up by name when they run, so that a step can be stopped without a check in each of them.
+    """
+    if error is None:
+        namespace.update(called)
+        return
+
+    def stop(*args: Any, **kwargs: Any) -> Any:
+        raise error
+
+    namespace.update(dict.fromkeys(called, stop))
 
 
 def _read_only(array: Any) -> Any:

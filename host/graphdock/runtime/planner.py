@@ -6,6 +6,7 @@ import contextlib
 import gc
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
+from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import ConfigError, NotFoundError
+from graphdock.errors import CancelledError, ConfigError, NotFoundError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import check_switches, run_passes
@@ -61,7 +63,7 @@ class Planner:
     Args:
       backends: names of plugins, in order. ``device_count``: device type -> how many.
       named_by: where ``backends`` was written, for messages.
-      store_of: container name -> where its variables live.
+      services: what the steps of the session share.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Planner:
         check_numerics: bool,
         named_by: str | None,
         ordinals: RandomOrdinals,
-        store_of: Callable[[str], VariableStore],
+        services: StepServices,
     ) -> None:
         check_switches(passes)
         self._host = host
@@ -87,7 +89,7 @@ class Planner:
         self._check_numerics = check_numerics
         self._ordinals = ordinals
         self._pool = InstancePool()
-        self._store_of = store_of
+        self._services = services
         self._lock = threading.RLock()
         for label, names in (("device_count", device_count), ("kernels", [k.rpartition("@")[2] for k in pins])):
             for name in names:
@@ -117,9 +119,16 @@ class Planner:
         return self._open[spec]
 
     def plan(
-        self, outputs: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[tuple[Tensor, Dims]]
+        self,
+        outputs: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[tuple[Tensor, Dims]],
+        timed: bool = False,
     ) -> Plan:
         """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
+
+        Args:
+          timed: its steps have deadlines and look at them between nodes.
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
@@ -166,10 +175,14 @@ class Planner:
                 self._check_numerics,
                 recorder,
             )
+            lowered = lower(given)
+            if locked and any(b is not None and b.may_block for b in lowered.first_bounds):
+                locked = False
+                lowered = lower(replace(given, locked=False))
             return Plan(
                 graph,
                 placement,
-                lower(given),
+                lowered,
                 self.spaces,
                 self._ordinals,
                 reports,
@@ -177,7 +190,13 @@ class Planner:
                 self._debug,
                 translated,
                 self._pool,
+                self._services,
+                timed,
             )
+
+    def close(self) -> None:
+        """Stop every step that runs, and free the memory of all others."""
+        self._pool.close(lambda: CancelledError("the session was closed while the step ran"))
 
     def _check_device_type(self, label: str, name: str) -> None:
         """Raise ConfigError for a misspelt device type. One that resembles none may be of a plugin that is not installed
@@ -203,7 +222,7 @@ class Planner:
         owner = handle.node
         assert owner is not None and owner.device is not None
         attrs = owner.attrs
-        store = self._store_of(attrs["container"])
+        store: VariableStore = self._services.container(attrs["container"])
         device = self.spaces[self._open[owner.device].memory_space]
         return store.declare(attrs["shared_name"] or owner.origin, attrs["dtype"], attrs["shape"], device)
 

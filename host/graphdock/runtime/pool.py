@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,13 @@ class InstancePool:
                 other = ref()
                 if other is not None:
                     other.drop_instances()
+
+    def close(self, error: Callable[[], BaseException]) -> None:
+        """Stop the steps that run, each with an error of its own, and free the memory of idle instances."""
+        with self._lock:
+            plans = [plan for plan in map(_deref, self._plans) if plan is not None]
+        for plan in plans:
+            plan.close(error)
 
 
 def _deref(ref: weakref.ref[Plan]) -> Plan | None:

@@ -22,20 +22,24 @@ class Signature:
 
     Attributes:
       key: what :class:`PlanCache` finds it by. ``single``: whether the caller gets the one result itself.
+        ``timed``: its steps have deadlines.
       mutation: the graph's mutation number for which its plans hold.
       plans: shapes of the feeds (or ``"generic"``) -> plan.
       exact: how many plans have been made for one shape each, those that are gone included.
       current: the plan that ran last and the feeds' shapes it ran for; one object, because other threads replace it.
     """
 
-    __slots__ = ("current", "exact", "feeds", "fetch", "key", "mutation", "plans", "single")
+    __slots__ = ("current", "exact", "feeds", "fetch", "key", "mutation", "plans", "single", "timed")
 
-    def __init__(self, key: Hashable, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool) -> None:
+    def __init__(
+        self, key: Hashable, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool, timed: bool
+    ) -> None:
         self.key = key
         self.fetch = fetch
         self.feeds = feeds
         self.mutation = mutation
         self.single = single
+        self.timed = timed
         self.plans: dict[Any, Plan] = {}
         self.exact = 0
         self.current: tuple[Plan | None, tuple[Any, ...]] = (None, (None,) * len(feeds))

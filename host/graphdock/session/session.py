@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.contracts.step import StepServices
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
@@ -17,6 +19,7 @@ from graphdock.plugin.host import Host, default_host
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.planner import Planner
 from graphdock.runtime.random_stream import RandomOrdinals
+from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
 from graphdock.runtime.variable_store import VariableStore
 from graphdock.session.config import SessionConfig, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed
@@ -27,6 +30,8 @@ __all__ = ["InteractiveSession", "Session"]
 
 #: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
 SHAPES = 8
+#: Marks the signatures of steps with a deadline: they have plans of their own, which look at the clock between nodes.
+_TIMED = "timed"
 
 
 class _SessionType(type):
@@ -80,6 +85,14 @@ class Session(metaclass=_SessionType):
         self._plans = PlanCache(c.plan_cache_size)
         self._signatures = self._plans.signatures
         self._recent: Plan | None = None
+        self._timeout = c.operation_timeout
+        deadlines = Deadlines()
+        services = StepServices(
+            f"session-{secrets.token_hex(8)}",
+            lambda: LocalRendezvous(watch=deadlines.watch),
+            ordinal=self._ordinals.reserve,
+            container=self._container,
+        )
         self._planner = Planner(
             self._host,
             c.backends,
@@ -92,7 +105,7 @@ class Session(metaclass=_SessionType):
             c.check_numerics,
             c.source("backends"),
             self._ordinals,
-            self._container,
+            services,
         )
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -116,8 +129,12 @@ class Session(metaclass=_SessionType):
         return _AsDefault(self)
 
     def close(self) -> None:
-        """Release plans and private variables. Closing twice does nothing."""
+        """Release plans and private variables. Closing twice does nothing.
+
+        Steps that run on other threads end with a CancelledError before their next kernel, copy or wait.
+        """
         self._closed = True
+        self._planner.close()
         with self._lock:
             self._plans.clear()
             self._recent = None
@@ -171,7 +188,7 @@ class Session(metaclass=_SessionType):
         Args:
           fetches: a tensor, operation, variable or name of one, or any nested list, tuple, dict or namedtuple of them.
           feed_dict: tensor (or its name) -> value. Any tensor may be fed; what only it needs does not run.
-          options, run_metadata: see :mod:`graphdock.session.run_options`.
+          options: a time limit for this step. run_metadata: filled in; see :mod:`graphdock.session.run_options`.
 
         Returns:
           The same structure with NumPy arrays (scalars at rank 0), and None for operations. Arrays are the caller's own.
@@ -179,18 +196,22 @@ class Session(metaclass=_SessionType):
         Raises:
           InvalidArgumentError, ShapeError, DTypeError: a fetch or feed that does not fit, or a placeholder that was not fed.
           UninitializedError: a variable is read before it was assigned. FailedPreconditionError: the session is closed.
+          DeadlineExceededError: the step ran past its limit. CancelledError: the session was closed meanwhile.
           Before the first kernel runs nothing has changed; after that, updates that have run stay.
         """
         if self._closed:
             self._check_open()
+        limit = self._timeout if options is None else _options(options).seconds(self._timeout)
         try:
             kind = type(fetches)
             key = (kind, *fetches) if kind is list or kind is tuple else fetches
-            signature = self._signatures[(dict, key, *feed_dict) if feed_dict else key]
+            if feed_dict:
+                key = (dict, key, *feed_dict)
+            signature = self._signatures[key if limit is None else (_TIMED, key)]
         except (KeyError, TypeError):
-            signature = self._signature(fetches, feed_dict)
+            signature = self._signature(fetches, feed_dict, limit is not None)
         if signature.mutation != self.graph._mutation:
-            signature = self._signature(fetches, feed_dict)
+            signature = self._signature(fetches, feed_dict, limit is not None)
         plan, shapes = signature.current
         values: Any = ()
         same = plan is not None
@@ -214,12 +235,27 @@ class Session(metaclass=_SessionType):
         if run_metadata is not None:
             run_metadata.plan = plan
             run_metadata.cached = same
-        instance = plan.lease()
-        if instance.epoch != self._store.epoch or plan.shared:
-            plan.check_initialized()
-            instance.epoch = self._store.epoch
-        results = instance.run(values)
-        plan.give_back(instance)
+        try:
+            instance = plan.idle.pop()
+        except IndexError:
+            instance = plan.lease()
+        context = instance.context
+        try:
+            if context.used:
+                context.reset()
+            if limit is not None:
+                context.limit(limit)
+            if instance.epoch != self._store.epoch or plan.shared:
+                plan.check_initialized()
+                instance.epoch = self._store.epoch
+            results = instance.run(values)
+        finally:
+            if run_metadata is not None:
+                run_metadata.events = context.reported()
+            if len(plan.idle) < plan.most_idle:
+                plan.idle.append(instance)
+            else:
+                instance.free()
         return results[0] if signature.single else signature.fetch.pack(results)
 
     def make_callable(self, fetches: Any, feed_list: list[Any] | None = None) -> Callable[..., Any]:
@@ -249,7 +285,7 @@ class Session(metaclass=_SessionType):
         for op in needed_operations(roots, feeds):
             if op.verb == "feed" and op.outputs[0] not in dims:
                 dims[op.outputs[0]] = op.outputs[0]._dims
-        return self._planner.plan(fetch.tensors, fetch.operations, list(dims.items()))
+        return self._planner.plan(fetch.tensors, fetch.operations, list(dims.items()), self._timeout is not None)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """What a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
@@ -263,7 +299,7 @@ class Session(metaclass=_SessionType):
 
     # -- slow path ----------------------------------------------------------------------------------------------------
 
-    def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Signature:
+    def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, timed: bool) -> Signature:
         """The signature of a call; one that is new is kept when its first plan is made."""
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
             raise InvalidArgumentError(
@@ -284,10 +320,12 @@ class Session(metaclass=_SessionType):
             key: Any = _structure(fetches)
             if feed_dict:
                 key = (dict, key, *feed_dict)
+            if timed:
+                key = (_TIMED, key)
             found = self._signatures.get(key)
             if found is not None and found.mutation == self.graph._mutation:
                 return found
-            return Signature(key, fetch, feeds, self.graph._mutation, single)
+            return Signature(key, fetch, feeds, self.graph._mutation, single, timed)
 
     def _plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
         with self._lock:
@@ -307,7 +345,10 @@ class Session(metaclass=_SessionType):
                     dims = list(shapes)
                 tensors = [f.tensor for f in signature.feeds]
                 plan = self._planner.plan(
-                    signature.fetch.tensors, signature.fetch.operations, list(zip(tensors, dims, strict=True))
+                    signature.fetch.tensors,
+                    signature.fetch.operations,
+                    list(zip(tensors, dims, strict=True)),
+                    signature.timed,
                 )
                 signature.exact += not generic
                 self._plans.add(signature, "generic" if generic else shapes, plan)
@@ -326,9 +367,17 @@ def _refuse(config: SessionConfig) -> None:
             f"executor = {config.executor!r} ({config.source('executor')}) is not there yet",
             expected="auto or straight_line",
         )
-    for name in ("memory_limit", "intra_op_threads", "inter_op_threads", "operation_timeout"):
+    for name in ("memory_limit", "intra_op_threads", "inter_op_threads"):
         if getattr(config, name):
             raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")
+
+
+def _options(options: Any) -> RunOptions:
+    if not isinstance(options, RunOptions):
+        raise InvalidArgumentError(
+            "options are no RunOptions", expected="tf.RunOptions(timeout_in_ms=...)", got=repr(options)
+        )
+    return options
 
 
 def _structure(fetches: Any) -> Any:

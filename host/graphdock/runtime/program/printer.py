@@ -22,6 +22,7 @@ from graphdock.runtime.program.statements import (
     Launch,
     Leave,
     Let,
+    Loop,
     Put,
     Require,
     Segment,
@@ -61,13 +62,14 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand], 
     """The source of ``step(feeds)``, which returns a tuple of the results.
 
     Args:
-      between: a call printed before every statement that does work (``"look()"`` in steps that have a deadline); empty for none.
+      between: a call printed before every statement that does work, and at the beginning of each iteration, but not into what a
+        device records (``"check()"`` in steps that have a deadline); empty for none.
     """
     source = Source()
     tail = "," if len(results) == 1 else ""
     returned = f"return ({', '.join([r.text for r in results])}{tail})"
     for segment in [s for s in walk(block) if isinstance(s, Segment)]:
-        _Printer(source, between).function(f"{segment.replay.text}_body", segment.body)
+        _Printer(source, "").function(f"{segment.replay.text}_body", segment.body)
     if _is_small(block):
         source.emit(f"def step({', '.join([f.text for f in feeds])}):")
         _Printer(source, between).lines(block, 1)
@@ -174,8 +176,10 @@ class _Printer:
                     emit(pad + item)
                     continue
                 if isinstance(item, tuple):
-                    text, inner, node = item
+                    text, inner, node, repeats = item
                     emit(pad + text, node)
+                    if between and repeats:
+                        emit(f"{pad}    {between}", node)
                     stack.append((iter(inner.statements or ("pass",)), depth + 1))
                     break
                 if between and not isinstance(item, _LIGHT):
@@ -187,7 +191,10 @@ class _Printer:
                     emit(f"{pad}{self._later(Block([item]))}()", item.node)
                 else:
                     heads = _heads(item)
-                    stack.append((iter([(h, b, item.node) for h, b in zip(heads, blocks, strict=True)]), depth))
+                    repeats = isinstance(item, Loop)
+                    stack.append(
+                        (iter([(h, b, item.node, repeats) for h, b in zip(heads, blocks, strict=True)]), depth)
+                    )
                     break
             else:
                 stack.pop()

@@ -1,0 +1,191 @@
+"""StepContext: all that belongs to one running step, whatever executor runs it.
+
+A context serves one step after another, never two at once: it is pooled together with what its program keeps for a step
+(``state``). Between two steps it is reset only where the last one used something of it. What is dear (an id, a rendezvous, the list
+of trace events) is made when first asked for, so that a step which uses none of it pays for none of it.
+
+Threads: the step's own thread begins and resets it; everything else may be called from any thread while the step runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from graphdock.contracts.rendezvous import Rendezvous
+from graphdock.errors import DeadlineExceededError
+
+__all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent"]
+
+_ids = itertools.count(1)
+
+
+class TraceEvent(NamedTuple):
+    """Something that a part of a step did: ``start`` in seconds of the session's clock, ``seconds`` how long it took."""
+
+    name: str
+    device: str
+    start: float
+    seconds: float
+
+
+class CancellationToken:
+    """Why a step must stop: its deadline, or an error that somebody gave it. Knows nothing else of the step.
+
+    Attributes:
+      deadline: reading of ``clock`` at which the step must have ended; None for no limit.
+      limit: the seconds that it was given, for messages.
+      error: why it was cancelled, or None.
+    """
+
+    __slots__ = ("clock", "deadline", "error", "limit")
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.deadline: float | None = None
+        self.limit: float | None = None
+        self.error: BaseException | None = None
+
+    def check(self) -> None:
+        """Return at once, unless the step must stop.
+
+        Executors call it between two nodes, and whatever waits on the host calls it while it waits.
+
+        Raises:
+          DeadlineExceededError: the deadline has passed. Or the error the step was cancelled with.
+        """
+        if self.error is not None:
+            raise self.error
+        if self.deadline is not None and self.clock() >= self.deadline:
+            raise DeadlineExceededError(
+                f"the step did not end within its limit of {self.limit:g} s",
+                hint="raise RunOptions(timeout_in_ms=...) or operation_timeout",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class StepServices:
+    """What the steps of one session share. Every function may be called from any thread.
+
+    Attributes:
+      session: the session's name in rendezvous keys; no other session has it.
+      rendezvous: makes the exchange of one step.
+      clock: seconds that never run backwards; deadlines are in its time.
+      ordinal: name of a random op -> the number of the step that begins now among those that ran the op.
+      container: name -> the store of its resources; ``""`` is the session's own.
+    """
+
+    session: str
+    rendezvous: Callable[[], Rendezvous]
+    clock: Callable[[], float] = time.monotonic
+    ordinal: Callable[[str], int] = lambda name: 0
+    container: Callable[[str], Any] = lambda name: None
+
+
+class StepContext:
+    """One running step.
+
+    Attributes:
+      services: what it shares with the other steps of its session.
+      token: says when it must stop; executors call ``token.check()`` between nodes.
+      state: what the program keeps here from one step to the next, such as buffers; None until it puts something there.
+      interrupt: what a program that can't check the token sets with ``state``: called with the error when the step is cancelled,
+        on the thread that cancels it; and with None when the context is reset.
+      used: something of this step must be reset before the next.
+    """
+
+    __slots__ = ("_events", "_id", "_lock", "_rendezvous", "interrupt", "services", "state", "token", "used")
+
+    def __init__(self, services: StepServices) -> None:
+        self.services = services
+        self.token = CancellationToken(services.clock)
+        self.state: Any = None
+        self.interrupt: Callable[[BaseException | None], None] | None = None
+        self.used = False
+        self._id = 0
+        self._rendezvous: Rendezvous | None = None
+        self._events: list[TraceEvent] | None = None
+        self._lock = threading.RLock()
+
+    def limit(self, seconds: float) -> None:
+        """Give the step that begins now so many seconds."""
+        self.used = True
+        token = self.token
+        token.limit = seconds
+        token.deadline = token.clock() + seconds
+
+    @property
+    def deadline(self) -> float | None:
+        """When the step must have ended, in the clock's time; None for no limit. Every wait on the host takes it."""
+        return self.token.deadline
+
+    @property
+    def id(self) -> int:
+        """The number of the step, which no other step of the process has."""
+        if not self._id:
+            with self._lock:
+                if not self._id:
+                    self.used = True
+                    self._id = next(_ids)
+        return self._id
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        """Where the parts of this step exchange tensors. Poisoned when the step is cancelled."""
+        made = self._rendezvous
+        if made is None:
+            with self._lock:
+                made = self._rendezvous
+                if made is None:
+                    self.used = True
+                    made = self._rendezvous = self.services.rendezvous()
+                    if self.token.error is not None:
+                        made.abort(self.token.error)
+        return made
+
+    @property
+    def events(self) -> list[TraceEvent]:
+        """What the parts of the step report about themselves; append to it. ``RunMetadata.events`` hands it to the user."""
+        if self._events is None:
+            with self._lock:
+                if self._events is None:
+                    self.used = True
+                    self._events = []
+        return self._events
+
+    def reported(self) -> tuple[TraceEvent, ...]:
+        """The events so far; makes no list."""
+        return tuple(self._events or ())
+
+    def cancel(self, error: BaseException) -> None:
+        """Stop the step that runs in this context; the first error stays.
+
+        It ends with ``error`` before its next node, or inside the wait it is in. A kernel that runs is not interrupted. Where no
+        step runs, nothing happens.
+        """
+        with self._lock:
+            if self.token.error is not None:
+                return
+            self.used = True
+            self.token.error = error
+            if self.interrupt is not None:
+                self.interrupt(error)
+            rendezvous = self._rendezvous
+        if rendezvous is not None:
+            rendezvous.abort(error)
+
+    def reset(self) -> None:
+        """Forget the last step. Whoever leases a context calls it where ``used`` is set, before the next step."""
+        with self._lock:
+            self.used = False
+            token = self.token
+            if token.error is not None and self.interrupt is not None:
+                self.interrupt(None)
+            token.deadline = token.limit = token.error = None
+            self._id = 0
+            self._rendezvous = None
+            self._events = None
