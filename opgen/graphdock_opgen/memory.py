@@ -8,13 +8,16 @@ import os
 import sys
 import types
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from graphdock.errors import GradientError, OpSpecError
 
 from graphdock_opgen.library import Library, load_file
 from graphdock_opgen.render import render_library
+
+if TYPE_CHECKING:
+    from graphdock.plugin.host import Host
 
 __all__ = ["load"]
 
@@ -35,8 +38,8 @@ class _Handwritten(types.ModuleType):
         )
 
 
-def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
-    """Declare the ops of a YAML file in the default host.
+def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
+    """Declare the ops of a YAML file in a host.
 
     The same file with the same text, as when a notebook's cell runs again, gives the namespace made before.
 
@@ -48,10 +51,7 @@ def load(path: str | os.PathLike[str]) -> types.SimpleNamespace:
       OpSpecError: the first fault of the file, with line and column.
       AlreadyExistsError: an op of that name exists and differs.
     """
-    from graphdock.plugin.host import default_host
-
     file = Path(os.fspath(path))
-    host = default_host()
     key = (file.resolve(), file.read_bytes())
     before = _loaded.setdefault(host, {}).get(key)
     if before is not None:

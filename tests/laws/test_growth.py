@@ -1,5 +1,6 @@
 """Cost grows with the size of the work: what is counted here are calls of functions, not seconds."""
 
+import json
 import sys
 
 import graphdock as tf
@@ -7,6 +8,7 @@ import lab
 import numpy as np
 import pytest
 from graphdock.contracts import DeviceSpec, cut_region
+from graphdock.graph.graph_def import to_json
 
 # -- what invalidates plans
 
@@ -267,6 +269,27 @@ def test_a_deep_nest_is_planned_without_a_deep_stack(kind):
     shallow, deep = nest(x, 2), nest(x, 12)
     sess = tf.Session()
     assert _deepest(lambda: sess.run(deep, {x: np.ones(2)})) <= _deepest(lambda: sess.run(shallow, {x: np.ones(2)})) + 2
+
+
+@pytest.mark.parametrize("what", ["save", "load", "copy"])
+def test_a_deep_nest_is_saved_loaded_and_copied_without_a_deep_stack(what):
+    def nest(x, depth):
+        if depth == 0:
+            return x + 1.0
+        return tf.while_loop(lambda i, a: i < 1, lambda i, a: (i + 1, nest(a, depth - 1)), [0, x])[1]
+
+    def deepest(depth):
+        with tf.Graph().as_default() as graph:
+            y = nest(tf.Variable([1.0, 2.0]) * 2.0, depth)
+            if what == "copy":
+                return _deepest(lambda: tf.Variable(y))
+            text = json.dumps(graph.as_graph_def())
+        if what == "save":
+            return _deepest(lambda: to_json(graph))
+        with tf.Graph().as_default():
+            return _deepest(lambda: tf.import_graph_def(text))
+
+    assert deepest(12) <= deepest(2) + 2
 
 
 def _deepest(function):

@@ -12,7 +12,7 @@ from graphdock import ops
 from graphdock.errors import AlreadyExistsError, GradientError, OpSpecError
 from graphdock.graph.graph import Graph
 from graphdock.ops.library import load_op_library
-from graphdock.plugin.host import default_host
+from graphdock.plugin.host import Host, default_host
 
 SPEC = """\
 graphdock_opdef: 1
@@ -90,3 +90,19 @@ def test_an_op_a_kernel_and_a_gradient_without_a_package(tmp_path: Path) -> None
         with tf.Session(graph=graph) as session:
             got = session.run([z, dx, dy])
     np.testing.assert_array_equal(got, [[21.0, 42.0], [1.0, 1.0], [2.0, 2.0]])
+
+
+def test_ops_and_kernels_belong_to_the_host_of_the_default_graph(tmp_path: Path) -> None:
+    host = Host()
+    with Graph(host).as_default():
+        library = load(tmp_path, "mem_host")
+
+        @ops.RegisterKernel("mem_host.AddTwice", device="cpu", compute=True)
+        def add_twice(x, y, z):
+            np.add(x, 2 * y, out=z)
+
+        made = library.add_twice(tf.constant([1.0]), tf.constant([2.0]))
+        with tf.Session() as sess:
+            assert sess.run(made).tolist() == [5.0]
+    assert "mem_host.AddTwice" not in default_host().ops
+    host.close()

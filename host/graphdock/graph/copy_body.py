@@ -9,6 +9,7 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.graph.trampoline import Visit, trampoline
 
 __all__ = ["copy_body", "copy_operation"]
 
@@ -21,6 +22,17 @@ def copy_body(
     Args:
       outer_of: what a tensor captured by ``body`` is in ``outer``.
     """
+    return trampoline(_body(body, name, outer, outer_of))
+
+
+def copy_operation(op: Operation, graph: Graph, became: dict[Tensor, Tensor], name: str) -> Operation:
+    """The same operation in ``graph``, over what its inputs ``became``; its control inputs are the caller's affair."""
+    return trampoline(_operation(op, graph, became, name))
+
+
+def _body(
+    body: BodyGraph, name: str, outer: Graph, outer_of: Callable[[Tensor], Tensor]
+) -> Visit[tuple[BodyGraph, dict[Tensor, Tensor]]]:
     made = BodyGraph(name, outer)
     became: dict[Tensor, Tensor] = {}
     copies: dict[Operation, Operation] = {}
@@ -32,7 +44,7 @@ def copy_body(
         for op in body.get_operations():
             if op.verb == "feed":
                 continue
-            copy = copy_operation(op, made, became, op.name.removeprefix(body.name + "/"))
+            copy = yield _operation(op, made, became, op.name.removeprefix(body.name + "/"))
             became.update(zip(op.outputs, copy.outputs, strict=True))
             copies[op] = copy
     for (
@@ -44,13 +56,14 @@ def copy_body(
     return made, became
 
 
-def copy_operation(op: Operation, graph: Graph, became: dict[Tensor, Tensor], name: str) -> Operation:
-    """The same operation in ``graph``, over what its inputs ``became``; its control inputs are the caller's affair."""
+def _operation(op: Operation, graph: Graph, became: dict[Tensor, Tensor], name: str) -> Visit[Operation]:
     prefix = graph._scopes.prefix
-    bodies = [copy_body(b, f"{prefix}{name}/{i}", graph, became.__getitem__)[0] for i, b in enumerate(op.bodies)]
-    copies: dict[int, Any] = {id(b): c for b, c in zip(op.bodies, bodies, strict=True)}
-    attrs = {k: copies.get(id(v), v) for k, v in op.node_attrs.items()} if bodies else op.node_attrs
-    made = graph.add_op(op.op_def, [became[t] for t in op.inputs], attrs, name, op._input_lengths, tuple(bodies))
+    copies: dict[int, Any] = {}
+    for i, body in enumerate(op.bodies):
+        copies[id(body)], _ = yield _body(body, f"{prefix}{name}/{i}", graph, became.__getitem__)
+    attrs = {k: copies.get(id(v), v) for k, v in op.node_attrs.items()} if copies else op.node_attrs
+    bodies = tuple(copies.values())
+    made = graph.add_op(op.op_def, [became[t] for t in op.inputs], attrs, name, op._input_lengths, bodies)
     made._device, made._gradient_type, made._site = op._device, op._gradient_type, op._site
     for before, after in zip(op.outputs, made.outputs, strict=True):
         after._dims = before._dims

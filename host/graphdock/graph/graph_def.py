@@ -24,6 +24,7 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.import_graph import FORMAT, import_graph_def, register_upgrade
 from graphdock.graph.operation import Operation
+from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.opdef.shape_rule import rule_for
 
 __all__ = ["FORMAT", "as_graph_def", "from_json", "import_graph_def", "register_upgrade", "to_json"]
@@ -44,13 +45,13 @@ def as_graph_def(graph: Graph) -> dict[str, Any]:
         "graphdock_graph": FORMAT,
         "producer": f"graphdock {graphdock.__version__}",
         "packages": sorted(_packages(ops)),
-        "nodes": [_node(op) for op in ops],
+        "nodes": _nodes(graph),
     }
 
 
 def to_json(graph: Graph | dict[str, Any]) -> str:
     """The JSON text of a graph, or of what :func:`as_graph_def` returned."""
-    return _pretty(as_graph_def(graph) if isinstance(graph, Graph) else graph) + "\n"
+    return trampoline(_pretty(as_graph_def(graph) if isinstance(graph, Graph) else graph))[0] + "\n"
 
 
 def from_json(text: str | bytes) -> dict[str, Any]:
@@ -74,7 +75,18 @@ def _packages(ops: Iterable[Operation]) -> set[str]:
     return found
 
 
-def _node(op: Operation) -> dict[str, Any]:
+def _nodes(graph: Graph) -> list[dict[str, Any]]:
+    """The operations of a graph, bodies included."""
+    result: list[dict[str, Any]] = []
+    waiting: list[tuple[Graph, list[dict[str, Any]]]] = [(graph, result)]
+    while waiting:
+        level, nodes = waiting.pop()
+        nodes.extend(_node(op, waiting) for op in level.get_operations())
+    return result
+
+
+def _node(op: Operation, waiting: list[tuple[Graph, list[dict[str, Any]]]]) -> dict[str, Any]:
+    """One operation; a body of it joins those ``waiting``, with the list that its nodes belong into."""
     node: dict[str, Any] = {"name": op.name, "op": op.type, "version": op.op_def.version}
     inputs = [t.name for t in op.inputs] + [f"^{c.name}" for c in op._control]
     if inputs:
@@ -87,7 +99,14 @@ def _node(op: Operation) -> dict[str, Any]:
         node["colocate"] = list(op._colocation)
     if op._gradient_type is not None:
         node["gradient"] = op._gradient_type
-    attrs = {name: _attr(op, name, op.node_attrs[name]) for name in sorted(op.node_attrs)}
+    attrs: dict[str, Any] = {}
+    for name in sorted(op.node_attrs):
+        value = op.node_attrs[name]
+        if isinstance(value, BodyGraph):
+            attrs[name] = {"func": _body(value)}
+            waiting.append((value, attrs[name]["func"]["nodes"]))
+        else:
+            attrs[name] = _attr(op, name, value)
     if attrs:
         node["attrs"] = attrs
     shapes = [t._dims for t in op.outputs]
@@ -104,14 +123,12 @@ def _attr(op: Operation, name: str, value: Any) -> dict[str, Any]:
         )
     if kind != "func":
         return encode(kind, value)
-    if not isinstance(value, BodyGraph):
-        raise InvalidArgumentError(
-            f"operation {op.name} ({op.type}) holds a Python function, which a GraphDef cannot",
-            op=op.name,
-            site=op.site,
-            hint="leave it out of the graph that is saved",
-        )
-    return {"func": _body(value)}
+    raise InvalidArgumentError(
+        f"operation {op.name} ({op.type}) holds a Python function, which a GraphDef cannot",
+        op=op.name,
+        site=op.site,
+        hint="leave it out of the graph that is saved",
+    )
 
 
 def _body(body: BodyGraph) -> dict[str, Any]:
@@ -120,22 +137,43 @@ def _body(body: BodyGraph) -> dict[str, Any]:
         "parameters": [t.op.name for t in body.parameters],
         "captures": [t.op.name for t in body.captures.values()],
         "outputs": [t.name for t in body.outputs],
-        "nodes": [_node(op) for op in body.get_operations()],
+        "nodes": [],
     }
 
 
-def _pretty(value: Any, indent: int = 0) -> str:
-    """JSON with each list and object on one line where it fits."""
-    flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    if not isinstance(value, (dict, list)) or not value or indent + len(flat) <= _WIDTH:
-        return flat
+def _leaf(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _pretty(value: Any, indent: int = 0) -> Visit[tuple[str, bool]]:
+    """JSON with each list and object on one line where it fits; and whether it is one line."""
+    if not _nested(value):
+        return _leaf(value), True
     pad = " " * (indent + 1)
-    if isinstance(value, dict):
-        items = [f"{json.dumps(k, ensure_ascii=False)}: {_pretty(v, indent + 1)}" for k, v in value.items()]
-        return "{\n" + ",\n".join(pad + item for item in items) + "\n" + " " * indent + "}"
-    if all(isinstance(v, (int, float)) for v in value):
-        return _wrapped([json.dumps(v) for v in value], pad, indent)
-    return "[\n" + ",\n".join(pad + _pretty(v, indent + 1) for v in value) + "\n" + " " * indent + "]"
+    short = True
+    if not any(map(_nested, value.values() if isinstance(value, dict) else value)):
+        flat = _leaf(value)
+        if indent + len(flat) <= _WIDTH:
+            return flat, True
+        if isinstance(value, list) and all(isinstance(v, (int, float)) for v in value):
+            return _wrapped([_leaf(v) for v in value], pad, indent), False
+        short = False
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    labelled = [(f"{_leaf(k)}: ", v) for k, v in value.items()] if isinstance(value, dict) else [("", v) for v in value]
+    items: list[str] = []
+    for label, item in labelled:
+        text, one_line = (yield _pretty(item, indent + 1)) if _nested(item) else (_leaf(item), True)
+        items.append(label + text)
+        short = short and one_line
+    if short:
+        flat = begin + ", ".join(items) + end
+        if indent + len(flat) <= _WIDTH:
+            return flat, True
+    return f"{begin}\n" + ",\n".join(pad + item for item in items) + "\n" + " " * indent + end, False
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, (dict, list)) and bool(value)
 
 
 def _wrapped(items: list[str], pad: str, indent: int) -> str:

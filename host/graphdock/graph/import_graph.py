@@ -24,6 +24,7 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.shape import as_dims, merge
 
 __all__ = ["FORMAT", "import_graph_def", "parse", "register_upgrade"]
@@ -118,7 +119,7 @@ def import_graph_def(
         replaced = {full: _replacement(graph, key, (input_map or {})[key]) for full, key in mapped.items()}
         reader = _Reader(graph, replaced, expect(data.get("packages", []), list, "packages"))
         with graph.name_scope(name or None):
-            reader.add(expect(data.get("nodes"), list, "nodes"), "nodes")
+            trampoline(reader.add(expect(data.get("nodes"), list, "nodes"), "nodes"))
         unused = [key for full, key in mapped.items() if full not in reader.used and full not in reader.tensors]
         if unused:
             raise NotFoundError(
@@ -173,12 +174,12 @@ class _Reader:
         self.tensors: dict[str, Tensor] = {}
         self.used: set[str] = set()
 
-    def add(self, nodes: Sequence[Any], where: str) -> None:
+    def add(self, nodes: Sequence[Any], where: str) -> Visit[None]:
         """Add all nodes, whatever their order in the file."""
         for node in _ordered(nodes, where, self.replaced):
             label = node["name"]
             try:
-                self._add(node, f"node {label!r}")
+                yield self._add(node, f"node {label!r}")
             except GraphdockError as error:
                 if error.op is None:
                     error.op = label
@@ -208,14 +209,14 @@ class _Reader:
             raise NotFoundError(f"GraphDef: there is no tensor {name!r}", hint=did_you_mean(full, self.tensors))
         return found
 
-    def _add(self, node: dict[str, Any], where: str) -> None:
+    def _add(self, node: dict[str, Any], where: str) -> Visit[None]:
         from graphdock.ops.apply import complete
 
         op_def = self._op_def(node["op"])
         node = self._upgraded(node, op_def, where)
         names = [n for n in node.get("inputs", []) if not n.startswith("^")]
         inputs = [self.tensor(n) for n in names]
-        attrs, bodies = self._attrs(node, op_def, inputs, where)
+        attrs, bodies = yield self._attrs(node, op_def, inputs, where)
         if bodies:
             inputs, attrs = _without_repeats(inputs, attrs, op_def, bodies)
             _check_bodies(attrs, op_def, bodies, where)
@@ -287,7 +288,7 @@ class _Reader:
 
     def _attrs(
         self, node: dict[str, Any], op_def: Any, inputs: Sequence[Tensor], where: str
-    ) -> tuple[dict[str, Any], tuple[BodyGraph, ...]]:
+    ) -> Visit[tuple[dict[str, Any], tuple[BodyGraph, ...]]]:
         attrs: dict[str, Any] = {}
         bodies: list[BodyGraph] = []
         given = expect(node.get("attrs", {}), dict, f"{where}: attrs")
@@ -303,13 +304,13 @@ class _Reader:
             if kind == "func":
                 if not op_def.verb.bodies:
                     raise InvalidArgumentError(f"GraphDef: {at} is a Python function, which a GraphDef cannot hold")
-                attrs[name] = self._body(given[name], op_def, inputs, at)
+                attrs[name] = yield self._body(given[name], op_def, inputs, at)
                 bodies.append(attrs[name])
             else:
                 attrs[name] = decode(kind, given[name], at)
         return attrs, tuple(bodies)
 
-    def _body(self, value: Any, op_def: OpDef, inputs: Sequence[Tensor], where: str) -> BodyGraph:
+    def _body(self, value: Any, op_def: OpDef, inputs: Sequence[Tensor], where: str) -> Visit[BodyGraph]:
         expect(value, dict, where)
         data = expect(value.get("func"), dict, where)
         _keys(data, _BODY_KEYS, where)
@@ -329,7 +330,7 @@ class _Reader:
         placeholders = {*parameters, *captures}
         nodes = expect(data.get("nodes"), list, f"{where}: nodes")
         with body.as_default(), body.name_scope(self.graph._scopes.prefix or None):
-            inner.add(nodes, where)
+            yield inner.add(nodes, where)
         for names in (parameters, captures):
             for n in names:
                 op = inner.ops.get(n)

@@ -7,12 +7,13 @@ import os
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError, NotFoundError
+from graphdock.graph.graph import get_default_graph
 
 __all__ = ["load_op_library"]
 
 
 def load_op_library(path: str | os.PathLike[str]) -> Any:
-    """Declare the ops of a YAML spec in the default host and return a namespace with their wrappers.
+    """Declare the ops of a YAML spec in the default graph's host and return a namespace with their wrappers.
 
     The generator (jinja2, pydantic) is imported here and only here. Kernels are registered with ``ops.RegisterKernel``.
 
@@ -31,4 +32,4 @@ def load_op_library(path: str | os.PathLike[str]) -> Any:
         )
     if not os.path.exists(text):
         raise NotFoundError(f"no op library at {text!r}")
-    return importlib.import_module("graphdock_opgen.memory").load(text)
+    return importlib.import_module("graphdock_opgen.memory").load(text, get_default_graph().host)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from graphdock.contracts.kernel import Bound, BuildContext, KernelDef
+from graphdock.graph.graph import get_default_graph
 
 __all__ = ["RegisterKernel"]
 
 
 class RegisterKernel:
-    """Register the decorated function as a kernel of the default host.
+    """Register the decorated function as a kernel of the default graph's host, which is the process's own unless it says so.
 
         @ops.RegisterKernel("so3.TensorProduct", device="cpu")
         def tensor_product(ctx):
@@ -29,15 +30,13 @@ class RegisterKernel:
         self._op, self._device, self._compute, self._fields = op, device, compute, fields
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        from graphdock.plugin.host import default_host
-
         build: Callable[[BuildContext], Bound | Callable[..., Any]] = function
         fields = dict(self._fields)
         if self._compute:
             build = lambda ctx: function  # noqa: E731
             fields.setdefault("modes", ("planned",))
         fields.setdefault("name", function.__name__)
-        host = default_host()
+        host = get_default_graph().host
         opdef = host.ops.get(self._op)
         kernel = KernelDef(self._op, self._device, build, **fields)
         host.kernels.add(kernel, "user", opdef.package)
