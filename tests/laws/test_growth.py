@@ -173,7 +173,6 @@ def test_explaining_a_step_takes_no_memory(what):
         assert lab.calls_of(("allocate", "empty"), lambda: str(step(y))) == 0
 
 
-@pytest.mark.xfail(strict=True, reason="13: explaining costs the square of the number of nodes")
 def test_explaining_is_linear_in_the_number_of_nodes(monkeypatch):
     lab.show_scans(monkeypatch)
 
