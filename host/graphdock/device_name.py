@@ -24,10 +24,7 @@ _FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """A whole or partial device name.
-
-    ``parse(str(spec)) == spec`` for every spec; merging is associative and the more specific side wins.
-    """
+    """A whole or partial device name. ``parse(str(spec)) == spec`` for every spec."""
 
     job: str | None = None
     task: int | None = None

@@ -29,7 +29,7 @@ def as_dims(value: Any) -> Dims:
     if not isinstance(value, (tuple, list)):
         try:
             value = (value.__index__(),)
-        except AttributeError:
+        except (AttributeError, TypeError):  # an array has __index__, which raises unless it holds one integer
             try:
                 value = tuple(value)
             except TypeError:

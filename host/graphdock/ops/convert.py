@@ -158,7 +158,7 @@ def constant(
             raise ShapeError("constant of the wrong shape", expected=str(list(dims)), got=str(list(array.shape)))
         count = math.prod(d for d in dims if d is not None)
         if array.shape != dims:
-            if array.size == 0 or array.size > count:
+            if array.size == 0 or array.size > max(count, 1):
                 raise ShapeError(f"{array.size} elements do not fill shape {list(dims)}")
             flat = np.empty(count, array.dtype)
             flat[: array.size] = array.ravel()

@@ -17,6 +17,7 @@ import numpy as np
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.gradients.backprop import gradients
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import placeholder
 from graphdock.session.session import Session
 
@@ -90,14 +91,15 @@ def gradient_differences(
     try:
         with graph.as_default():
             cotangents = [placeholder(y.dtype, None, name="cotangent") for y in outputs]
-            grads = gradients(outputs, xs, grad_ys=cotangents)
+            found_grads = gradients(outputs, xs, grad_ys=cotangents)
+            # rows of a gather become the whole tensor
+            grads = [None if g is None else convert_to_tensor(g) for g in found_grads]
         feeds = {**(feed_dict or {}), **points}
         us = [rng.standard_normal(np.shape(v)) for v in sess.run(outputs, feeds)]
         wanted = [g for g in grads if g is not None]
         got = iter(sess.run(wanted, {**feeds, **dict(zip(cotangents, us, strict=True))}) if wanted else [])
         symbolic = [
-            np.zeros_like(points[x]) if g is None else _whole(next(got), x, points)
-            for g, x in zip(grads, xs, strict=True)
+            np.zeros_like(points[x]) if g is None else np.asarray(next(got)) for g, x in zip(grads, xs, strict=True)
         ]
 
         def weighted(x: Tensor, at: Any) -> float:
@@ -113,15 +115,6 @@ def gradient_differences(
         if own:
             sess.close()
     return found
-
-
-def _whole(value: Any, x: Tensor, points: Mapping[Tensor, Any]) -> Any:
-    """A fetched gradient as an array: IndexedSlices come as (values, indices, ...)."""
-    if not hasattr(value, "indices"):
-        return np.asarray(value)
-    out = np.zeros_like(points[x])
-    np.add.at(out, np.asarray(value.indices), np.asarray(value.values))
-    return out
 
 
 def check_gradients(
