@@ -1,0 +1,72 @@
+"""Errors say what happened, what was expected, where and what to do; the nearest name is suggested."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from graphdock import errors
+from graphdock.errors import GraphdockError, did_you_mean
+
+CLASSES = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, GraphdockError)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ({}, "no"),
+        ({"expected": "1", "got": "2"}, "no\n  expected 1, got 2"),
+        ({"expected": "1"}, "no\n  expected 1"),
+        ({"got": "2"}, "no\n  got 2"),
+        ({"op": "MatMul"}, "no\n  op: MatMul"),
+        ({"op": "MatMul", "site": "a.py:3"}, "no\n  op: MatMul, made at a.py:3"),
+        ({"site": "a.py:3"}, "no\n  at a.py:3"),
+        ({"hint": "try"}, "no\n  hint: try"),
+        (
+            {"hint": "try", "op": "A", "site": "a.py:1", "got": "2", "expected": "1"},
+            "no\n  expected 1, got 2\n  op: A, made at a.py:1\n  hint: try",
+        ),
+    ],
+)
+def test_the_text_is_made_of_the_parts(parts, text):
+    error = GraphdockError("no", **parts)
+    assert str(error) == text
+    assert {k: getattr(error, k) for k in parts} == parts and error.message == "no"
+
+
+def test_a_part_that_is_found_later_is_in_the_text():
+    error = GraphdockError("no")
+    error.op, error.site = "Add", "b.py:2"
+    assert str(error) == "no\n  op: Add, made at b.py:2"
+
+
+def test_pythons_own_kinds_catch_what_belongs_to_them():
+    kinds = {ValueError: "InvalidArgumentError", TypeError: "DTypeError", LookupError: "NotFoundError"}
+    for python, name in kinds.items():
+        assert issubclass(getattr(errors, name), python)
+    assert issubclass(errors.GradientError, LookupError)
+
+
+def test_every_class_is_public_and_says_what_it_is_for():
+    for kind in CLASSES:
+        assert kind.__name__ in errors.__all__ and inspect.getdoc(kind)
+
+
+def test_an_error_of_a_spec_begins_with_its_place():
+    error = errors.OpSpecError("bad", file="a.yaml", line=3, column=7, hint="mend it")
+    assert str(error) == "a.yaml:3:7: bad\n  hint: mend it"
+    assert (error.file, error.line, error.column) == ("a.yaml", 3, 7)
+
+
+def test_a_missing_device_carries_its_reason():
+    error = errors.DeviceUnavailable("no driver", hint="install one")
+    assert (error.reason, error.hint) == ("no driver", "install one")
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("matmull", "matmul"), ("Mat_Mul", "matmul"), ("reducesum", "reduce_sum"), ("zebra", None), ("", None)],
+)
+def test_the_nearest_name(name, nearest):
+    hint = did_you_mean(name, ["matmul", "reduce_sum", "exp"])
+    assert hint == (None if nearest is None else f"did you mean {nearest!r}?")

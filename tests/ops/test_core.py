@@ -1,0 +1,63 @@
+"""The host's own functions: known shapes, defaults, groups, tuples."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.errors import ShapeError
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def test_a_known_shape_is_a_constant():
+    assert tf.shape(tf.placeholder(tf.float32, [2, 3])).op.type == "Const"
+    assert tf.shape(tf.placeholder(tf.float32, [2, None])).op.type == "Shape"
+
+
+def test_a_default_must_have_the_shape_that_may_be_fed():
+    with pytest.raises(ShapeError, match=r"does not have the shape \[3\]"):
+        tf.placeholder_with_default([1.0, 2.0], [3])
+
+
+def test_a_default_is_used_until_it_is_fed():
+    x = tf.placeholder_with_default([1.0, 2.0], [None])
+    with tf.Session() as sess:
+        assert sess.run(x * 2.0).tolist() == [2, 4]
+        assert sess.run(x * 2.0, {x: [5.0]}).tolist() == [10]
+
+
+def test_likes_have_the_shape_and_the_dtype_that_is_asked_for():
+    x = tf.placeholder(tf.int32, [2, None])
+    zeros, ones = tf.zeros_like(x), tf.ones_like(x, dtype=tf.float64)
+    assert (zeros.dtype, ones.dtype, zeros.shape) == (tf.int32, tf.float64, [2, None])
+    with tf.Session() as sess:
+        got = sess.run([zeros, ones], {x: np.ones((2, 3), np.int32)})
+    np.testing.assert_array_equal(got[0], np.zeros((2, 3), np.int32))
+    np.testing.assert_array_equal(got[1], np.ones((2, 3)))
+
+
+def test_a_cast_to_its_own_dtype_is_no_op():
+    x = tf.placeholder(tf.float32, [])
+    assert tf.cast(x, tf.float32) is x and tf.cast(x, "int8").dtype is tf.int8
+
+
+def test_a_tuple_is_ready_when_all_of_it_is():
+    w = tf.Variable(1.0)
+    first, _, none = tf.tuple([tf.constant(7.0), tf.assign(w, 5.0), None])
+    with tf.Session() as sess:
+        sess.run(w.initializer)
+        assert sess.run(first) == 7.0 and none is None
+        assert sess.run(w) == 5.0
+
+
+def test_a_group_runs_everything():
+    v, w = tf.Variable(1.0), tf.Variable(2.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(tf.group(tf.assign(v, 3.0), tf.assign_add(w, 1.0).op)) is None
+        assert sess.run([v, w]) == [3.0, 3.0]

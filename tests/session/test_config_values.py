@@ -1,0 +1,88 @@
+"""Values of a configuration: what each field takes, the form it is kept in, and errors that name where it stands."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from graphdock.errors import ConfigError
+from graphdock.session.config import SessionConfig
+from graphdock.session.config_values import CHECKS, FIELDS, plain
+
+
+def check(name, value):
+    return CHECKS[name](value, "here")
+
+
+def test_every_field_of_a_configuration_has_a_check():
+    assert set(FIELDS) == set(CHECKS)
+    public = {f.name for f in dataclasses.fields(SessionConfig) if not f.name.startswith("_")}
+    assert set(FIELDS) <= public
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("backends", ["a", "b"], ("a", "b")),
+        ("backends", "a, b", ("a", "b")),
+        ("fallback", "forbid", "forbid"),
+        ("fallback", {"MatMul": "allow"}, {"MatMul": "allow"}),
+        ("kernels", {"MatMul@cuda": "cuda.lt"}, {"MatMul@cuda": "cuda.lt"}),
+        ("device_count", {"cpu": "2"}, {"cpu": 2}),
+        ("memory_limit", {"cuda": "1.5 GiB", "cpu": 7, "x": "3KB"}, {"cuda": 3 * 2**29, "cpu": 7, "x": 3000}),
+        ("passes", {"fold": False}, {"fold": False}),
+        ("plan_cache_size", "8", 8),
+        ("shape_policy", "exact", "exact"),
+        ("operation_timeout", None, None),
+        ("operation_timeout", 2, 2.0),
+        ("options", {"cuda": {"a": 1}}, {"cuda": {"a": 1}}),
+    ],
+)
+def test_values_that_are_taken(name, value, kept):
+    found = plain(check(name, value))
+    assert found == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("backends", []),
+        ("backends", ["a", "a"]),
+        ("fallback", "perhaps"),
+        ("fallback", {"MatMul": "perhaps"}),
+        ("kernels", {"MatMul": "cuda.lt"}),
+        ("kernels", {"MatMul@cuda": "lt"}),
+        ("kernels", ["MatMul@cuda"]),
+        ("device_count", {"cpu": 0}),
+        ("memory_limit", {"cuda": "much"}),
+        ("memory_limit", {"cuda": -1}),
+        ("memory_limit", {"cuda": True}),
+        ("plan_cache_size", 0),
+        ("plan_cache_size", True),
+        ("shape_policy", "exactly"),
+        ("intra_op_threads", -1),
+        ("operation_timeout", 0),
+        ("operation_timeout", "soon"),
+        ("executor", ""),
+        ("executor", 3),
+        ("options", {"cuda": 3}),
+        ("debug", "perhaps"),
+    ],
+)
+def test_values_that_are_refused_say_where_they_stand(name, value):
+    with pytest.raises(ConfigError, match="^here: ") as caught:
+        check(name, value)
+    assert caught.value.expected
+
+
+def test_a_near_miss_is_suggested():
+    with pytest.raises(ConfigError) as caught:
+        check("fallback", "forbidden")
+    assert caught.value.hint == "did you mean 'forbid'?"
+
+
+def test_tables_are_kept_read_only():
+    kept = check("options", {"cuda": {"a": 1}})
+    with pytest.raises(TypeError):
+        kept["cuda"]["a"] = 2
+    assert type(plain(kept)) is dict and type(plain(kept)["cuda"]) is dict
