@@ -26,7 +26,7 @@ Memory. A storage of ``Queue.allocate`` follows its queue: ``free`` gives it bac
 of that queue, while work that uses it may still be queued. Work on other queues that uses it is ordered before the ``free``, by
 whoever frees. When the last reference to a storage goes, it is freed as if by ``free``. A storage of ``Device.allocate`` belongs
 to no queue: whoever drops its last reference has fenced every queue that used it. Staging memory is written again by the host,
-and dropped, only after the fence of the work that uses it.
+and dropped, only once the host knows that the work that uses it is done.
 
 Errors. A refused call raises where it is called, queues nothing, and leaves the queue usable. Work that fails raises at the next
 fence of its queue, and only there; what was queued after it runs, on whatever the failed work left. A lost device raises
