@@ -135,7 +135,7 @@ class OpDef:
       scalar: the result's element as a formula over the inputs' elements (``"x + y"``), before wrap-around; from it host scalars
         and fused code are printed. None where it is not elementwise or has no such formula.
       evaluate: ``"module:name"`` of the rule that knows small integer results at construction
-        (:mod:`graphdock.opdef.shape_values`).
+        and in a plan (:mod:`graphdock.opdef.shape_values`).
       identity: name of the input that the only output equals wherever shape and dtype are the same.
       neutral: input name -> the element that makes the output equal the other input, exactly and for every dtype.
       cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.

@@ -22,7 +22,7 @@ from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import ones_like, tuple_, zeros_like
-from graphdock.shape import compatible, merge, show
+from graphdock.shape import compatible, show
 
 __all__ = ["gradients"]
 
@@ -286,5 +286,5 @@ class _Build:
                 hint="sum over the dims that were broadcast",
             )
         if isinstance(grad, Tensor) and got != dims and grad.graph is self.graph and grad.op._id >= self.first:
-            grad._dims = merge(got, dims)
+            self.graph._learn(grad, dims)
         return grad

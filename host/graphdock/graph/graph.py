@@ -16,8 +16,8 @@ from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.opdef.shape_rule import rule_for
-from graphdock.opdef.shape_values import evaluate
-from graphdock.shape import Dims
+from graphdock.opdef.shape_values import Known, KnownIntegers, Origin
+from graphdock.shape import Dims, merge
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
@@ -48,6 +48,7 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._mutation = 0
+        self._integers = KnownIntegers(_origin, _dims)
         self.seed: int | None = None
         self._last_seed = 0
 
@@ -181,8 +182,16 @@ class Graph:
                 index = len(outputs)
                 outputs.append(Tensor(op, index, _dtype(arg.dtype, attrs, i), shapes[index]))
 
-    def _known(self, tensor: Tensor) -> Any:
-        return evaluate(tensor, _producer, _dims)
+    def _known(self, tensor: Tensor) -> Known:
+        return self._integers.value(tensor)
+
+    def _learn(self, tensor: Tensor, dims: Dims) -> None:
+        """Add what is known of a tensor's static shape. Raises ShapeError when it contradicts what was known."""
+        with self._lock:
+            learned = merge(tensor._dims, dims)
+            if learned != tensor._dims:
+                tensor._dims = learned
+                self._integers.forget(tensor)
 
     def _adopt(self, tensor: Tensor, op_type: str) -> Tensor:
         raise InvalidArgumentError(
@@ -471,9 +480,9 @@ def _dtype(spec: str, attrs: Mapping[str, Any], index: int) -> DType:
     return found
 
 
-def _producer(tensor: Tensor) -> Any:
+def _origin(tensor: Tensor) -> Origin:
     op = tensor.op
-    return op.type, op.node_attrs, op.inputs, tensor.value_index
+    return Origin(op, op.op_def, op.node_attrs, op.inputs, op.outputs, tensor.value_index)
 
 
 def _dims(tensor: Tensor) -> Dims:

@@ -25,7 +25,7 @@ from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.graph.trampoline import Visit, trampoline
-from graphdock.shape import as_dims, merge
+from graphdock.shape import as_dims
 
 __all__ = ["FORMAT", "import_graph_def", "parse", "register_upgrade"]
 
@@ -243,7 +243,7 @@ class _Reader:
                     got=str(len(shapes)),
                 )
             for tensor, dims in zip(op.outputs, shapes, strict=True):
-                tensor._dims = merge(tensor._dims, as_dims(None if dims is None else expect(dims, list, where)))
+                tensor.op.graph._learn(tensor, as_dims(None if dims is None else expect(dims, list, where)))
         self.ops[node["name"]] = op
         for tensor in op.outputs:
             self.tensors[f"{node['name']}:{tensor.value_index}"] = tensor

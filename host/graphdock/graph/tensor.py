@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.dtypes import DType
 from graphdock.errors import ShapeError
-from graphdock.shape import Dims, TensorShape, as_dims, merge, show
+from graphdock.shape import Dims, TensorShape, as_dims, show
 
 if TYPE_CHECKING:
     from graphdock.graph.graph import Graph
@@ -61,7 +61,7 @@ class Tensor:
         to a session, are checked against it.
         """
         try:
-            self._dims = merge(self._dims, as_dims(shape))
+            self.op.graph._learn(self, as_dims(shape))
         except ShapeError as error:
             raise ShapeError(f"set_shape on {self.name}: {error.message}", op=self.op.name, site=self.op.site) from None
 

@@ -7,19 +7,17 @@ describes an output. An unknown dim is None and makes whatever depends on it unk
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import OpSpecError, ShapeError
 from graphdock.opdef.expression import Env, compile_expression
 from graphdock.opdef.resolve import resolve
+from graphdock.opdef.shape_values import Known
 from graphdock.shape import Dims, merge, show
 
 __all__ = ["ShapeContext", "ShapeRule", "rule_for"]
-
-#: Known content of an input: an int, a tuple of ints with None where an element is unknown, or None.
-Known: TypeAlias = "int | tuple[int | None, ...] | None"
 
 
 class ShapeContext:
@@ -63,7 +61,10 @@ class ShapeContext:
         return as_dtype(self.attrs[name])
 
     def values(self, name: str, element: int = 0) -> Known:
-        """What is known of a small integer input: an int at rank 0, a tuple (None per unknown element) at rank 1, or None."""
+        """What is known of a small integer input; None when nothing is.
+
+        An int at rank 0, a tuple at rank 1 with None for each unknown element, a tuple of rows at rank 2.
+        """
         index = self._index(name)
         if element >= len(self._shapes[index]):
             return None

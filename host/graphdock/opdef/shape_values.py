@@ -1,282 +1,288 @@
 """Known values of small integer tensors: what shape inference may know before anything runs.
 
-A closed list of integer ops up to :data:`LIMIT` elements, evaluated over any graph: ``producer`` tells how a tensor was made, so
-that the user's graph (at construction) and the plan (again with concrete feeds) share this module.
+An op says in its spec (``evaluate: "module:function"``) how its output follows from its inputs, attributes and input shapes; the
+function is its integer rule and takes an :class:`IntegerContext`. :class:`KnownIntegers` runs the rules over any graph, so that the
+user's graph (at construction) and the plan (again with concrete feeds) share this module.
 """
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from graphdock.contracts.ir import Value
+from graphdock.contracts.opdef import OpDef
+from graphdock.dtypes import DType
+from graphdock.errors import InternalError
+from graphdock.opdef.resolve import resolve
 from graphdock.shape import Dims
 
-__all__ = ["LIMIT", "Producer", "evaluate"]
+__all__ = ["LIMIT", "IntegerContext", "Known", "KnownIntegers", "Origin", "is_known", "plan_integers"]
 
-#: Largest number of elements that is tracked.
+#: Largest number of elements of a tensor that is tracked.
 LIMIT = 1024
-_DEPTH = 64
+#: Elements that one memo keeps; a rule that is asked for beyond it runs again.
+BUDGET = 1 << 20
+#: What the memo counts for an entry besides its elements.
+_ENTRY = 4
+#: Kinds of dtypes whose elements are tracked: bool, signed, unsigned.
+_KINDS = "biu"
 
-Element: TypeAlias = int | None
-Known: TypeAlias = "Element | tuple[Element, ...]"
-#: tensor -> (op type, attrs, inputs, output index), or None for a tensor that nothing here made.
-Producer: TypeAlias = Callable[[Any], "tuple[str, Mapping[str, Any], Sequence[Any], int] | None"]
+#: What is known of a tensor: an int at rank 0, a tuple at rank 1, a tuple of rows at rank 2; None when nothing is. An element that
+#: is not an int is unknown.
+Known: TypeAlias = Any
 
 
-def evaluate(tensor: Any, producer: Producer, shape_of: Callable[[Any], Dims], depth: int = 0) -> Known:
-    """What is known of a rank-0 (int) or rank-1 (tuple, None per unknown element) integer tensor; None when nothing is.
+class Origin(NamedTuple):
+    """How a graph makes a tensor: output number ``output`` of ``node``."""
 
-    Of a rank-2 tensor that is asked for itself (paddings) a constant or a stack of vectors is known, as a tuple of rows.
+    node: Any
+    opdef: OpDef
+    attrs: Mapping[str, Any]
+    inputs: Sequence[Any]
+    outputs: Sequence[Any]
+    output: int
+
+
+#: A node and what makes each of its inputs, None for an input that no rule knows.
+_Sourced: TypeAlias = "tuple[Origin, Sequence[Origin | None]]"
+
+
+class IntegerContext:
+    """What an integer rule sees of its node.
+
+    Attributes:
+      opdef: the op; ``attrs`` its attributes, complete.
+      inputs: number of inputs, list arguments flattened; ``outputs`` number of outputs.
     """
-    made = producer(tensor)
-    if made is None or depth > _DEPTH:
-        return None
-    op, attrs, inputs, index = made
-    if depth == 0:
-        rows = _rows(op, attrs, inputs, lambda x: evaluate(x, producer, shape_of, 1), shape_of)
-        if rows is not None:
-            return rows  # type: ignore[no-any-return]
-    rule = _RULES.get(op)
-    if rule is None:
-        return None
 
-    def value(i: int) -> Known:
-        return evaluate(inputs[i], producer, shape_of, depth + 1)
+    __slots__ = ("_dims", "_origin", "_values", "attrs", "inputs", "opdef", "outputs")
 
-    found = rule(attrs, inputs, value, shape_of)
-    if op in _LISTED and found is not None:
-        found = found[index]
-    known: Known = found
-    return known
+    #: Largest number of elements of a tensor that is tracked; a rule need not make more.
+    limit = LIMIT
+
+    def __init__(self, origin: Origin, values: Sequence[Known], dims: Callable[[Any], Dims]) -> None:
+        self._origin = origin
+        self._values = values
+        self._dims = dims
+        self.opdef = origin.opdef
+        self.attrs = origin.attrs
+        self.inputs = len(origin.inputs)
+        self.outputs = len(origin.outputs)
+
+    def value(self, index: int) -> Known:
+        """What is known of an input: an int at rank 0, a tuple at rank 1, a tuple of rows at rank 2, None when nothing is.
+
+        An element that is not an int is unknown; a rule may pass it on.
+        """
+        return self._values[index]
+
+    def dims(self, index: int) -> Dims:
+        """Static shape of an input. A dim that is not an int is unknown; None for an unknown rank."""
+        return self._dims(self._origin.inputs[index])
+
+    def dtype(self, index: int) -> DType:
+        """Dtype of an input."""
+        found: DType = self._origin.inputs[index].dtype
+        return found
+
+    def output_dtype(self, index: int = 0) -> DType:
+        """Dtype of an output, in which the rule's result wraps around."""
+        found: DType = self._origin.outputs[index].dtype
+        return found
 
 
-def _rows(op: str, attrs: Any, inputs: Any, value_of: Any, shape_of: Any) -> Any:
-    """The rows of a rank-2 tensor, or None."""
-    if op == "Const":
-        array = attrs["value"]
-        known = array.ndim == 2 and array.size <= LIMIT and array.dtype.kind in "iu"
-        return tuple(tuple(int(v) for v in row) for row in array) if known else None
-    if op != "Pack" or attrs.get("axis", 0) not in (0, 1):
-        return None
-    vectors = []
-    for x in inputs:
-        dims, found = shape_of(x), value_of(x)
-        if dims is None or len(dims) != 1 or dims[0] is None or dims[0] * len(inputs) > LIMIT:
+class KnownIntegers:
+    """The known integers of one graph, each computed once.
+
+    The graph, or one stage of its planning, owns the memo and calls it from one thread at a time; the memo keeps at most
+    :data:`BUDGET` elements and goes with its owner.
+
+    Args:
+      origin_of: tensor -> how it is made, None for a tensor that nothing in the graph makes (a feed, a parameter).
+      dims_of: tensor -> its static shape.
+    """
+
+    def __init__(
+        self,
+        origin_of: Callable[[Any], Origin | None],
+        dims_of: Callable[[Any], Dims],
+        budget: int = BUDGET,
+    ) -> None:
+        self._origin_of = origin_of
+        self._dims_of = dims_of
+        self._budget = budget
+        self._memo: dict[Any, tuple[Known, ...]] = {}
+        self._held = 0
+        #: tensor or node -> the nodes whose result may become more known when it does
+        self._readers: dict[Any, list[Any]] = {}
+
+    def value(self, tensor: Any) -> Known:
+        """What is known of a tensor.
+
+        Raises:
+          InternalError: an integer rule returned what is not of the form that :data:`Known` says.
+        """
+        origin = self._origin_of(tensor)
+        if origin is None or origin.opdef.evaluate is None:
             return None
-        vectors.append(found if isinstance(found, tuple) else (None,) * dims[0])
-    return tuple(vectors) if attrs.get("axis", 0) == 0 else tuple(zip(*vectors, strict=True))
+        found = self._memo.get(origin.node)
+        return (self._compute(origin) if found is None else found)[origin.output]
+
+    def forget(self, tensor: Any) -> None:
+        """Let what depends on the static shape of ``tensor``, which has become more known, be computed again when asked for."""
+        stack = [tensor]
+        while stack:
+            for node in self._readers.pop(stack.pop(), ()):
+                self._drop(node)
+                stack.append(node)
+
+    def _compute(self, root: Origin) -> tuple[Known, ...]:
+        """Run the rules that ``root`` needs and that the memo lacks, inputs first."""
+        order, ready = self._needed(root)
+        readers: dict[Any, int] = {}
+        for _, sources in order:
+            for node in {s.node for s in sources if s is not None}:
+                readers[node] = readers.get(node, 0) + 1
+        for origin, sources in order:
+            values = [None if s is None else ready[s.node][s.output] for s in sources]
+            ready[origin.node] = result = _run(origin, values, self._dims_of)
+            self._keep(origin, sources, result)
+            for node in {s.node for s in sources if s is not None}:
+                readers[node] -= 1
+                if not readers[node]:
+                    del ready[node]  # read for the last time: a long chain holds no more than the memo does
+        return ready[root.node]
+
+    def _needed(self, root: Origin) -> tuple[list[_Sourced], dict[Any, tuple[Known, ...]]]:
+        """The nodes to evaluate with what makes their inputs, inputs first, and the results that the memo has for such."""
+        order: list[_Sourced] = []
+        ready: dict[Any, tuple[Known, ...]] = {}
+        opened: dict[Any, list[Origin | None]] = {}
+        listed: set[Any] = set()
+        stack = [root]
+        while stack:
+            origin = stack[-1]
+            if origin.node in opened:
+                stack.pop()
+                if origin.node not in listed:
+                    listed.add(origin.node)
+                    order.append((origin, opened[origin.node]))
+                continue
+            opened[origin.node] = sources = [self._tracked(t) for t in origin.inputs]
+            for source in sources:
+                if source is None or source.node in opened:
+                    continue
+                found = self._memo.get(source.node)
+                if found is None:
+                    stack.append(source)
+                else:
+                    ready[source.node] = found
+        return order, ready
+
+    def _tracked(self, tensor: Any) -> Origin | None:
+        """The origin of a tensor whose elements a rule may know."""
+        dtype: DType = tensor.dtype
+        if dtype.kind not in _KINDS:
+            return None
+        origin = self._origin_of(tensor)
+        return None if origin is None or origin.opdef.evaluate is None else origin
+
+    def _keep(self, origin: Origin, sources: Sequence[Origin | None], result: tuple[Known, ...]) -> None:
+        node = origin.node
+        self._memo[node] = result
+        self._held += _weight(result)
+        while self._held > self._budget and len(self._memo) > 1:
+            self._drop(next(iter(self._memo)))
+        if all(map(is_known, result)):
+            return
+        for tensor in origin.inputs:
+            if not is_known(self._dims_of(tensor)):
+                self._readers.setdefault(tensor, []).append(node)
+        for source in sources:
+            if source is not None:
+                self._readers.setdefault(source.node, []).append(node)
+
+    def _drop(self, node: Any) -> None:
+        found = self._memo.pop(node, None)
+        if found is not None:
+            self._held -= _weight(found)
 
 
-def _const(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    array = attrs["value"]
-    if array.ndim > 1 or array.size > LIMIT or array.dtype.kind not in "iub":
+def plan_integers() -> KnownIntegers:
+    """A memo for the values of a plan under construction, for as long as no node's inputs and no shape change."""
+    return KnownIntegers(_plan_origin, _plan_dims)
+
+
+def _plan_origin(value: Value) -> Origin | None:
+    node = value.node
+    return None if node is None else Origin(node, node.opdef, node.attrs, node.inputs, node.outputs, value.index)
+
+
+def _plan_dims(value: Value) -> Dims:
+    return value.shape
+
+
+def is_known(value: Known) -> bool:
+    """Whether every element is an int."""
+    if isinstance(value, tuple):
+        return all(isinstance(v, int) or (isinstance(v, tuple) and is_known(v)) for v in value)
+    return isinstance(value, int)
+
+
+def _weight(result: tuple[Known, ...]) -> int:
+    return _ENTRY + sum(_count(v) for v in result)
+
+
+def _count(value: Known) -> int:
+    if not isinstance(value, tuple):
+        return 1
+    return sum(len(v) if isinstance(v, tuple) else 1 for v in value)
+
+
+def _run(origin: Origin, values: Sequence[Known], dims_of: Callable[[Any], Dims]) -> tuple[Known, ...]:
+    """The result of a node's rule, one per output, wrapped around in the outputs' dtypes."""
+    opdef, outputs = origin.opdef, origin.outputs
+    assert opdef.evaluate is not None
+    if not any(t.dtype.kind in _KINDS for t in outputs):
+        return (None,) * len(outputs)
+    found = resolve(opdef.evaluate)(IntegerContext(origin, values, dims_of))
+    parts = found if isinstance(found, list) else [found] if found is not None else [None] * len(outputs)
+    if len(parts) != len(outputs):
+        raise _broken(opdef, f"{len(parts)} results for {len(outputs)} outputs")
+    return tuple([_wrapped(part, t.dtype, opdef) for part, t in zip(parts, outputs, strict=True)])
+
+
+def _wrapped(value: Known, dtype: DType, opdef: OpDef) -> Known:
+    if value is None or dtype.kind not in _KINDS:
         return None
-    return int(array) if array.ndim == 0 else tuple(int(v) for v in array)
-
-
-def _shape(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    return shape_of(inputs[0])  # type: ignore[no-any-return]
-
-
-def _rank(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    dims = shape_of(inputs[0])
-    return None if dims is None else len(dims)
-
-
-def _size(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    from graphdock.shape import size
-
-    return size(shape_of(inputs[0]))
-
-
-def _same(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    return value(0)  # type: ignore[no-any-return]
-
-
-def _cast(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    return value(0) if attrs["DstT"].is_integer and attrs["SrcT"].is_integer else None
-
-
-def _pack(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    items = [value(i) for i in range(len(inputs))]
-    if attrs.get("axis", 0) != 0 or any(isinstance(v, tuple) for v in items) or any(shape_of(x) != () for x in inputs):
+    if not isinstance(value, tuple):
+        return _element(value, dtype, opdef)
+    if _count(value) > LIMIT:
         return None
-    return tuple(items)
+    return tuple(
+        [
+            tuple([_element(e, dtype, opdef) for e in v]) if isinstance(v, tuple) else _element(v, dtype, opdef)
+            for v in value
+        ]
+    )
 
 
-def _concat(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    parts: list[Element] = []
-    for i in range(len(inputs) - 1):
-        part = value(i)
-        if not isinstance(part, tuple):
-            dims = shape_of(inputs[i])
-            if dims is None or len(dims) != 1 or dims[0] is None or dims[0] > LIMIT:
-                return None
-            part = (None,) * dims[0]
-        parts.extend(part)
-    return tuple(parts)
-
-
-def _slice(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x, begin, size = value(0), value(1), value(2)
-    if not (isinstance(x, tuple) and isinstance(begin, tuple) and isinstance(size, tuple)):
+def _element(value: Any, dtype: DType, opdef: OpDef) -> Any:
+    if value is None:
         return None
-    if len(begin) != 1 or begin[0] is None or size[0] is None:
-        return None
-    return x[begin[0] :] if size[0] == -1 else x[begin[0] : begin[0] + size[0]]
+    if not isinstance(value, int):
+        raise _broken(opdef, f"the element {value!r}")
+    if dtype.kind == "b":
+        return int(value != 0)
+    bits = 8 * dtype.size
+    low = -(1 << bits - 1) if dtype.kind == "i" else 0
+    return int(value) if low <= value < low + (1 << bits) else (value - low) % (1 << bits) + low
 
 
-def _strided_slice(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x, begin, end, strides = (value(i) for i in range(4))
-    if not isinstance(x, tuple) or any(not isinstance(v, tuple) or len(v) != 1 for v in (begin, end, strides)):
-        return None
-    b, e, s = begin[0], end[0], strides[0]
-    if attrs.get("ellipsis_mask") or attrs.get("new_axis_mask") or s is None:
-        return None
-    if attrs.get("shrink_axis_mask", 0) & 1:
-        return x[b] if b is not None and -len(x) <= b < len(x) else None
-    first = None if attrs.get("begin_mask", 0) & 1 else b
-    last = None if attrs.get("end_mask", 0) & 1 else e
-    if (first is None and not attrs.get("begin_mask", 0) & 1) or (last is None and not attrs.get("end_mask", 0) & 1):
-        return None
-    return x[first:last:s]
-
-
-def _gather(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x, index = value(0), value(1)
-    if not isinstance(x, tuple) or index is None:
-        return None
-    picks = index if isinstance(index, tuple) else (index,)
-    if any(i is None or not 0 <= i < len(x) for i in picks):
-        return None
-    found = tuple(x[i] for i in picks if i is not None)
-    return found if isinstance(index, tuple) else found[0]
-
-
-def _range(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    start, limit, delta = (value(i) for i in range(3))
-    if not (isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int)) or delta == 0:
-        return None
-    steps = range(start, limit, delta)
-    return tuple(steps) if len(steps) <= LIMIT else None
-
-
-def _prod(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x = value(0)
-    if not isinstance(x, tuple) or None in x or attrs.get("keep_dims"):
-        return None
-    total: int = math.prod(v for v in x if v is not None)
-    return total
-
-
-def _expand(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x = value(0)
-    found: Known = (x,) if shape_of(inputs[0]) == () and not isinstance(x, tuple) else None
-    return found
-
-
-def _squeeze(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x = value(0)
-    found: Known = x[0] if isinstance(x, tuple) and len(x) == 1 else None
-    return found
-
-
-def _reshape(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x, to = value(0), value(1)
-    if to == ():
-        whole: Known = x[0] if isinstance(x, tuple) and len(x) == 1 else x
-        return whole
-    if isinstance(to, tuple) and len(to) == 1:
-        return x if isinstance(x, tuple) else (x,) if shape_of(inputs[0]) == () else None
-    return None
-
-
-def _unpack(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Any:
-    x = value(0)
-    return x if isinstance(x, tuple) and len(x) == attrs["num"] else None
-
-
-def _split(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Any:
-    x, count = value(1), attrs["num_split"]
-    if not isinstance(x, tuple) or len(x) % count:
-        return None
-    size = len(x) // count
-    return [x[i * size : (i + 1) * size] for i in range(count)]
-
-
-def _reverse(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-    x, axes = value(0), value(1)
-    if not isinstance(x, tuple) or not isinstance(axes, tuple) or None in axes:
-        return None
-    return x[::-1] if axes else x
-
-
-def _fill(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Any:
-    dims, element = value(0), value(1)
-    if isinstance(element, tuple) or not isinstance(dims, tuple) or len(dims) > 1 or None in dims:
-        return None
-    if not dims:
-        return element
-    return (element,) * dims[0] if dims[0] is not None and 0 <= dims[0] <= LIMIT else None
-
-
-def _binary(function: Callable[[int, int], int]) -> Any:
-    def rule(attrs: Any, inputs: Any, value: Any, shape_of: Any) -> Known:
-        limit = 1 << (8 * attrs["T"].size - 1)
-
-        def apply(a: Element, b: Element) -> Element:
-            found = None if a is None or b is None else function(a, b)
-            # beyond the dtype the step wraps around; what it makes of it is not known here
-            return found if found is not None and -limit <= found < limit else None
-
-        a, b = value(0), value(1)
-        if isinstance(a, tuple) and isinstance(b, tuple):
-            if len(a) == 1 and len(b) != 1:
-                a = a * len(b)
-            elif len(b) == 1 and len(a) != 1:
-                b = b * len(a)
-            return tuple(apply(x, y) for x, y in zip(a, b, strict=True)) if len(a) == len(b) else None
-        if isinstance(a, tuple):
-            return tuple(apply(x, b) for x in a)
-        if isinstance(b, tuple):
-            return tuple(apply(a, y) for y in b)
-        return apply(a, b)
-
-    return rule
-
-
-_RULES: dict[str, Any] = {
-    "Const": _const,
-    "Shape": _shape,
-    "Rank": _rank,
-    "Size": _size,
-    "Identity": _same,
-    "StopGradient": _same,
-    "Cast": _cast,
-    "Pack": _pack,
-    "Concat": _concat,
-    "Slice": _slice,
-    "StridedSlice": _strided_slice,
-    "Gather": _gather,
-    "Range": _range,
-    "Prod": _prod,
-    "ExpandDims": _expand,
-    "Squeeze": _squeeze,
-    "Reshape": _reshape,
-    "Unpack": _unpack,
-    "Split": _split,
-    "ReverseV2": _reverse,
-    "Fill": _fill,
-    "Add": _binary(operator.add),
-    "Sub": _binary(operator.sub),
-    "Mul": _binary(operator.mul),
-    "FloorDiv": _binary(lambda a, b: a // b if b else 0),
-    "FloorMod": _binary(lambda a, b: a % b if b else 0),
-    "Minimum": _binary(min),
-    "Maximum": _binary(max),
-}
-
-#: Ops with a list output, whose rules return what is known of each.
-_LISTED = ("Unpack", "Split")
+def _broken(opdef: OpDef, what: str) -> InternalError:
+    owner = f" of package {opdef.package}" if opdef.package else ""
+    return InternalError(
+        f"the integer rule {opdef.evaluate} of {opdef.name}{owner} returned {what}",
+        expected="an int, a tuple of ints or of rows (None for an unknown element), or None; a list of these for several outputs",
+    )

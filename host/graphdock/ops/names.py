@@ -36,6 +36,7 @@ ENDPOINTS: dict[str, str] = {
     "colocate_with": "graphdock.ops.scopes:colocate_with",
     "init_scope": "graphdock.ops.scopes:init_scope",
     "ShapeContext": "graphdock.opdef.shape_rule:ShapeContext",
+    "IntegerContext": "graphdock.opdef.shape_values:IntegerContext",
     "RegisterGradient": "graphdock.gradients.registry:RegisterGradient",
     "NotDifferentiable": "graphdock.gradients.registry:NotDifferentiable",
     "NoGradient": "graphdock.gradients.registry:NoGradient",

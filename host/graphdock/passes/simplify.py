@@ -5,7 +5,7 @@ Each takes a plan graph (one level; the pipeline visits the bodies) and changes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from graphdock.contracts.effects import only_reads
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
-from graphdock.opdef.shape_values import evaluate
+from graphdock.opdef.shape_values import is_known, plan_integers
 from graphdock.passes.rewrite import constant_node, forward
 from graphdock.shape import Dims, size
 
@@ -59,6 +59,7 @@ def _same_known_shape(a: Dims, b: Dims) -> bool:
 
 def known_integers(graph: PlanGraph, const: OpDef) -> None:
     """Make constants of small integer tensors whose every element is known from shapes. ``const``: the OpDef of Const."""
+    integers = plan_integers()
     replaced: dict[Value, Value] = {}
     nodes: list[PlanNode] = []
     known: list[PlanNode] = []
@@ -66,8 +67,8 @@ def known_integers(graph: PlanGraph, const: OpDef) -> None:
         if len(node.outputs) == 1 and node.verb != "constant" and not node.control and not node.bodies:
             value = node.outputs[0]
             if value.dtype.name in ("int32", "int64") and value.shape is not None and len(value.shape) <= 1:
-                found = evaluate(value, _producer, _dims)
-                if isinstance(found, int) and value.shape == () or isinstance(found, tuple) and None not in found:
+                found = integers.value(value)
+                if is_known(found):
                     array = np.array(found, value.dtype.np)
                     if array.shape == value.shape or None in value.shape:
                         made = constant_node(node, value, array, value.dtype, const)
@@ -205,12 +206,3 @@ def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] 
 def _small(value: Value) -> bool:
     count = size(value.shape)
     return count is not None and value.dtype.size > 0 and count * value.dtype.size <= FOLD_LIMIT
-
-
-def _producer(value: Value) -> tuple[str, Mapping[str, Any], list[Value], int] | None:
-    node = value.node
-    return None if node is None else (node.op, node.attrs, node.inputs, value.index)
-
-
-def _dims(value: Value) -> Dims:
-    return value.shape

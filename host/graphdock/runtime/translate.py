@@ -15,10 +15,10 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.site import describe
 from graphdock.graph.tensor import Tensor
 from graphdock.opdef.shape_rule import rule_for
-from graphdock.opdef.shape_values import evaluate
+from graphdock.opdef.shape_values import KnownIntegers, plan_integers
 from graphdock.shape import Dims, compatible, merge
 
-__all__ = ["dims_of", "needed_operations", "producer", "translate"]
+__all__ = ["needed_operations", "translate"]
 
 
 def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
@@ -99,7 +99,7 @@ def translate(
         fed = "/fed" if tensor.value_index else ""
         values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
     roots = [t.op for t in outputs if t not in values] + list(targets)
-    _Translation(builder, values).run(needed_operations(roots, values))
+    _Translation(builder, values, plan_integers()).run(needed_operations(roots, values))
     nodes = {n.origin: n for n in builder.graph.nodes}
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
@@ -111,10 +111,10 @@ def translate(
 class _Translation:
     """Translates the operations of one graph into one builder."""
 
-    def __init__(self, builder: Builder, values: dict[Tensor, Value], depth: int = 0) -> None:
+    def __init__(self, builder: Builder, values: dict[Tensor, Value], integers: KnownIntegers) -> None:
         self.builder = builder
         self.values = values
-        self.depth = depth
+        self.integers = integers
         self.nodes: dict[Operation, PlanNode] = {}
 
     def run(self, ops: Sequence[Operation]) -> None:
@@ -178,9 +178,7 @@ class _Translation:
             shapes.append([v.shape for v in inputs[start : start + length]])
             start += length
         try:
-            inferred = rule_for(op.op_def).infer(
-                op.node_attrs, shapes, lambda i: evaluate(inputs[i], producer, dims_of)
-            )
+            inferred = rule_for(op.op_def).infer(op.node_attrs, shapes, lambda i: self.integers.value(inputs[i]))
             return [merge(s, d) for s, d in zip(static, inferred, strict=True)]
         except ShapeError as error:
             if error.op is None:
@@ -221,7 +219,7 @@ class _Translation:
             values[inner] = builder.input(inner.op.name, inner.dtype, value.shape)
         active = [op for op in body.get_operations() if _is_active(op)]
         roots = [t.op for t in body.outputs if t not in values] + active
-        inner_translation = _Translation(builder, values, self.depth + 1)
+        inner_translation = _Translation(builder, values, self.integers)
         inner_translation.run(needed_operations(roots, values))
         graph = builder.graph
         graph.outputs = [values[t] for t in body.outputs]
@@ -262,12 +260,3 @@ class _Site:
 
     def __call__(self) -> str | None:
         return describe(self._op._site)
-
-
-def producer(value: Value) -> Any:
-    node = value.node
-    return None if node is None else (node.op, node.attrs, node.inputs, value.index)
-
-
-def dims_of(value: Value) -> Dims:
-    return value.shape

@@ -64,10 +64,10 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
     """Number of elements, a scalar in host memory; a constant where the shape is known."""
     x = _convert(input)
-    dims = static_shape(x)
-    if _static(dims):
-        return _ops.constant(math.prod(dims), out_type, name=name or "Size")  # type: ignore[arg-type]
-    return _ops.apply_op("Size", input=x, out_type=dtypes.as_dtype(out_type), name=name)
+    dims, dtype = static_shape(x), dtypes.as_dtype(out_type)
+    if _static(dims) and math.prod(dims) <= dtype.max:  # type: ignore[arg-type]
+        return _ops.constant(math.prod(dims), dtype, name=name or "Size")  # type: ignore[arg-type]
+    return _ops.apply_op("Size", input=x, out_type=dtype, name=name)
 
 
 def rank(input: Any, name: str | None = None) -> Any:

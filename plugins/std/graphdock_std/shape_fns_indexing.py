@@ -164,8 +164,9 @@ def dynamic_stitch(ctx: Any) -> list[Dims]:
     highest: int | None = -1
     for i, (indices, data) in enumerate(zip(ctx.shapes("indices"), ctx.shapes("data"), strict=True)):
         known = ctx.values("indices", i)
-        found = known if isinstance(known, tuple) else None if known is None else (known,)
-        if found is None or None in found or highest is None:
+        rows = known if isinstance(known, tuple) else (known,)
+        found = [v for row in rows for v in (row if isinstance(row, tuple) else (row,))]
+        if None in found or highest is None:
             highest = None
         else:
             highest = max(highest, *found)

@@ -55,6 +55,7 @@ def const() -> OpDef:
         shape_fn="graphdock.ops.core_shapes:const",
         executes="constant",
         traits=frozenset({"no_gradient", "pure"}),
+        evaluate="graphdock.opdef.integer_rules:const",
         package="graphdock",
         source="specs/core.yaml:4",
     )
@@ -74,7 +75,7 @@ def placeholder() -> OpDef:
         executes="feed",
         traits=frozenset({"host", "no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:15",
+        source="specs/core.yaml:16",
     )
 
 
@@ -95,7 +96,7 @@ def placeholder_with_default() -> OpDef:
         gradient="graphdock.ops._gen.gradients:placeholder_with_default",
         gradient_kinds={"input": "formula"},
         package="graphdock",
-        source="specs/core.yaml:26",
+        source="specs/core.yaml:27",
     )
 
 
@@ -107,7 +108,7 @@ def no_op() -> OpDef:
         executes="none",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:41",
+        source="specs/core.yaml:42",
     )
 
 
@@ -122,12 +123,13 @@ def identity() -> OpDef:
         executes="alias",
         traits=frozenset({"pure", "view"}),
         aliases={"output": "input"},
+        evaluate="graphdock.opdef.integer_rules:identity",
         identity="input",
         gradient="graphdock.ops._gen.gradients:identity",
         gradient_kinds={"input": "formula"},
         reference="graphdock.ops.core_reference:identity",
         package="graphdock",
-        source="specs/core.yaml:48",
+        source="specs/core.yaml:49",
     )
 
 
@@ -142,11 +144,12 @@ def stop_gradient() -> OpDef:
         executes="alias",
         traits=frozenset({"no_gradient", "pure", "view"}),
         aliases={"output": "input"},
+        evaluate="graphdock.opdef.integer_rules:identity",
         identity="input",
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:identity",
         package="graphdock",
-        source="specs/core.yaml:64",
+        source="specs/core.yaml:66",
     )
 
 
@@ -166,7 +169,7 @@ def add_n() -> OpDef:
         gradient_kinds={"inputs": "fn"},
         reference="graphdock.ops.core_reference:add_n",
         package="graphdock",
-        source="specs/core.yaml:80",
+        source="specs/core.yaml:83",
     )
 
 
@@ -183,7 +186,7 @@ def zeros_like() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:zeros_like",
         package="graphdock",
-        source="specs/core.yaml:100",
+        source="specs/core.yaml:103",
     )
 
 
@@ -200,7 +203,7 @@ def ones_like() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:ones_like",
         package="graphdock",
-        source="specs/core.yaml:112",
+        source="specs/core.yaml:115",
     )
 
 
@@ -213,11 +216,12 @@ def shape() -> OpDef:
         outputs=(ArgDef("output", "out_type", shape="[rank(S)]", memory="host"),),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
         traits=frozenset({"no_gradient", "pure"}),
+        evaluate="graphdock.opdef.integer_rules:shape",
         cost={"flops": "0", "bytes": "0"},
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:shape",
         package="graphdock",
-        source="specs/core.yaml:124",
+        source="specs/core.yaml:127",
     )
 
 
@@ -269,12 +273,13 @@ def cast() -> OpDef:
         ),
         traits=frozenset({"elementwise", "pure"}),
         scalar="cast(x)",
+        evaluate="graphdock.opdef.integer_rules:cast",
         identity="x",
         gradient="graphdock.ops._gen.gradients:cast",
         gradient_kinds={"x": "fn"},
         reference="graphdock.ops.core_reference:cast",
         package="graphdock",
-        source="specs/core.yaml:136",
+        source="specs/core.yaml:140",
     )
 
 
@@ -292,7 +297,7 @@ def check_numerics() -> OpDef:
         gradient_kinds={"tensor": "formula"},
         reference="graphdock.ops.core_reference:check_numerics",
         package="graphdock",
-        source="specs/core.yaml:153",
+        source="specs/core.yaml:158",
     )
 
 
@@ -319,7 +324,7 @@ def cond() -> OpDef:
         gradient="graphdock.ops._gen.gradients:cond",
         gradient_kinds={"pred": "none", "inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:166",
+        source="specs/core.yaml:171",
     )
 
 
@@ -354,7 +359,7 @@ def while_() -> OpDef:
         gradient="graphdock.ops._gen.gradients:while_",
         gradient_kinds={"inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:186",
+        source="specs/core.yaml:191",
     )
 
 
@@ -378,7 +383,7 @@ def var_handle_op() -> OpDef:
         executes="handle",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:207",
+        source="specs/core.yaml:212",
     )
 
 
@@ -395,7 +400,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:219",
+        source="specs/core.yaml:224",
     )
 
 
@@ -415,7 +420,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:229",
+        source="specs/core.yaml:234",
     )
 
 
@@ -434,7 +439,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:241",
+        source="specs/core.yaml:246",
     )
 
 
@@ -453,7 +458,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:252",
+        source="specs/core.yaml:257",
     )
 
 
@@ -469,7 +474,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:263",
+        source="specs/core.yaml:268",
     )
 
 
@@ -484,7 +489,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:272",
+        source="specs/core.yaml:277",
     )
 
 
@@ -504,7 +509,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:280",
+        source="specs/core.yaml:285",
     )
 
 
@@ -525,7 +530,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:294",
+        source="specs/core.yaml:299",
     )
 
 
@@ -551,7 +556,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:308",
+        source="specs/core.yaml:313",
     )
 
 

@@ -272,7 +272,14 @@ def broadcast_to(ctx: BuildContext) -> Bound:
 
 
 def size(ctx: BuildContext) -> Bound:
+    top = np.iinfo(ctx.outputs[0].dtype.np).max
+
     def write(x: Any, out: Any) -> None:
+        if x.size > top:
+            raise errors.InvalidArgumentError(
+                f"the {x.size} elements of shape {list(x.shape)} are more than {ctx.outputs[0].dtype} holds",
+                hint="use out_type=tf.int64",
+            )
         out[...] = x.size
 
     return bind_writer(ctx, write, (0,), lambda x: ())

@@ -57,13 +57,23 @@ def _zero(dtype: dtypes.DType) -> Any:
 def _shape(ctx: BuildContext) -> Bound | Callable[..., Any]:
     """A constant where the plan knows the shape."""
     dtype, static = ctx.outputs[0].dtype.np, ctx.inputs[0].shape
+    top = np.iinfo(dtype).max
+
+    def checked(dims: Any) -> Any:
+        if max(dims, default=0) > top:
+            raise errors.InvalidArgumentError(
+                f"the shape {list(dims)} has a dim that {ctx.outputs[0].dtype} does not hold",
+                hint="use out_type=tf.int64",
+            )
+        return dims
+
     if ctx.fresh:
-        return lambda x: np.array(x.shape, dtype)
-    if known(static):
+        return lambda x: np.array(checked(x.shape), dtype)
+    if known(static) and max(static, default=0) <= top:  # type: ignore[type-var, operator]
         return Bound(np.copyto, args=(Out(0), Lit(np.array(static, dtype))))
 
     def compute(x: Any, out: np.ndarray) -> None:
-        out[...] = x.shape
+        out[...] = checked(x.shape)
 
     return compute
 

@@ -57,6 +57,7 @@ def reshape() -> OpDef:
         shape_fn="graphdock_std.shape_fns:reshape",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        evaluate="graphdock_std.integer_values:reshape",
         identity="x",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:reshape",
@@ -86,7 +87,7 @@ def transpose() -> OpDef:
         gradient_kinds={"x": "fn", "perm": "none"},
         reference="graphdock_std.reference.array:transpose",
         package="graphdock_std",
-        source="specs/array.yaml:34",
+        source="specs/array.yaml:35",
     )
 
 
@@ -104,12 +105,13 @@ def expand_dims() -> OpDef:
         shape_fn="graphdock_std.shape_fns:expand_dims",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        evaluate="graphdock_std.integer_values:expand_dims",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:expand_dims",
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:expand_dims",
         package="graphdock_std",
-        source="specs/array.yaml:60",
+        source="specs/array.yaml:61",
     )
 
 
@@ -125,12 +127,13 @@ def squeeze() -> OpDef:
         shape_fn="graphdock_std.shape_fns:squeeze",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        evaluate="graphdock_std.integer_values:squeeze",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:squeeze",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.array:squeeze",
         package="graphdock_std",
-        source="specs/array.yaml:84",
+        source="specs/array.yaml:86",
     )
 
 
@@ -148,12 +151,13 @@ def concat() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:concat",
         traits=frozenset({"pure"}),
+        evaluate="graphdock_std.integer_values:concat",
         cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:concat",
         gradient_kinds={"values": "fn", "axis": "none"},
         reference="graphdock_std.reference.array:concat",
         package="graphdock_std",
-        source="specs/array.yaml:105",
+        source="specs/array.yaml:108",
     )
 
 
@@ -172,12 +176,13 @@ def split() -> OpDef:
         shape_fn="graphdock_std.shape_fns:split",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "value"},
+        evaluate="graphdock_std.integer_values:split",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:split",
         gradient_kinds={"axis": "none", "value": "fn"},
         reference="graphdock_std.reference.array:split",
         package="graphdock_std",
-        source="specs/array.yaml:129",
+        source="specs/array.yaml:133",
     )
 
 
@@ -211,7 +216,7 @@ def split_v() -> OpDef:
         gradient_kinds={"value": "fn", "size_splits": "none", "axis": "none"},
         reference="graphdock_std.reference.array:split_v",
         package="graphdock_std",
-        source="specs/array.yaml:152",
+        source="specs/array.yaml:157",
     )
 
 
@@ -229,12 +234,13 @@ def pack() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock_std.shape_fns:pack",
         traits=frozenset({"pure"}),
+        evaluate="graphdock_std.integer_values:pack",
         cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:pack",
         gradient_kinds={"values": "fn"},
         reference="graphdock_std.reference.array:pack",
         package="graphdock_std",
-        source="specs/array.yaml:176",
+        source="specs/array.yaml:181",
     )
 
 
@@ -253,12 +259,13 @@ def unpack() -> OpDef:
         shape_fn="graphdock_std.shape_fns:unpack",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "value"},
+        evaluate="graphdock_std.integer_values:unpack",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:unpack",
         gradient_kinds={"value": "fn"},
         reference="graphdock_std.reference.array:unpack",
         package="graphdock_std",
-        source="specs/array.yaml:199",
+        source="specs/array.yaml:205",
     )
 
 
@@ -277,12 +284,13 @@ def slice() -> OpDef:
         shape_fn="graphdock_std.shape_fns:slice_",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        evaluate="graphdock_std.integer_values:slice_",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:slice",
         gradient_kinds={"x": "fn", "begin": "none", "size": "none"},
         reference="graphdock_std.reference.array:slice_",
         package="graphdock_std",
-        source="specs/array.yaml:223",
+        source="specs/array.yaml:230",
     )
 
 
@@ -319,12 +327,13 @@ def strided_slice() -> OpDef:
         shape_fn="graphdock_std.shape_fns_indexing:strided_slice",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        evaluate="graphdock_std.integer_values:strided_slice",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:strided_slice",
         gradient_kinds={"x": "fn", "begin": "none", "end": "none", "strides": "none"},
         reference="graphdock_std.reference.array:strided_slice",
         package="graphdock_std",
-        source="specs/array.yaml:251",
+        source="specs/array.yaml:259",
     )
 
 
@@ -356,7 +365,7 @@ def strided_slice_grad() -> OpDef:
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
         reference="graphdock_std.reference.array:strided_slice_grad",
         package="graphdock_std",
-        source="specs/array.yaml:288",
+        source="specs/array.yaml:297",
     )
 
 
@@ -378,12 +387,13 @@ def gather() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_indexing:gather",
         traits=frozenset({"pure"}),
+        evaluate="graphdock_std.integer_values:gather",
         cost={"flops": "0", "bytes": "2 * bytes(y) + bytes(indices)"},
         gradient="graphdock_std._gen.gradients:gather",
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
         reference="graphdock_std.reference.array:gather",
         package="graphdock_std",
-        source="specs/array.yaml:317",
+        source="specs/array.yaml:326",
     )
 
 
@@ -414,7 +424,7 @@ def unsorted_segment_sum() -> OpDef:
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
         reference="graphdock_std.reference.array:unsorted_segment_sum",
         package="graphdock_std",
-        source="specs/array.yaml:342",
+        source="specs/array.yaml:352",
     )
 
 
@@ -440,7 +450,7 @@ def gather_nd() -> OpDef:
         gradient_kinds={"params": "formula", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
-        source="specs/array.yaml:368",
+        source="specs/array.yaml:378",
     )
 
 
@@ -463,7 +473,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:392",
+        source="specs/array.yaml:402",
     )
 
 
@@ -485,7 +495,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:415",
+        source="specs/array.yaml:425",
     )
 
 
@@ -521,7 +531,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:440",
+        source="specs/array.yaml:450",
     )
 
 
@@ -544,7 +554,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:469",
+        source="specs/array.yaml:479",
     )
 
 
@@ -561,13 +571,14 @@ def fill() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tdims", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:fill",
         traits=frozenset({"pure"}),
+        evaluate="graphdock_std.integer_values:fill",
         cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:fill",
         gradient_kinds={"dims": "none", "value": "formula"},
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:490",
+        source="specs/array.yaml:500",
     )
 
 
@@ -580,11 +591,12 @@ def size() -> OpDef:
         outputs=(ArgDef("y", "out_type", shape="[]", memory="host"),),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
         traits=frozenset({"no_gradient", "pure"}),
+        evaluate="graphdock_std.integer_values:size",
         cost={"flops": "0", "bytes": "0"},
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:514",
+        source="specs/array.yaml:525",
     )
 
 
@@ -597,11 +609,12 @@ def rank() -> OpDef:
         outputs=(ArgDef("y", "int32", shape="[]", memory="host"),),
         types=(TypeVarDef("T", allow=_ANY),),
         traits=frozenset({"no_gradient", "pure"}),
+        evaluate="graphdock_std.integer_values:rank",
         cost={"flops": "0", "bytes": "0"},
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:526",
+        source="specs/array.yaml:538",
     )
 
 
@@ -619,12 +632,13 @@ def range() -> OpDef:
         types=(TypeVarDef("Tidx", allow=("int32", "int64", "float32", "float64"), default="int32"),),
         shape_fn="graphdock_std.shape_fns:range_",
         traits=frozenset({"pure"}),
+        evaluate="graphdock_std.integer_values:range_",
         cost={"flops": "2 * size(y)"},
         gradient="graphdock_std._gen.gradients:range",
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:538",
+        source="specs/array.yaml:551",
     )
 
 
@@ -651,7 +665,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:565",
+        source="specs/array.yaml:579",
     )
 
 
@@ -680,7 +694,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:593",
+        source="specs/array.yaml:607",
     )
 
 
@@ -703,7 +717,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:622",
+        source="specs/array.yaml:636",
     )
 
 
@@ -726,12 +740,13 @@ def reverse_v2() -> OpDef:
         shape_fn="graphdock_std.shape_fns:reverse",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        evaluate="graphdock_std.integer_values:reverse",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:reverse_v2",
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:648",
+        source="specs/array.yaml:662",
     )
 
 
@@ -748,7 +763,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:673",
+        source="specs/array.yaml:688",
     )
 
 
@@ -766,7 +781,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:692",
+        source="specs/array.yaml:707",
     )
 
 
@@ -785,7 +800,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:707",
+        source="specs/array.yaml:722",
     )
 
 
@@ -807,7 +822,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:723",
+        source="specs/array.yaml:738",
     )
 
 
@@ -829,7 +844,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:746",
+        source="specs/array.yaml:761",
     )
 
 
@@ -847,6 +862,7 @@ def add() -> OpDef:
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="x + y",
+        evaluate="graphdock_std.integer_values:add",
         gradient="graphdock_std._gen.gradients:add",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:add",
@@ -870,12 +886,13 @@ def sub() -> OpDef:
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="x - y",
+        evaluate="graphdock_std.integer_values:sub",
         gradient="graphdock_std._gen.gradients:sub",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:sub",
         operators=("__sub__",),
         package="graphdock_std",
-        source="specs/math.yaml:31",
+        source="specs/math.yaml:32",
     )
 
 
@@ -893,13 +910,14 @@ def mul() -> OpDef:
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="x * y",
+        evaluate="graphdock_std.integer_values:mul",
         neutral={"x": 1, "y": 1},
         gradient="graphdock_std._gen.gradients:mul",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:mul",
         operators=("__mul__",),
         package="graphdock_std",
-        source="specs/math.yaml:58",
+        source="specs/math.yaml:60",
     )
 
 
@@ -923,7 +941,7 @@ def real_div() -> OpDef:
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:real_div",
         package="graphdock_std",
-        source="specs/math.yaml:86",
+        source="specs/math.yaml:89",
     )
 
 
@@ -942,11 +960,12 @@ def floor_div() -> OpDef:
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
         scalar="floordiv(x, y)",
+        evaluate="graphdock_std.integer_values:floor_div",
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:floor_div",
         operators=("__floordiv__",),
         package="graphdock_std",
-        source="specs/math.yaml:116",
+        source="specs/math.yaml:119",
     )
 
 
@@ -965,12 +984,13 @@ def floor_mod() -> OpDef:
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="floormod(x, y)",
+        evaluate="graphdock_std.integer_values:floor_mod",
         gradient="graphdock_std._gen.gradients:floor_mod",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:floor_mod",
         operators=("__mod__",),
         package="graphdock_std",
-        source="specs/math.yaml:143",
+        source="specs/math.yaml:147",
     )
 
 
@@ -998,7 +1018,7 @@ def pow() -> OpDef:
         reference="graphdock_std.reference.math:pow",
         operators=("__pow__",),
         package="graphdock_std",
-        source="specs/math.yaml:173",
+        source="specs/math.yaml:178",
     )
 
 
@@ -1017,11 +1037,12 @@ def maximum() -> OpDef:
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="maximum(x, y)",
+        evaluate="graphdock_std.integer_values:maximum",
         gradient="graphdock_std._gen.gradients:maximum",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:maximum",
         package="graphdock_std",
-        source="specs/math.yaml:202",
+        source="specs/math.yaml:207",
     )
 
 
@@ -1040,11 +1061,12 @@ def minimum() -> OpDef:
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="minimum(x, y)",
+        evaluate="graphdock_std.integer_values:minimum",
         gradient="graphdock_std._gen.gradients:minimum",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:minimum",
         package="graphdock_std",
-        source="specs/math.yaml:231",
+        source="specs/math.yaml:237",
     )
 
 
@@ -1067,7 +1089,7 @@ def squared_difference() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:squared_difference",
         reference="graphdock_std.reference.math:squared_difference",
         package="graphdock_std",
-        source="specs/math.yaml:260",
+        source="specs/math.yaml:267",
     )
 
 
@@ -1089,7 +1111,7 @@ def atan2() -> OpDef:
         gradient_kinds={"y": "formula", "x": "formula"},
         reference="graphdock_std.reference.math:atan2",
         package="graphdock_std",
-        source="specs/math.yaml:289",
+        source="specs/math.yaml:296",
     )
 
 
@@ -1111,7 +1133,7 @@ def less() -> OpDef:
         reference="graphdock_std.reference.math:less",
         operators=("__lt__",),
         package="graphdock_std",
-        source="specs/math.yaml:317",
+        source="specs/math.yaml:324",
     )
 
 
@@ -1133,7 +1155,7 @@ def less_equal() -> OpDef:
         reference="graphdock_std.reference.math:less_equal",
         operators=("__le__",),
         package="graphdock_std",
-        source="specs/math.yaml:342",
+        source="specs/math.yaml:349",
     )
 
 
@@ -1155,7 +1177,7 @@ def greater() -> OpDef:
         reference="graphdock_std.reference.math:greater",
         operators=("__gt__",),
         package="graphdock_std",
-        source="specs/math.yaml:367",
+        source="specs/math.yaml:374",
     )
 
 
@@ -1177,7 +1199,7 @@ def greater_equal() -> OpDef:
         reference="graphdock_std.reference.math:greater_equal",
         operators=("__ge__",),
         package="graphdock_std",
-        source="specs/math.yaml:392",
+        source="specs/math.yaml:399",
     )
 
 
@@ -1219,7 +1241,7 @@ def equal() -> OpDef:
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:equal",
         package="graphdock_std",
-        source="specs/math.yaml:417",
+        source="specs/math.yaml:424",
     )
 
 
@@ -1261,7 +1283,7 @@ def not_equal() -> OpDef:
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:not_equal",
         package="graphdock_std",
-        source="specs/math.yaml:444",
+        source="specs/math.yaml:451",
     )
 
 
@@ -1282,7 +1304,7 @@ def logical_and() -> OpDef:
         reference="graphdock_std.reference.math:logical_and",
         operators=("__and__",),
         package="graphdock_std",
-        source="specs/math.yaml:471",
+        source="specs/math.yaml:478",
     )
 
 
@@ -1303,7 +1325,7 @@ def logical_or() -> OpDef:
         reference="graphdock_std.reference.math:logical_or",
         operators=("__or__",),
         package="graphdock_std",
-        source="specs/math.yaml:495",
+        source="specs/math.yaml:502",
     )
 
 
@@ -1324,7 +1346,7 @@ def logical_xor() -> OpDef:
         reference="graphdock_std.reference.math:logical_xor",
         operators=("__xor__",),
         package="graphdock_std",
-        source="specs/math.yaml:519",
+        source="specs/math.yaml:526",
     )
 
 
@@ -1341,7 +1363,7 @@ def logical_not() -> OpDef:
         reference="graphdock_std.reference.math:logical_not",
         operators=("__invert__",),
         package="graphdock_std",
-        source="specs/math.yaml:543",
+        source="specs/math.yaml:550",
     )
 
 
@@ -1362,7 +1384,7 @@ def neg() -> OpDef:
         reference="graphdock_std.reference.math:neg",
         operators=("__neg__",),
         package="graphdock_std",
-        source="specs/math.yaml:561",
+        source="specs/math.yaml:568",
     )
 
 
@@ -1384,7 +1406,7 @@ def abs() -> OpDef:
         reference="graphdock_std.reference.math:abs",
         operators=("__abs__",),
         package="graphdock_std",
-        source="specs/math.yaml:581",
+        source="specs/math.yaml:588",
     )
 
 
@@ -1403,7 +1425,7 @@ def sign() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:sign",
         package="graphdock_std",
-        source="specs/math.yaml:603",
+        source="specs/math.yaml:610",
     )
 
 
@@ -1421,7 +1443,7 @@ def square() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:square",
         package="graphdock_std",
-        source="specs/math.yaml:624",
+        source="specs/math.yaml:631",
     )
 
 
@@ -1439,7 +1461,7 @@ def sqrt() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sqrt",
         package="graphdock_std",
-        source="specs/math.yaml:644",
+        source="specs/math.yaml:651",
     )
 
 
@@ -1458,7 +1480,7 @@ def rsqrt() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:rsqrt",
         reference="graphdock_std.reference.math:rsqrt",
         package="graphdock_std",
-        source="specs/math.yaml:664",
+        source="specs/math.yaml:671",
     )
 
 
@@ -1476,7 +1498,7 @@ def reciprocal() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:reciprocal",
         package="graphdock_std",
-        source="specs/math.yaml:685",
+        source="specs/math.yaml:692",
     )
 
 
@@ -1494,7 +1516,7 @@ def exp() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:exp",
         package="graphdock_std",
-        source="specs/math.yaml:705",
+        source="specs/math.yaml:712",
     )
 
 
@@ -1512,7 +1534,7 @@ def expm1() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:expm1",
         package="graphdock_std",
-        source="specs/math.yaml:725",
+        source="specs/math.yaml:732",
     )
 
 
@@ -1530,7 +1552,7 @@ def log() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log",
         package="graphdock_std",
-        source="specs/math.yaml:745",
+        source="specs/math.yaml:752",
     )
 
 
@@ -1548,7 +1570,7 @@ def log1p() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log1p",
         package="graphdock_std",
-        source="specs/math.yaml:765",
+        source="specs/math.yaml:772",
     )
 
 
@@ -1566,7 +1588,7 @@ def sin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sin",
         package="graphdock_std",
-        source="specs/math.yaml:785",
+        source="specs/math.yaml:792",
     )
 
 
@@ -1584,7 +1606,7 @@ def cos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cos",
         package="graphdock_std",
-        source="specs/math.yaml:805",
+        source="specs/math.yaml:812",
     )
 
 
@@ -1602,7 +1624,7 @@ def tan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tan",
         package="graphdock_std",
-        source="specs/math.yaml:825",
+        source="specs/math.yaml:832",
     )
 
 
@@ -1620,7 +1642,7 @@ def asin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asin",
         package="graphdock_std",
-        source="specs/math.yaml:845",
+        source="specs/math.yaml:852",
     )
 
 
@@ -1638,7 +1660,7 @@ def acos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acos",
         package="graphdock_std",
-        source="specs/math.yaml:865",
+        source="specs/math.yaml:872",
     )
 
 
@@ -1656,7 +1678,7 @@ def atan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atan",
         package="graphdock_std",
-        source="specs/math.yaml:885",
+        source="specs/math.yaml:892",
     )
 
 
@@ -1674,7 +1696,7 @@ def sinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sinh",
         package="graphdock_std",
-        source="specs/math.yaml:905",
+        source="specs/math.yaml:912",
     )
 
 
@@ -1692,7 +1714,7 @@ def cosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cosh",
         package="graphdock_std",
-        source="specs/math.yaml:925",
+        source="specs/math.yaml:932",
     )
 
 
@@ -1710,7 +1732,7 @@ def tanh() -> OpDef:
         gradient_kinds={"x": "op"},
         reference="graphdock_std.reference.math:tanh",
         package="graphdock_std",
-        source="specs/math.yaml:945",
+        source="specs/math.yaml:952",
     )
 
 
@@ -1728,7 +1750,7 @@ def asinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asinh",
         package="graphdock_std",
-        source="specs/math.yaml:965",
+        source="specs/math.yaml:972",
     )
 
 
@@ -1746,7 +1768,7 @@ def acosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acosh",
         package="graphdock_std",
-        source="specs/math.yaml:985",
+        source="specs/math.yaml:992",
     )
 
 
@@ -1764,7 +1786,7 @@ def atanh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atanh",
         package="graphdock_std",
-        source="specs/math.yaml:1005",
+        source="specs/math.yaml:1012",
     )
 
 
@@ -1783,7 +1805,7 @@ def sigmoid() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid",
         reference="graphdock_std.reference.math:sigmoid",
         package="graphdock_std",
-        source="specs/math.yaml:1025",
+        source="specs/math.yaml:1032",
     )
 
 
@@ -1801,7 +1823,7 @@ def erf() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erf",
         package="graphdock_std",
-        source="specs/math.yaml:1047",
+        source="specs/math.yaml:1054",
     )
 
 
@@ -1819,7 +1841,7 @@ def erfc() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erfc",
         package="graphdock_std",
-        source="specs/math.yaml:1068",
+        source="specs/math.yaml:1075",
     )
 
 
@@ -1836,7 +1858,7 @@ def floor() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:floor",
         package="graphdock_std",
-        source="specs/math.yaml:1089",
+        source="specs/math.yaml:1096",
     )
 
 
@@ -1853,7 +1875,7 @@ def ceil() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:ceil",
         package="graphdock_std",
-        source="specs/math.yaml:1110",
+        source="specs/math.yaml:1117",
     )
 
 
@@ -1870,7 +1892,7 @@ def round() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:round",
         package="graphdock_std",
-        source="specs/math.yaml:1131",
+        source="specs/math.yaml:1138",
     )
 
 
@@ -1887,7 +1909,7 @@ def rint() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1152",
+        source="specs/math.yaml:1159",
     )
 
 
@@ -1904,7 +1926,7 @@ def is_nan() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1173",
+        source="specs/math.yaml:1180",
     )
 
 
@@ -1921,7 +1943,7 @@ def is_inf() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1193",
+        source="specs/math.yaml:1200",
     )
 
 
@@ -1938,7 +1960,7 @@ def is_finite() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1213",
+        source="specs/math.yaml:1220",
     )
 
 
@@ -1959,7 +1981,7 @@ def tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1233",
+        source="specs/math.yaml:1240",
     )
 
 
@@ -1980,7 +2002,7 @@ def sigmoid_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1254",
+        source="specs/math.yaml:1261",
     )
 
 
@@ -2003,7 +2025,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1275",
+        source="specs/math.yaml:1282",
     )
 
 
@@ -2027,7 +2049,7 @@ def clip_by_value() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1300",
+        source="specs/math.yaml:1307",
     )
 
 
@@ -2065,7 +2087,7 @@ def mat_mul() -> OpDef:
         reference="graphdock_std.reference.math:matmul",
         operators=("__matmul__",),
         package="graphdock_std",
-        source="specs/math.yaml:1330",
+        source="specs/math.yaml:1337",
     )
 
 
@@ -2699,6 +2721,7 @@ def prod() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        evaluate="graphdock_std.integer_values:prod",
         cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:prod",
         gradient_kinds={"x": "fn", "axis": "none"},
@@ -2733,7 +2756,7 @@ def max() -> OpDef:
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:max_",
         package="graphdock_std",
-        source="specs/reduce.yaml:103",
+        source="specs/reduce.yaml:104",
     )
 
 
@@ -2762,7 +2785,7 @@ def min() -> OpDef:
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:min_",
         package="graphdock_std",
-        source="specs/reduce.yaml:136",
+        source="specs/reduce.yaml:137",
     )
 
 
@@ -2789,7 +2812,7 @@ def all() -> OpDef:
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:all_",
         package="graphdock_std",
-        source="specs/reduce.yaml:169",
+        source="specs/reduce.yaml:170",
     )
 
 
@@ -2816,7 +2839,7 @@ def any() -> OpDef:
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:any_",
         package="graphdock_std",
-        source="specs/reduce.yaml:200",
+        source="specs/reduce.yaml:201",
     )
 
 
@@ -2858,7 +2881,7 @@ def arg_max() -> OpDef:
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:arg_max",
         package="graphdock_std",
-        source="specs/reduce.yaml:231",
+        source="specs/reduce.yaml:232",
     )
 
 
@@ -2900,7 +2923,7 @@ def arg_min() -> OpDef:
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:arg_min",
         package="graphdock_std",
-        source="specs/reduce.yaml:256",
+        source="specs/reduce.yaml:257",
     )
 
 
@@ -2924,7 +2947,7 @@ def cumsum() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.reduce:cumsum",
         package="graphdock_std",
-        source="specs/reduce.yaml:281",
+        source="specs/reduce.yaml:282",
     )
 
 
@@ -2951,7 +2974,7 @@ def sum_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
-        source="specs/reduce.yaml:306",
+        source="specs/reduce.yaml:307",
     )
 
 
