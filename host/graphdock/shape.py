@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from graphdock.errors import InvalidArgumentError, ShapeError
 
-__all__ = ["MAX_RANK", "Dims", "TensorShape", "as_dims", "broadcast", "compatible", "merge", "show", "size"]
+__all__ = ["MAX_RANK", "Dims", "TensorShape", "as_dims", "broadcast", "common", "compatible", "merge", "show", "size"]
 
 Dims: TypeAlias = tuple[int | None, ...] | None
 MAX_RANK = 254
@@ -86,6 +86,13 @@ def merge(a: Dims, b: Dims) -> Dims:
     if not compatible(a, b):
         raise ShapeError(f"shapes {show(a)} and {show(b)} do not agree")
     return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def common(a: Dims, b: Dims) -> Dims:
+    """What is known of a tensor that has the one shape or the other."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
 
 
 def broadcast(*shapes: Dims) -> Dims:

@@ -191,7 +191,6 @@ def test_explaining_is_linear_in_the_number_of_nodes(monkeypatch):
 # -- translation
 
 
-@pytest.mark.xfail(strict=True, reason="13: bodies are translated twice per level, which is exponential in the depth")
 def test_planning_nested_loops_is_linear_in_their_depth():
     """Each body returns another shape than it is given, so that what its feeds make known holds for one iteration only."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphdock.opdef.shape_rule import ShapeContext
-from graphdock.shape import Dims, compatible, show
+from graphdock.shape import Dims, common, compatible, show
 
 __all__ = ["assign_variable", "cond", "const", "placeholder", "py_func", "read_variable", "while_loop"]
 
@@ -31,16 +31,9 @@ def py_func(ctx: ShapeContext) -> list[Dims]:
     return [None] * len(ctx.attrs["Tout"])
 
 
-def _loosest(a: Dims, b: Dims) -> Dims:
-    """What both branches promise."""
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
-
-
 def cond(ctx: ShapeContext) -> list[Dims]:
     then, other = ctx.attrs["then_branch"].outputs, ctx.attrs["else_branch"].outputs
-    return [_loosest(x._dims, y._dims) for x, y in zip(then, other, strict=True)]
+    return [common(x._dims, y._dims) for x, y in zip(then, other, strict=True)]
 
 
 def while_loop(ctx: ShapeContext) -> list[Dims]:

@@ -14,9 +14,11 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import describe
 from graphdock.graph.tensor import Tensor
+from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import KnownIntegers, plan_integers
-from graphdock.shape import Dims, compatible, merge
+from graphdock.runtime.loop_shapes import LoopShapes
+from graphdock.shape import Dims, common, compatible, merge
 
 __all__ = ["needed_operations", "translate"]
 
@@ -99,7 +101,8 @@ def translate(
         fed = "/fed" if tensor.value_index else ""
         values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
     roots = [t.op for t in outputs if t not in values] + list(targets)
-    _Translation(builder, values, plan_integers()).run(needed_operations(roots, values))
+    translation = _Translation(builder, values, plan_integers(), LoopShapes(), {})
+    trampoline(translation.run(needed_operations(roots, values)))
     nodes = {n.origin: n for n in builder.graph.nodes}
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
@@ -111,13 +114,23 @@ def translate(
 class _Translation:
     """Translates the operations of one graph into one builder."""
 
-    def __init__(self, builder: Builder, values: dict[Tensor, Value], integers: KnownIntegers) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        values: dict[Tensor, Value],
+        integers: KnownIntegers,
+        loops: LoopShapes,
+        active: dict[BodyGraph, list[Operation]],
+    ) -> None:
         self.builder = builder
         self.values = values
         self.integers = integers
+        self.loops = loops
+        self.active = active
         self.nodes: dict[Operation, PlanNode] = {}
 
-    def run(self, ops: Sequence[Operation]) -> None:
+    def run(self, ops: Sequence[Operation]) -> Visit[None]:
+        """Translate operations whose dependencies come first; yields the translation of each body that it meets."""
         values, nodes = self.values, self.nodes
         for op in ops:
             if op.op_def.executes == "feed" and op.outputs[0] not in values:
@@ -133,7 +146,7 @@ class _Translation:
             inputs = [values[t] for t in op.inputs]
             bodies: list[PlanGraph] = []
             if op.bodies:
-                bodies = self._bodies(op, inputs)
+                bodies = yield from self._bodies(op, inputs)
             shapes = self._shapes(op, inputs, bodies)
             outputs = self.builder.node(
                 op.op_def,
@@ -164,12 +177,12 @@ class _Translation:
             owner = inputs[0].node
             return static if owner is None or "shape" not in owner.attrs else [merge(static[0], owner.attrs["shape"])]
         if op.op_def.executes == "branch":
-            return [_common(a.shape, b.shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)]
+            return [common(a.shape, b.shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)]
         if op.op_def.executes == "loop":
             found = []
             for i, dims in enumerate(static):
-                stable = bodies[1].inputs[i].shape
-                found.append(stable if compatible(stable, dims) else dims)
+                lasting = common(bodies[1].inputs[i].shape, bodies[1].outputs[i].shape)
+                found.append(lasting if compatible(lasting, dims) else dims)
             return found
         lengths = op._input_lengths
         shapes: list[list[Dims]] = []
@@ -185,22 +198,27 @@ class _Translation:
                 error.op, error.site = op.name, op.site
             raise
 
-    def _bodies(self, op: Operation, inputs: list[Value]) -> list[PlanGraph]:
-        skip, count = first_given(op.op_def), carried(op.op_def, op.node_attrs)
-        if not count:
-            return [self._body(b, [], list(op.inputs[skip:]), inputs[skip:]) for b in op.bodies]
-        invariants = op.node_attrs["output_shapes"]
-        start: list[Dims] = [v.shape for v in inputs[:count]]
-        shapes: list[Dims] = [
-            s if compatible(s, inv) and inv is not None and None not in inv else _widen(s, inv)
-            for s, inv in zip(start, invariants, strict=True)
-        ]
-        # Shapes that the feeds make known may still change in the loop: try them, and fall back to the invariants.
-        captures, given = list(op.inputs[count:]), inputs[count:]
-        for attempt in (start, shapes):
-            bodies = [self._body(b, attempt, captures, given) for b in op.bodies]
-            if all(v.shape == s for v, s in zip(bodies[1].outputs, attempt, strict=True)):
-                return bodies
+    def _bodies(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
+        bodies: list[PlanGraph] = []
+        if op.op_def.executes != "loop":
+            skip = first_given(op.op_def)
+            for body in op.bodies:
+                bodies.append((yield self._body(body, [], op.inputs[skip:], inputs[skip:])))
+        elif self.loops.running:
+            bodies = yield from self._loop(op, inputs)
+        else:
+            for _ in self.loops.rounds():
+                bodies = yield from self._loop(op, inputs)
+        return bodies
+
+    def _loop(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
+        """The condition and the body for the loop variables' shapes as far as they are known to last."""
+        count = carried(op.op_def, op.node_attrs)
+        dims = self.loops.parameters(op, [v.shape for v in inputs[:count]], op.node_attrs["output_shapes"])
+        bodies: list[PlanGraph] = []
+        for body in op.bodies:
+            bodies.append((yield self._body(body, dims, op.inputs[count:], inputs[count:])))
+        self.loops.note(op, dims, [v.shape for v in bodies[1].outputs])
         return bodies
 
     def _body(
@@ -209,7 +227,7 @@ class _Translation:
         parameter_shapes: Sequence[Dims],
         captured: Sequence[Tensor],
         given: Sequence[Value],
-    ) -> PlanGraph:
+    ) -> Visit[PlanGraph]:
         builder = Builder(body.name)
         values: dict[Tensor, Value] = {}
         for tensor, dims in zip(body.parameters, parameter_shapes, strict=True):
@@ -217,37 +235,32 @@ class _Translation:
         for outer, value in zip(captured, given, strict=True):
             inner = body.captures[outer]
             values[inner] = builder.input(inner.op.name, inner.dtype, value.shape)
-        active = [op for op in body.get_operations() if _is_active(op)]
+        active = _active(body, self.active)
         roots = [t.op for t in body.outputs if t not in values] + active
-        inner_translation = _Translation(builder, values, self.integers)
-        inner_translation.run(needed_operations(roots, values))
+        level = _Translation(builder, values, self.integers, self.loops, self.active)
+        yield from level.run(needed_operations(roots, values))
         graph = builder.graph
         graph.outputs = [values[t] for t in body.outputs]
-        graph.targets = [inner_translation.nodes[op] for op in active]
+        graph.targets = [level.nodes[op] for op in active]
         return graph
 
 
-def _is_active(op: Operation) -> bool:
-    """Whether the operation, or one in its bodies, does something although nobody reads it."""
-    stack = [op]
+def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Operation]:
+    """The operations of a body that do something although nobody reads them, or hold one that does.
+
+    Args:
+      known: what was found before, of inner bodies too: each is looked at once.
+    """
+    stack = [body]
     while stack:
-        inner = stack.pop()
-        if inner.op_def.is_active:
-            return True
-        stack.extend(o for body in inner.bodies for o in body.get_operations())
-    return False
-
-
-def _widen(start: Dims, invariant: Dims) -> Dims:
-    if start is None or invariant is None or len(start) != len(invariant):
-        return invariant
-    return tuple(s if i is not None else None for s, i in zip(start, invariant, strict=True))
-
-
-def _common(a: Dims, b: Dims) -> Dims:
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+        graph = stack[-1]
+        ops = graph.get_operations()
+        inner = [b for op in ops for b in op.bodies if b not in known]
+        if graph in known or not inner:
+            stack.pop()
+            known[graph] = [op for op in ops if op.op_def.is_active or any(known[b] for b in op.bodies)]
+        stack.extend(inner)
+    return known[body]
 
 
 class _Site:
