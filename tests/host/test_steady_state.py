@@ -236,25 +236,3 @@ def test_a_closed_session_leaves_no_source_behind():
         del seen
         gc.collect()
         assert name not in linecache.cache
-
-
-def test_an_interrupt_while_locks_are_taken_gives_back_those_it_has(monkeypatch):
-    with tf.Graph().as_default():
-        a, b = tf.Variable(1.0), tf.Variable(2.0)
-        both = tf.group(tf.assign_add(a, 1.0), tf.assign_add(b, 1.0))
-        with tf.Session() as sess:
-            sess.run(tf.global_variables_initializer())
-            seen = tf.RunMetadata()
-            sess.run(both, run_metadata=seen)
-            plan = seen.plan
-            first, second = plan.acquires
-
-            def interrupted():
-                raise KeyboardInterrupt
-
-            monkeypatch.setattr(plan, "acquires", (first, interrupted))
-            with pytest.raises(KeyboardInterrupt):
-                sess.run(both)
-            monkeypatch.setattr(plan, "acquires", (first, second))
-            sess.run(both)
-            assert sess.run([a, b]) == [3.0, 4.0]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-
 import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError, UninitializedError
-from graphdock.runtime.variable_store import ReadWriteLock
 
 
 @pytest.fixture(autouse=True)
@@ -285,18 +282,3 @@ def test_initializers_are_of_variables_only():
         tf.variables_initializer([tf.Variable(1.0), tf.constant(1.0)])
     with pytest.raises(tf.errors.InvalidArgumentError, match="is_variable_initialized needs a Variable"):
         tf.is_variable_initialized(tf.constant(1.0))
-
-
-def test_a_writer_waits_for_the_last_reader():
-    lock = ReadWriteLock()
-    lock.acquire_read()
-    lock.acquire_read()
-    lock.release_read()
-    free = []
-    other = threading.Thread(target=lambda: free.append(lock._write.acquire(blocking=False)))
-    other.start()
-    other.join()
-    assert free == [False]
-    lock.release_read()
-    lock.acquire_write()
-    lock.release_write()

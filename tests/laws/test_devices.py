@@ -183,7 +183,6 @@ def test_an_error_of_a_device_names_the_device_and_what_it_was_asked_for(host, m
         assert isinstance(info.value.__cause__, RuntimeError)
 
 
-@pytest.mark.xfail(strict=True, reason="v: string variables on a device with its own memory fail")
 def test_a_string_variable_works_whatever_the_device(host):
     v = tf.Variable(["a", "bc"])
     update = v.assign(["d", ""])

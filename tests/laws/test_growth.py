@@ -163,7 +163,6 @@ def test_many_operations_are_collected_in_linear_time(monkeypatch, what):
 # -- explain
 
 
-@pytest.mark.xfail(strict=True, reason="E: explain takes the memory of variables")
 @pytest.mark.parametrize("what", ["explain", "plan"])
 def test_explaining_a_step_takes_no_memory(what):
     v = tf.Variable(tf.zeros([1 << 18]))

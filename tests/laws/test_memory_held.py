@@ -101,7 +101,6 @@ def test_the_plan_that_was_used_last_stays():
         assert cached(0)
 
 
-@pytest.mark.xfail(strict=True, reason="r: Session.reset only forgets that variables hold a value")
 def test_reset_frees_the_variables_of_a_container(meter):
     with tf.container("laws_reset"):
         v = tf.Variable(tf.zeros([4 * MB // 4]), name="big")
@@ -116,7 +115,6 @@ def test_reset_frees_the_variables_of_a_container(meter):
     assert meter.held < before + 4 * MB
 
 
-@pytest.mark.xfail(strict=True, reason="r: after a reset the old shape stands for the life of the process")
 @pytest.mark.parametrize("change", ["shape", "dtype", "device"])
 def test_a_variable_may_be_declared_anew_after_a_reset(change, process_host):
     def use(value, backends=("cpu",)):
@@ -140,7 +138,6 @@ def test_a_variable_may_be_declared_anew_after_a_reset(change, process_host):
     tf.Session.reset(containers=[f"laws_anew_{change}"])
 
 
-@pytest.mark.xfail(strict=True, reason="r: a closed session's plans and buffers wait for the collector")
 def test_close_frees_variables_and_buffers_at_once(meter, no_collector):
     v = tf.Variable(tf.zeros([MB // 4]))
     y = tf.tanh(v) * 2.0 + tf.sin(v)

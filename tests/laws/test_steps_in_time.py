@@ -154,7 +154,6 @@ def test_a_cancelled_step_leaves_its_context_fit_for_the_next(late):
 # -- waits
 
 
-@pytest.mark.xfail(strict=True, reason="5: a wait for another step's variable has no deadline")
 def test_a_wait_for_a_variable_ends_with_the_steps_timeout(late, patience):
     host, gate = late
     v = tf.Variable([1.0])

@@ -19,7 +19,6 @@ def host():
     host.close()
 
 
-@pytest.mark.xfail(strict=True, reason="d: the buffer of a variable of unknown shape is read before its lock is taken")
 def test_an_update_of_a_variable_of_unknown_shape_is_never_lost():
     """Another step runs whole at every point of an update at which a thread may be switched."""
     v = tf.Variable(np.zeros(2, np.float32), validate_shape=False)
@@ -65,7 +64,6 @@ def test_an_update_of_a_variable_of_unknown_shape_is_never_lost():
         at += 1
 
 
-@pytest.mark.xfail(strict=True, reason="n: a reader that arrives after a waiting writer passes it")
 def test_who_arrives_after_a_waiting_writer_waits_behind_it(host):
     """Readers follow one another without a gap; the writer, which came after the first of them, runs before the hundredth."""
     v = tf.Variable([1.0])
@@ -127,7 +125,6 @@ def test_a_kernel_that_may_block_can_be_woken_by_a_step_on_the_same_variable(hos
     assert sess.run(v).tolist() == ([11.0] if reads else [12.0])
 
 
-@pytest.mark.xfail(strict=True, reason="p: a kernel that runs a step on a variable of its own step waits for itself")
 @pytest.mark.parametrize("update", [True, False])
 def test_a_kernel_that_runs_a_step_on_its_own_steps_variable_is_not_left_waiting(host, patience, update):
     """It may run, or be refused with an error that names the variable."""
@@ -181,7 +178,6 @@ os._exit(0)
 """
 
 
-@pytest.mark.xfail(strict=True, reason="p: after a fork the child waits for locks that no thread of its own holds")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_child_forked_while_a_thread_runs_a_step_gets_an_answer(patience, tmp_path):
     script = tmp_path / "fork.py"

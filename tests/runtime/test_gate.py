@@ -16,7 +16,7 @@ from threading import get_ident
 import pytest
 from graphdock.errors import AbortedError, DeadlineExceededError, FailedPreconditionError
 from graphdock.runtime import gate as gate_module
-from graphdock.runtime.gate import Claim, Gate, Visit, through
+from graphdock.runtime.gate import Claim, Gate, Until, Visit, through
 
 
 class Thing:
@@ -24,6 +24,9 @@ class Thing:
 
     def __init__(self, name):
         self.name = name
+
+    def __str__(self):
+        return f"variable {self.name!r}"
 
 
 A, B, C = Thing("a"), Thing("b"), Thing("c")
@@ -36,14 +39,14 @@ def visit(label, reads=(), writes=()):
 class Actor:
     """A thread that enters gates when it is told to, and says when it is in."""
 
-    def __init__(self, gates, holder, deadline=None):
-        self.gates, self.holder, self.deadline = gates, holder, deadline
+    def __init__(self, gates, holder, limit=None):
+        self.gates, self.holder, self.limit = gates, holder, limit
         self.inside, self.go, self.error = threading.Event(), threading.Event(), None
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self):
         try:
-            through(self.gates, self.holder, self.deadline, self._stay)
+            through(self.gates, self.holder, self.limit, self._stay)
         except Exception as error:  # noqa: BLE001 - the test looks at it
             self.error = error
 
@@ -338,7 +341,7 @@ def _contended(gates, holder):
     for gate, other in zip(gates[-1:], others, strict=False):
         gate.claims[other] = get_ident() + 1
     try:
-        return through(gates, holder, time.monotonic() + 0.003, int)
+        return through(gates, holder, Until(0.003), int)
     except DeadlineExceededError:
         return None
     finally:
@@ -430,7 +433,7 @@ def test_a_fork_clears_the_claims_of_threads_that_are_not_there():
     child = os.fork()
     if child == 0:
         ok = list(gate.claims) == [mine] and not gate.waiting and not gate_module._waits
-        gate.enter(visit("child", (), [A]), time.monotonic() + 5)
+        gate.enter(visit("child", (), [A]), Until(5))
         os._exit(0 if ok else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
@@ -463,7 +466,7 @@ def test_a_step_within_a_step_passes_a_writer_that_waits_for_the_outer_one():
         actors.append(Actor([gate], visit("writer", (), [A, B])).arrived())
         actors.append(Actor([gate], visit("behind it", (), [B, C])).arrived())
         assert not any(a.inside.is_set() for a in actors)
-        through([gate], visit("inner", [A, C]), time.monotonic() + 30, int)
+        through([gate], visit("inner", [A, C]), Until(30), int)
 
     through([gate], visit("outer", [A]), None, inner)
     for actor in actors:
@@ -480,7 +483,7 @@ def test_a_step_within_a_step_waits_for_a_writer_that_runs():
             [gate],
             visit("outer", [A]),
             None,
-            lambda: through([gate], visit("inner", [B]), time.monotonic() + 0.02, int),
+            lambda: through([gate], visit("inner", [B]), Until(0.02), int),
         )
     writer.leave()
 
@@ -549,11 +552,10 @@ def test_a_deadline_names_the_variables_and_who_holds_them():
     gate = Gate()
     runs = Actor([gate], visit("step 3 (loss)", [A])).arrived()
     waits = Actor([gate], visit("step 4 (train)", (), [A, B])).arrived()
-    started = time.monotonic()
     with pytest.raises(DeadlineExceededError) as caught:
-        through([gate], visit("step 5 (save)", [B], [A]), started + 0.02, int)
+        through([gate], visit("step 5 (save)", [B], [A]), Until(0.02), int)
     text = str(caught.value)
-    assert "step 5 (save) waited 0.0" in text and "variables 'a', 'b'" in text
+    assert "step 5 (save) waited 0.0" in text and "variable 'a', variable 'b'" in text
     assert f"step 3 (loss), which runs on thread {runs.thread.name!r}" in text
     assert f"step 4 (train), which waits for its turn on thread {waits.thread.name!r}" in text
     runs.leave()
@@ -563,17 +565,17 @@ def test_a_deadline_names_the_variables_and_who_holds_them():
 
 def test_a_deadline_in_the_past_fails_only_where_there_is_somebody_to_wait_for():
     gate = Gate()
-    assert through([gate], visit("alone", (), [A]), 0.0, int) == 0
+    assert through([gate], visit("alone", (), [A]), Until(0.0), int) == 0
     other = Actor([gate], visit("other", (), [A])).arrived()
     with pytest.raises(DeadlineExceededError):
-        through([gate], visit("late", (), [A]), 0.0, int)
+        through([gate], visit("late", (), [A]), Until(0.0), int)
     other.leave()
 
 
 def test_who_gives_up_waiting_keeps_nobody_waiting():
     gate = Gate()
     holder = Actor([gate], visit("holder", (), [A])).arrived()
-    late = Actor([gate], visit("late", (), [A]), time.monotonic() + 0.05).arrived()
+    late = Actor([gate], visit("late", (), [A]), Until(0.05)).arrived()
     behind = Actor([gate], visit("behind", [A])).arrived()
     late.thread.join(30)
     assert isinstance(late.error, DeadlineExceededError)
@@ -587,3 +589,14 @@ def test_a_gate_that_nobody_uses_goes():
     gone = weakref.ref(Gate())
     gc.collect()
     assert gone() is None
+
+
+def test_who_is_cancelled_while_waiting_stops_waiting():
+    gate, limit = Gate(), Until(60)
+    holder = Actor([gate], visit("holder", (), [A])).arrived()
+    waiting = Actor([gate], visit("waiting", (), [A]), limit).arrived()
+    limit.error = AbortedError("the session was closed")
+    waiting.thread.join(30)
+    assert waiting.error is limit.error
+    holder.leave()
+    assert not gate.claims and not gate.waiting

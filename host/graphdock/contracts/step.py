@@ -10,7 +10,6 @@ Threads: the step's own thread begins and resets it; everything else may be call
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 from graphdock.contracts.rendezvous import Rendezvous
 from graphdock.errors import DeadlineExceededError
+from graphdock.locks import new_lock
 
 __all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent"]
 
@@ -109,7 +109,7 @@ class StepContext:
         self._id = 0
         self._rendezvous: Rendezvous | None = None
         self._events: list[TraceEvent] | None = None
-        self._lock = threading.RLock()
+        self._lock = new_lock()
 
     def limit(self, seconds: float) -> None:
         """Give the step that begins now so many seconds."""

@@ -7,13 +7,13 @@ op's spec.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from graphdock.errors import AlreadyExistsError, GradientError, did_you_mean
 from graphdock.graph.operation import Operation
+from graphdock.locks import new_lock
 from graphdock.opdef.resolve import resolve
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _log = logging.getLogger("graphdock")
-_lock = threading.Lock()
+_lock = new_lock()
 #: Name -> function, or None for one that has no derivative.
 _registered: dict[str, Callable[..., Any] | None] = {}
 _announced: set[str] = set()

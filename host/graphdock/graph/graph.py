@@ -15,6 +15,7 @@ from graphdock.graph import site as _site
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.locks import new_lock
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import Known, KnownIntegers, Origin
 from graphdock.shape import Dims, merge
@@ -40,7 +41,7 @@ class Graph:
 
     def __init__(self, host: Host | None = None) -> None:
         self._host = host
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names = NameTable()
@@ -447,7 +448,7 @@ class _Default(threading.local):
 
 
 _default = _Default()
-_global_lock = threading.Lock()
+_global_lock = new_lock()
 _global_graph: Graph | None = None
 
 

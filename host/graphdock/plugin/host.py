@@ -5,7 +5,6 @@ The default host is made at first use, never at import; others may be made for t
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from graphdock.errors import (
     UnknownBackendError,
     did_you_mean,
 )
+from graphdock.locks import new_lock
 from graphdock.plugin import loader
 from graphdock.plugin.devices import DeviceTable
 from graphdock.plugin.discovery import Found, discover, duplicates, normalized
@@ -87,7 +87,7 @@ class Host:
         *,
         origins: Mapping[str, str] | None = None,
     ) -> None:
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self._allow = None if allow is None else tuple(allow)
         self._block = tuple(block)
         self._autoload = autoload
@@ -104,8 +104,9 @@ class Host:
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
         self._table = DeviceTable(self._owner, self.plugin_options, self._report, self._lock)
+        #: Named containers, as sessions made them (:class:`graphdock.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
-        self.containers_lock = threading.RLock()
+        self.containers_lock = new_lock()
         if self._allow is not None or self._block:
             self._plugins()
 
@@ -400,7 +401,11 @@ class Host:
         return self._table.open(DeviceSpec.parse(spec), options)
 
     def close(self) -> None:
-        """Close every open device. The default host is never closed."""
+        """Close what is in the named containers, once no step uses it, then every open device. The default host is never closed."""
+        with self.containers_lock:
+            containers = list(self.containers.values())
+        for container in containers:
+            container.clear()
         self._table.close()
 
     def discard(self, plugin: str, package: str) -> None:
@@ -421,7 +426,7 @@ def configured_host() -> Host:
 
 
 _default: Host | None = None
-_default_lock = threading.Lock()
+_default_lock = new_lock()
 
 
 def default_host() -> Host:

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from graphdock.contracts import DeviceFactory, KernelDef, OpDef
 from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
+from graphdock.locks import new_lock
 
 __all__ = ["DeviceRegistry", "KernelRegistry", "NamedRegistry", "OpRegistry", "RegisteredKernel"]
 
@@ -57,7 +58,7 @@ class OpRegistry:
         notes: Callable[[], str | None] = lambda: None,
         lock: threading.RLock | None = None,
     ) -> None:
-        self._lock = lock or threading.RLock()
+        self._lock = lock or new_lock()
         self._defs: dict[str, OpDef] = {}
         self._builders: dict[str, tuple[Callable[[], OpDef], str]] = {}
         self._operators: dict[str, tuple[str, str]] = {}

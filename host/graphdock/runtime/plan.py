@@ -6,9 +6,9 @@ import contextvars
 import functools
 import itertools
 import linecache
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.kernel import Bound, Lit
 from graphdock.contracts.step import StepContext, StepServices
 from graphdock.errors import GraphdockError, InvalidArgumentError, UninitializedError
+from graphdock.locks import new_lock
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
+from graphdock.runtime.gate import Claim, through
 from graphdock.runtime.honesty import honest, unchecked
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
 from graphdock.runtime.kernel_error import kernel_error
@@ -28,8 +30,8 @@ from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.program.printer import print_step
 from graphdock.runtime.program.segments import described
 from graphdock.runtime.random_stream import RandomOrdinals, RandomStream
+from graphdock.runtime.resources import Access, Resource, ResourceClosed, Variable
 from graphdock.runtime.storage import Root, pack
-from graphdock.runtime.variable_store import VariableState
 
 __all__ = ["Instance", "Plan"]
 
@@ -93,27 +95,28 @@ class Plan:
         self.most_idle = IDLE
         self._live: weakref.WeakSet[Instance] = weakref.WeakSet()
         self._pool = pool
-        self._lock = threading.Lock()
-        written = sorted(lowered.written, key=lambda s: s.number)
-        only_read = lowered.read - lowered.written
-        states = sorted(lowered.written | only_read, key=lambda s: s.number)
-        self.written: tuple[VariableState, ...] = tuple(written)
-        self.checked: tuple[tuple[VariableState, PlanNode], ...] = tuple(lowered.checked.items())
-        #: Whether a variable of a named container is read, whose value another session may have cleared.
-        self.shared = any(s.store.container for s, _ in self.checked)
-        self.acquires: tuple[Callable[[], None], ...] = ()
-        self.releases: tuple[Callable[[], None], ...] = ()
-        if locked:
-            self.acquires = tuple(
-                [s.lock.acquire_write if s in lowered.written else s.lock.acquire_read for s in states]
-            )
-            self.releases = tuple(
-                [s.lock.release_write if s in lowered.written else s.lock.release_read for s in states]
-            )
+        self._lock = new_lock()
+        self._closed = False
+        self.checked: tuple[tuple[Variable, PlanNode], ...] = tuple(lowered.checked.items())
+        held = {*lowered.read, *lowered.written, *lowered.variables.values(), *lowered.states.values()}
+        self.resources: tuple[Resource, ...] = tuple(sorted(held, key=lambda r: r.number))
+        access = Access(graph, lowered.read, lowered.written) if locked else Access(graph)
+        self.claim: Claim = access.claim or Claim("a step that claims nothing")
+        self.gates = access.gates
+        #: Where the resources are: containers, of which there is rarely more than one.
+        self.stores = tuple(sorted({r.store for r in held}, key=lambda s: s.gate.number))
+        #: The claims at its only gate, where all that it holds is in one container; ``Instance.run`` writes that case out.
+        self.claims = self.gates[0].claims if len(self.gates) == len(self.stores) == 1 else None
+        for store in self.stores:
+            store.add_user(self)
         self.kernel_nodes = [n for level in graph.all_graphs() for n in level.nodes if n in placement.kernels]
 
     def lease(self) -> Instance:
-        """An instance that nobody else runs; made when none is idle. Give it back once the step has ended."""
+        """An instance that nobody else runs; made when none is idle. Give it back once the step has ended.
+
+        Raises:
+          ResourceClosed: a resource was reset since the plan was made: make another plan.
+        """
         try:
             return self.idle.pop()
         except IndexError:
@@ -127,15 +130,14 @@ class Plan:
         return len(self._live) * sum(self.arena_bytes.values())
 
     def give_back(self, instance: Instance) -> None:
-        if len(self.idle) < self.most_idle:
-            self.idle.append(instance)
-        else:
-            instance.free()
+        self.idle.append(instance)
+        if len(self.idle) > self.most_idle:
+            self.drop_instances(self.most_idle)
 
-    def drop_instances(self) -> None:
-        """Free the memory of idle instances, at once."""
+    def drop_instances(self, keep: int = 0) -> None:
+        """Free the memory of idle instances, at once, but for so many."""
         idle = self.idle
-        while idle:
+        while len(idle) > keep:
             try:
                 instance = idle.pop()
             except IndexError:  # another thread leased it
@@ -148,6 +150,12 @@ class Plan:
         self.drop_instances()
         for instance in list(self._live):
             instance.context.cancel(error())
+
+    def resources_closed(self) -> None:
+        """Its store tells it that resources it holds may be closed: no idle instance may keep their memory."""
+        if any(r.closed for r in self.resources):
+            self.most_idle = 0
+        self.drop_instances()
 
     def _make(self) -> Instance:
         lowered = self._lowered
@@ -170,13 +178,15 @@ class Plan:
                 ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
                 if self.debug and space == HOST_MEMORY:
                     _poison(ns[root.name])
-        for name, state in lowered.variables.items():
-            ns[name.text] = state.buffer
-        ns.update({name.text: state for name, state in lowered.states.items()})
+        for name, resource in lowered.variables.items():
+            ns[name.text] = resource.open()
+        for name, variable in lowered.states.items():
+            variable.open()
+            ns[name.text] = variable
         for name, (space, method) in lowered.methods.items():
             ns[name.text] = getattr(self._spaces[space], method)
         context = StepContext(self._services)
-        ns["check"] = context.token.check
+        ns["check"], ns["token"] = context.token.check, context.token
         for name, root in lowered.makers.items():
             if root.device == HOST_MEMORY:
                 ns[name.text] = functools.partial(np.empty, root.shape, root.dtype.np)
@@ -251,8 +261,16 @@ class Plan:
             finally:
                 del explained  # a frame that held it would make a cycle of it and its traceback
 
-    def check_initialized(self) -> None:
-        """Raise UninitializedError for the first variable that this plan reads and that holds no value."""
+    def check_resources(self) -> None:
+        """See that what the plan holds is there and that what it reads has a value.
+
+        Raises:
+          ResourceClosed: a resource was reset since the plan was made: make another plan.
+          UninitializedError: a variable that it reads was never assigned.
+        """
+        for resource in self.resources:
+            if resource.closed:
+                raise ResourceClosed(f"{resource} was reset since this plan was made")
         for state, node in self.checked:
             if not state.initialized:
                 raise _unset(state, node.origin, node.site)
@@ -272,7 +290,18 @@ class Instance:
       called: those of them that the source calls, kernels and copies.
     """
 
-    __slots__ = ("__weakref__", "_context", "_release", "_streams", "context", "epoch", "plan", "step")
+    __slots__ = (
+        "__weakref__",
+        "_epochs",
+        "_release",
+        "_step",
+        "_streams",
+        "claim",
+        "context",
+        "epoch",
+        "plan",
+        "step",
+    )
 
     def __init__(
         self,
@@ -284,44 +313,79 @@ class Instance:
     ) -> None:
         self.context = context
         self.plan = plan
+        self.claim = plan.claim
         self.step: Callable[..., Any] = namespace["step"]
-        self.epoch = -1
         self._streams = streams
+        #: Epochs of the stores when the resources were last checked; the first one also by itself.
+        self._epochs: list[int] = []
+        self.epoch = -1
         # The functions of the generated source know the namespace that holds them: a cycle, which is broken here.
         self._release = weakref.finalize(self, _free, namespace, called)
         self._release.atexit = False
         context.interrupt = functools.partial(_interrupt, namespace, called)
-        # Floating-point warnings are off inside a step; a prepared context costs 12 ns where np.errstate costs 1 us.
-        self._context = contextvars.copy_context()
-        self._context.run(_quiet)
+        self._step = self.step
+        if plan.locked:
+            # Floating-point warnings are off inside a step; a prepared context costs 12 ns where np.errstate costs 1 us.
+            prepared = contextvars.copy_context()
+            prepared.run(_quiet)
+            self._step = functools.partial(prepared.run, self.step)
 
     def run(self, feeds: Sequence[Any]) -> Any:
         """Run one step; raises the kernel's error with the node and the user's line.
 
-        Holds the locks of the plan's variables for the whole step, unless the plan may block or calls Python functions.
+        Holds a claim on the plan's resources for the whole step, unless the plan may block or calls Python functions. The way
+        through the gate is explained in :mod:`graphdock.runtime.gate`.
+
+        Raises:
+          ResourceClosed: a resource was reset since the plan was made; nothing has run.
+          DeadlineExceededError: its turn did not come in time, or it did not end in time.
         """
         plan = self.plan
         if plan.debug:
             feeds = [_read_only(f) for f in feeds]
-        for name, streams in self._streams.items():
-            ordinal = self.context.services.ordinal(name)
-            for stream in streams:
-                stream.begin(ordinal)
-        held = 0
+        claims = plan.claims
         try:
-            for acquire in plan.acquires:
-                acquire()
-                held += 1
-            if plan.locked:
-                return self._context.run(self.step, *feeds)
-            return self.step(*feeds)
+            try:
+                if claims is not None:
+                    claims[self] = get_ident()
+                    if len(claims) > 1:
+                        plan.gates[0].wait(self, self.context.token)
+                    if plan.stores[0].epoch != self.epoch:
+                        self._check_resources()
+                elif plan.stores:
+                    return through(plan.gates, self, self.context.token, self._run_checked, feeds)
+                for name, streams in self._streams.items():
+                    ordinal = self.context.services.ordinal(name)
+                    for stream in streams:
+                        stream.begin(ordinal)
+                return self._step(*feeds)
+            finally:
+                if claims is not None:
+                    claims.pop(self, None)
+                    if plan.gates[0].waiting:
+                        plan.gates[0].wake(self)
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
             if error is not self.context.token.error or isinstance(error, GraphdockError):
                 plan.explain(error)
             raise
         finally:
-            for release in plan.releases if held == len(plan.releases) else plan.releases[:held]:
-                release()
+            if claims is not None and self in claims:
+                plan.gates[0].leave(self)
+
+    def _check_resources(self) -> None:
+        epochs = [s.epoch for s in self.plan.stores]
+        if epochs != self._epochs:
+            self.plan.check_resources()
+            self._epochs = epochs
+            self.epoch = epochs[0]
+
+    def _run_checked(self, feeds: Sequence[Any]) -> Any:
+        self._check_resources()
+        for name, streams in self._streams.items():
+            ordinal = self.context.services.ordinal(name)
+            for stream in streams:
+                stream.begin(ordinal)
+        return self._step(*feeds)
 
     def free(self) -> None:
         """Let go of its memory at once. It can't run any more."""
@@ -364,7 +428,7 @@ def _quiet() -> None:
     np.seterr(all="ignore")
 
 
-def _unset(state: VariableState, op: str | None = None, site: str | None = None) -> UninitializedError:
+def _unset(state: Variable, op: str | None = None, site: str | None = None) -> UninitializedError:
     """The error of a read before the first assignment."""
     return UninitializedError(
         f"variable {state.name!r} is read before it was assigned",
@@ -374,20 +438,8 @@ def _unset(state: VariableState, op: str | None = None, site: str | None = None)
     )
 
 
-def _raise_unset(state: VariableState) -> None:
+def _raise_unset(state: Variable) -> None:
     raise _unset(state)
-
-
-def _under(states: Sequence[VariableState], function: Callable[..., Any], *args: Any) -> Any:
-    """Call with the variables' locks held, for plans that may block."""
-    ordered = sorted(states, key=lambda s: s.number)
-    for state in ordered:
-        state.lock.acquire_write()
-    try:
-        return function(*args)
-    finally:
-        for state in ordered:
-            state.lock.release_write()
 
 
 def _keep(array: Any) -> Any:
@@ -408,7 +460,6 @@ _HELPERS: dict[str, Any] = {
     "poison": _poison,
     "pull": pull,
     "push": push,
-    "under": _under,
     "unset": _raise_unset,
     "wrap": wrap,
 }

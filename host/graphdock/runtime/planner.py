@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,11 +15,14 @@ from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
+from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import string
 from graphdock.errors import CancelledError, ConfigError, NotFoundError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.locks import new_lock
 from graphdock.passes.pipeline import check_switches, run_passes
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import place
@@ -32,10 +34,10 @@ from graphdock.runtime.lower import Given, lower
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.random_stream import RandomOrdinals
+from graphdock.runtime.resources import Resource, ResourceStore
 from graphdock.runtime.scalars import KEPT, scalar_values
 from graphdock.runtime.spaces import assign_spaces
 from graphdock.runtime.translate import translate
-from graphdock.runtime.variable_store import VariableState, VariableStore
 from graphdock.shape import Dims, concrete
 
 __all__ = ["Planner"]
@@ -90,7 +92,7 @@ class Planner:
         self._ordinals = ordinals
         self._pool = InstancePool()
         self._services = services
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         for label, names in (("device_count", device_count), ("kernels", [k.rpartition("@")[2] for k in pins])):
             for name in names:
                 self._check_device_type(label, name)
@@ -218,13 +220,17 @@ class Planner:
         except NotFoundError:
             return name
 
-    def _variable(self, handle: Value, node: PlanNode) -> VariableState:
+    def _variable(self, handle: Value, node: PlanNode) -> Resource:
+        """The resource that a handle names: declared, of which nothing is made yet."""
         owner = handle.node
         assert owner is not None and owner.device is not None
         attrs = owner.attrs
-        store: VariableStore = self._services.container(attrs["container"])
-        device = self.spaces[self._open[owner.device].memory_space]
-        return store.declare(attrs["shared_name"] or owner.origin, attrs["dtype"], attrs["shape"], device)
+        kind = VARIABLE
+        space = self._open[owner.device].memory_space
+        if kind is VARIABLE and attrs["dtype"] is string:
+            space = HOST_MEMORY  # only there are there strings
+        store: ResourceStore = self._services.container(attrs["container"])
+        return store.declare(kind, attrs["shared_name"] or owner.origin, attrs, self.spaces[space])
 
     def _evaluate(self, node: PlanNode) -> list[np.ndarray[Any, Any]] | None:
         """Constant folding: run the node's kernel now, on a host-memory device of the session."""

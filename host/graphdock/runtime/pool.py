@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from graphdock.locks import new_lock
 
 if TYPE_CHECKING:
     from graphdock.runtime.plan import Plan
@@ -25,7 +26,7 @@ class InstancePool:
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._plans: list[weakref.ref[Plan]] = []
 
     def held(self) -> int:

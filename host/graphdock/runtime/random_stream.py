@@ -19,8 +19,9 @@ that is computed twice. The ordinals live in the session: a new plan for another
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Sequence
+
+from graphdock.locks import new_lock
 
 __all__ = ["RandomOrdinals", "RandomStream", "random_key"]
 
@@ -97,7 +98,7 @@ class RandomOrdinals:
     def __init__(self) -> None:
         self._keys: dict[str, tuple[int, int]] = {}
         self._next: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def key(self, name: str, seed: int, seed2: int) -> tuple[int, int]:
         """The key of the op of that name; an op without seeds keeps for the session's life the one drawn first."""

@@ -8,7 +8,6 @@ configuration file (``[session]``, with a profile's table over it), the default.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from graphdock.errors import ConfigError, did_you_mean
+from graphdock.locks import new_lock
 from graphdock.plugin import settings
 from graphdock.plugin.settings import ConfigFile
 from graphdock.session.config_values import CHECKS, FIELDS, plain
@@ -257,7 +257,7 @@ def _from_command_line(given: Mapping[str, Any]) -> dict[str, Resolved]:
 
 
 _cache: dict[Any, SessionConfig] = {}
-_cache_lock = threading.Lock()
+_cache_lock = new_lock()
 
 
 def effective_config(code: SessionConfig | None = None, command_line: Mapping[str, Any] | None = None) -> SessionConfig:

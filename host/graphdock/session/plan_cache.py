@@ -86,6 +86,13 @@ class PlanCache:
             except KeyError:
                 return
 
+    def discard(self, plan: Plan) -> None:
+        """Drop a plan that can't run any more. It does not count among those made for one shape each."""
+        if plan in self._order:
+            signature, shapes = self._order[plan]
+            signature.exact -= shapes != "generic"
+            self._drop(plan)
+
     def clear(self) -> None:
         """Drop all plans, and the memory of their idle instances."""
         while self._order:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -15,12 +14,13 @@ from graphdock.errors import FailedPreconditionError, InvalidArgumentError, Unim
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.site import capture, describe
+from graphdock.locks import new_lock
 from graphdock.plugin.host import Host, default_host
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.planner import Planner
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
-from graphdock.runtime.variable_store import VariableStore
+from graphdock.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.session.config import SessionConfig, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed
 from graphdock.session.plan_cache import PlanCache, Signature
@@ -53,7 +53,7 @@ class Session(metaclass=_SessionType):
             sess.run(train_op, {x: batch})
 
     The graph may grow between steps; variables in the container ``""`` are this session's own. Steps may be run from many
-    threads at once; each holds the locks of the variables it touches.
+    threads at once; each claims the variables it touches.
 
     Args:
       target: ``""`` for this process; a target such as ``ray://head:6379`` is opened by the plugin that owns the scheme.
@@ -78,8 +78,8 @@ class Session(metaclass=_SessionType):
         self.config = effective_config(config)
         _refuse(self.config)
         self._closed = False
-        self._lock = threading.RLock()
-        self._store = VariableStore()
+        self._lock = new_lock()
+        self._store = ResourceStore()
         self._ordinals = RandomOrdinals()
         c = self.config
         self._plans = PlanCache(c.plan_cache_size)
@@ -131,14 +131,15 @@ class Session(metaclass=_SessionType):
     def close(self) -> None:
         """Release plans and private variables. Closing twice does nothing.
 
-        Steps that run on other threads end with a CancelledError before their next kernel, copy or wait.
+        Steps that run on other threads end with a CancelledError before their next kernel, copy or wait. Returns once none of
+        them holds a variable.
         """
         self._closed = True
         self._planner.close()
         with self._lock:
             self._plans.clear()
             self._recent = None
-            self._store.clear()
+        self._store.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -153,25 +154,28 @@ class Session(metaclass=_SessionType):
         config: SessionConfig | None = None,
         host: Host | None = None,
     ) -> None:
-        """Forget the variables of named containers (all of them when none is named) for every session of ``host``.
+        """Close what is in named containers (all of them when none is named), for every session of the host.
 
-        Without a host it is the process's own.
+        Waits until no step uses them. Their memory is freed; a variable of the same name may then have another type or device.
+
+        Args:
+          host: whose containers; default: the process's own.
         """
         host = default_host() if host is None else host
         with host.containers_lock:
-            for name in list(host.containers) if containers is None else containers:
-                store = host.containers.get(name)
-                if store is not None:
-                    store.clear()
+            stores = [host.containers.get(n) for n in (list(host.containers) if containers is None else containers)]
+        for store in stores:
+            if store is not None:
+                store.clear()
 
-    def _container(self, name: str) -> VariableStore:
+    def _container(self, name: str) -> ResourceStore:
         if not name:
             return self._store
         with self._host.containers_lock:
             store = self._host.containers.get(name)
             if store is None:
-                store = self._host.containers[name] = VariableStore(name)
-            assert isinstance(store, VariableStore)
+                store = self._host.containers[name] = ResourceStore(name)
+            assert isinstance(store, ResourceStore)
             return store
 
     # -- running ------------------------------------------------------------------------------------------------------
@@ -235,27 +239,30 @@ class Session(metaclass=_SessionType):
         if run_metadata is not None:
             run_metadata.plan = plan
             run_metadata.cached = same
-        try:
-            instance = plan.idle.pop()
-        except IndexError:
-            instance = plan.lease()
-        context = instance.context
-        try:
-            if context.used:
-                context.reset()
-            if limit is not None:
-                context.limit(limit)
-            if instance.epoch != self._store.epoch or plan.shared:
-                plan.check_initialized()
-                instance.epoch = self._store.epoch
-            results = instance.run(values)
-        finally:
-            if run_metadata is not None:
-                run_metadata.events = context.reported()
-            if len(plan.idle) < plan.most_idle:
-                plan.idle.append(instance)
-            else:
-                instance.free()
+        while True:
+            try:
+                try:
+                    instance = plan.idle.pop()
+                except IndexError:
+                    instance = plan.lease()
+                context = instance.context
+                try:
+                    if context.used:
+                        context.reset()
+                    if limit is not None:
+                        context.limit(limit)
+                    results = instance.run(values)
+                finally:
+                    if run_metadata is not None:
+                        run_metadata.events = context.reported()
+                    plan.idle.append(instance)
+                    if len(plan.idle) > plan.most_idle:
+                        plan.drop_instances(plan.most_idle)
+                break
+            except ResourceClosed:
+                plan = self._remake(signature, plan, tuple([v.shape for v in values]))
+                if run_metadata is not None:
+                    run_metadata.plan, run_metadata.cached = plan, False
         return results[0] if signature.single else signature.fetch.pack(results)
 
     def make_callable(self, fetches: Any, feed_list: list[Any] | None = None) -> Callable[..., Any]:
@@ -357,6 +364,14 @@ class Session(metaclass=_SessionType):
 
                     log_placement(plan)
             signature.current = (plan, shapes)
+            return plan
+
+    def _remake(self, signature: Signature, stale: Plan, shapes: tuple[Any, ...]) -> Plan:
+        """A plan in place of one whose resources were reset."""
+        with self._lock:
+            self._check_open()
+            self._plans.discard(stale)
+            plan = self._recent = self._plan(signature, shapes)
             return plan
 
 

@@ -19,6 +19,7 @@ from graphdock.errors import (
 )
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
+from graphdock.locks import new_lock
 from graphdock.ops.scopes import init_scope
 from graphdock.shape import as_dims, compatible, show
 from graphdock.variables.collections import GraphKeys, outermost_graph
@@ -71,7 +72,7 @@ def _store() -> _Store:
     held: dict[str, Any] = vars(outermost_graph())
     found = held.get("_variable_store")
     if found is None:
-        found = held.setdefault("_variable_store", _Store({}, threading.RLock()))
+        found = held.setdefault("_variable_store", _Store({}, new_lock()))
     return found  # type: ignore[no-any-return]
 
 

@@ -7,9 +7,10 @@ from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.runtime.lower.finite import check_finite
 from graphdock.runtime.lower.records import Build
 from graphdock.runtime.lower.state import State, fresh, keep, slot
-from graphdock.runtime.lower.variables import resource_name
+from graphdock.runtime.lower.variables import access, resource_name
 from graphdock.runtime.program.names import Name, Operand
 from graphdock.runtime.program.statements import Block, Call
+from graphdock.runtime.resources import Resource, Variable
 from graphdock.runtime.storage import Root
 
 __all__ = ["lower_host"]
@@ -21,10 +22,14 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
     state.out.first_bounds.append(None)
     args: list[Operand] = []
     roots: list[Root] = []
+    reads: list[Resource] = []
+    writes: list[Resource] = []
     for value, arg in zip(node.inputs, arg_of(node), strict=True):
         if value.dtype.name == "resource":
             variable = state.given.variable(state.given.handles[value], node)
+            assert isinstance(variable, Variable)
             (state.out.written if arg.mutates else state.out.read).add(variable)
+            (writes if arg.mutates else reads).append(variable)
             args.append(resource_name(state, variable))
         else:
             where = slot(state, value, HOST_MEMORY)
@@ -38,7 +43,8 @@ def lower_host(state: State, node: PlanNode, block: Block, at: int) -> None:
     names = tuple([where.at for _, where in made if isinstance(where.at, Name)])
     if "blocks" in node.opdef.effects:
         state.active = None  # what the user's function makes current is not known
-    block.add(Call(name, tuple(args), names, node=node, reads=tuple(roots), hold="the host runs it"))
+    claim = access(state, reads, writes)
+    block.add(Call(name, tuple(args), names, claim, node=node, reads=tuple(roots), hold="the host runs it"))
     if state.given.check_numerics:
         for value, where in made:
             check_finite(state, value, where, block, node)

@@ -24,12 +24,12 @@ from graphdock.runtime.lower.state import (
     resolve,
     slot,
 )
-from graphdock.runtime.lower.variables import resource_name, touch, variable_slot
+from graphdock.runtime.lower.variables import access, touch, variable_slot
 from graphdock.runtime.program.names import Literal, Name, Operand, Suffixed
 from graphdock.runtime.program.statements import Block, Call, Compute, Launch, Wrap
+from graphdock.runtime.resources import Resource, Variable
 from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
-from graphdock.runtime.variable_store import VariableState
 
 __all__ = ["lower_kernel"]
 
@@ -41,7 +41,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         return
     kernel = state.given.kernels[node].kernel
     device = state.given.device_of(node)
-    slots, infos, states = _inputs(state, node, kernel, block, at)
+    slots, infos, touched = _inputs(state, node, kernel, block, at)
     modes = grant(state, node, kernel, slots, arg_of(node), at)
     ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes), device, device.queue)
     bound = _built(kernel, ctx, node)
@@ -75,17 +75,17 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if "random" in node.opdef.effects and state.counters:
         block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
-    claims = () if state.given.locked else tuple(dict.fromkeys([resource_name(state, s) for s in states]))
-    touched = [r for s in slots for r in s.roots]
+    claim = access(state, [r for r, writes in touched if not writes], [r for r, writes in touched if writes])
+    read = [r for s in slots for r in s.roots]
     block.add(
         Launch(
             name,
             tuple(args),
             returned,  # type: ignore[arg-type]
-            claims,
+            claim,
             node=node,
             device=device,
-            reads=tuple(touched),
+            reads=tuple(read),
             writes=tuple([r for s in made for r in s.roots] + [r for r, _ in scratch]),
             hold=_hold(node, bound, infos),
         )
@@ -97,18 +97,23 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
 
 def _inputs(
     state: State, node: PlanNode, kernel: KernelDef, block: Block, at: int
-) -> tuple[list[Slot], list[ArgInfo], list[VariableState]]:
+) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]]]:
+    """Where the inputs are, what the kernel is told of them, and the resources among them, with whether it writes them."""
     device = state.given.device_of(node)
     needs = state.given.needs(node)
     slots: list[Slot] = []
     infos: list[ArgInfo] = []
-    states: list[VariableState] = []
+    touched: list[tuple[Resource, bool]] = []
     for i, (value, arg) in enumerate(zip(node.inputs, arg_of(node), strict=True)):
         if value.dtype.name == "resource":
-            variable = touch(state, value, node, block, arg.mutates)
-            slots.append(variable_slot(state, variable))
-            infos.append(ArgInfo(arg.name, variable.dtype, variable.dims, device.memory_space, None, True, True))
-            states.append(variable)
+            writes = arg.access != "reads"
+            resource = touch(state, value, node, block, writes)
+            slots.append(variable_slot(state, resource))
+            if isinstance(resource, Variable):
+                infos.append(ArgInfo(arg.name, resource.dtype, resource.dims, device.memory_space, None, True, True))
+            else:
+                infos.append(ArgInfo(arg.name, value.dtype, (), HOST_MEMORY))
+            touched.append((resource, writes))
             continue
         space = needs[i] or HOST_MEMORY
         where = slot(state, value, needs[i])
@@ -118,7 +123,7 @@ def _inputs(
         known = source.node.attrs["value"] if is_constant(source) and source.node is not None else None
         slots.append(where)
         infos.append(ArgInfo(arg.name, value.dtype, value.shape, space, known, where.contiguous))
-    return slots, infos, states
+    return slots, infos, touched
 
 
 def _outputs(state: State, node: PlanNode, modes: Sequence[Mode]) -> tuple[OutInfo, ...]:

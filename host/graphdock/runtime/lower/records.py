@@ -11,8 +11,8 @@ from graphdock.dtypes import DType
 from graphdock.runtime.program.names import Name, Operand
 from graphdock.runtime.program.segments import Boundary
 from graphdock.runtime.program.statements import Block, Segment
+from graphdock.runtime.resources import Resource, Variable
 from graphdock.runtime.storage import Root
-from graphdock.runtime.variable_store import VariableState
 
 __all__ = ["Build", "Lowered", "Setup", "Slot"]
 
@@ -63,10 +63,11 @@ class Lowered:
     """All that an instance is made from.
 
     Attributes:
-      constants: name -> (array, memory space, dtype). ``variables``: name -> variable whose buffer it is; ``states``: name ->
-        the variable itself. ``methods``: name -> (memory space, method of its device). ``makers``: name -> the root whose buffer
-        it makes anew. ``streams``: name -> the random node. ``objects``: name -> anything else.
-      written, read: variables. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
+      constants: name -> (array, memory space, dtype). ``variables``: name -> resource whose object (of a variable, its
+        buffer) it is; ``states``: name -> the variable itself. ``methods``: name -> (memory space, method of its device).
+        ``makers``: name -> the root whose buffer it makes anew. ``streams``: name -> the random node. ``objects``: name ->
+        anything else.
+      written, read: resources. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
       first_bounds: what the kernels built while lowering; the first instance uses them.
       segments: recorded parts of the step; ``boundaries``: why each recording ends where it does.
     """
@@ -78,15 +79,15 @@ class Lowered:
     builds: list[Build] = field(default_factory=list)
     setups: list[Setup] = field(default_factory=list)
     constants: dict[Name, tuple[Any, str, DType]] = field(default_factory=dict)
-    variables: dict[Name, VariableState] = field(default_factory=dict)
-    states: dict[Name, VariableState] = field(default_factory=dict)
+    variables: dict[Name, Resource] = field(default_factory=dict)
+    states: dict[Name, Variable] = field(default_factory=dict)
     methods: dict[Name, tuple[str, str]] = field(default_factory=dict)
     makers: dict[Name, Root] = field(default_factory=dict)
     streams: dict[Name, PlanNode] = field(default_factory=dict)
     objects: dict[Name, Any] = field(default_factory=dict)
-    written: set[VariableState] = field(default_factory=set)
-    read: set[VariableState] = field(default_factory=set)
-    checked: dict[VariableState, PlanNode] = field(default_factory=dict)
+    written: set[Resource] = field(default_factory=set)
+    read: set[Resource] = field(default_factory=set)
+    checked: dict[Variable, PlanNode] = field(default_factory=dict)
     first_bounds: list[Any] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)

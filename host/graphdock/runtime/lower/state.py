@@ -14,9 +14,9 @@ from graphdock.runtime.liveness import Liveness
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.program.names import Apply, Literal, Name, Names, Operand, helper
 from graphdock.runtime.program.statements import Activate, Block, Call, Copy
+from graphdock.runtime.resources import Resource, Variable
 from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
-from graphdock.runtime.variable_store import VariableState
 from graphdock.shape import concrete
 
 __all__ = [
@@ -46,8 +46,8 @@ class Given:
       home: value -> memory space. ``needs``: node -> the space of each input, None where any will do.
       handles: handle anywhere -> the output of the op that names the resource.
       spaces: memory space -> a device that copies and allocates there.
-      variable: (handle, node) -> the variable, declared on first use.
-      locked: the step holds its variables' claims while it runs.
+      variable: (handle, node) -> the resource, declared on first use.
+      locked: the step holds one claim on its resources while it runs; else each access claims for itself.
       capture: the device that may record parts of the step.
     """
 
@@ -59,7 +59,7 @@ class Given:
     handles: Mapping[Value, Value]
     spaces: Mapping[str, Device]
     device_of: Callable[[PlanNode], Device]
-    variable: Callable[[Value, PlanNode], VariableState]
+    variable: Callable[[Value, PlanNode], Resource]
     locked: bool
     debug: bool
     check_numerics: bool = False
@@ -88,7 +88,7 @@ class State:
     escapes: set[Value] = field(default_factory=set)
     direct: dict[Value, tuple[Root, Name]] = field(default_factory=dict)
     after: dict[int, tuple[Block, int]] = field(default_factory=dict)
-    assigned: set[VariableState] = field(default_factory=set)
+    assigned: set[Variable] = field(default_factory=set)
     destroyed: set[Value] = field(default_factory=set)
     branches: int = 0
     counted: set[PlanNode] = field(default_factory=set)
@@ -97,8 +97,8 @@ class State:
     method_names: dict[tuple[str, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
     buffer_names: dict[Root, Name] = field(default_factory=dict)
-    variable_names: dict[VariableState, Name] = field(default_factory=dict)
-    resource_names: dict[VariableState, Name] = field(default_factory=dict)
+    variable_names: dict[Resource, Name] = field(default_factory=dict)
+    resource_names: dict[Variable, Name] = field(default_factory=dict)
 
 
 def is_constant(value: Value) -> bool:

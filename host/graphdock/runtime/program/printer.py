@@ -226,24 +226,24 @@ def _args(operands: Sequence[Operand]) -> str:
     return ", ".join([o.text for o in operands])
 
 
-def _claimed(claims: Sequence[Name], function: Operand, args: Sequence[Operand]) -> str:
-    if not claims:
+def _claimed(access: Name | None, function: Operand, args: Sequence[Operand]) -> str:
+    if access is None:
         return f"{function.text}({_args(args)})"
-    return f"under(({_args(claims)},), {_args((function, *args))})"
+    return f"{access.text}(token, {_args((function, *args))})"
 
 
 def _launch(s: Any) -> str:
     returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _claimed(s.claims, s.kernel, s.args)
+    return returned + _claimed(s.access, s.kernel, s.args)
 
 
 def _call(s: Any) -> str:
     returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _claimed(s.claims, s.function, s.args)
+    return returned + _claimed(s.access, s.function, s.args)
 
 
 def _copy(s: Any) -> str:
-    return _claimed(s.claims, s.method, (s.source, s.target))
+    return _claimed(s.access, s.method, (s.source, s.target))
 
 
 def _let(s: Any) -> str:

@@ -97,7 +97,7 @@ def _reason(statement: Statement, device: Device) -> str | None:
         return "the host runs it"
     if statement.device is not device:
         return "the host runs it" if statement.device is None else f"{statement.device!r} runs it"
-    if statement.claims:
+    if statement.access is not None:
         return "it claims a variable for itself"
     if any(is_local(o) for o in _operands(statement)):
         return "a buffer of it is made in the step"

@@ -55,12 +55,12 @@ class Statement:
 
 @dataclass(slots=True, eq=False)
 class Launch(Statement):
-    """``returns = kernel(args)``. ``claims``: resources held for this call alone, in a plan that holds none while it runs."""
+    """``returns = kernel(args)``. ``access``: what claims for this call alone, in a step that holds no claim while it runs."""
 
     kernel: Name
     args: tuple[Operand, ...]
     returns: tuple[Name, ...] = ()
-    claims: tuple[Name, ...] = ()
+    access: Name | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +70,7 @@ class Copy(Statement):
     method: Operand
     source: Operand
     target: Operand
-    claims: tuple[Name, ...] = ()
+    access: Name | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +80,7 @@ class Call(Statement):
     function: Operand
     args: tuple[Operand, ...] = ()
     returns: tuple[Name, ...] = ()
-    claims: tuple[Name, ...] = ()
+    access: Name | None = None
 
 
 @dataclass(slots=True, eq=False)

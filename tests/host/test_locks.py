@@ -1,0 +1,89 @@
+"""Locks that a forked child may take."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import threading
+import weakref
+from pathlib import Path
+
+import pytest
+from graphdock import locks
+from graphdock.locks import new_lock
+
+HOST = Path(locks.__file__).parent
+#: Not met by a step of a forked child: a device, its queues and a rendezvous stay in the process that opened them.
+ELSEWHERE = {"contracts/queue.py", "runtime/rendezvous.py"}
+
+fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+
+
+def in_child(function):
+    """The exit code of a child that runs ``function``."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if function() else 2
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@fork
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_what_another_thread_held_is_free_in_the_child_and_stays_held_in_the_parent():
+    lock, held, go = new_lock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            held.set()
+            go.wait(60)
+
+    thread = threading.Thread(target=hold, daemon=True)
+    thread.start()
+    assert held.wait(60)
+    assert in_child(lambda: lock.acquire(timeout=5)) == 0
+    assert not lock.acquire(blocking=False)
+    go.set()
+    thread.join(60)
+    assert lock.acquire(timeout=5)
+    lock.release()
+
+
+@fork
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_what_the_forking_thread_held_it_still_holds():
+    lock = new_lock()
+
+    def check():
+        taken = []
+        other = threading.Thread(target=lambda: taken.append(lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+        lock.release()
+        return taken == [False]
+
+    with lock:
+        assert in_child(check) == 0
+
+
+def test_a_lock_that_nobody_uses_goes():
+    gone = weakref.ref(new_lock())
+    gc.collect()
+    assert gone() is None
+
+
+def test_every_lock_of_the_host_is_made_here():
+    found = set()
+    for path in HOST.rglob("*.py"):
+        name = path.relative_to(HOST).as_posix()
+        if name == "locks.py" or name.startswith("testing/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            made = node.func if isinstance(node, ast.Call) else None
+            if isinstance(made, ast.Attribute) and made.attr in ("Lock", "RLock", "Condition", "Semaphore"):
+                found.add(name)
+    assert found == ELSEWHERE
