@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphdock.contracts.opdef import ACCESSES
+from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.verbs import ANYONE
 from graphdock.errors import did_you_mean
 from graphdock.opdef.scalar_formula import FUNCTIONS, NODES
@@ -22,6 +23,7 @@ _WITH_BODIES = ("branch", "loop", "call")
 def check_semantics(place: Place) -> None:
     """Raise OpSpecError at the first of these facts that contradicts the rest of the op."""
     _verb(place)
+    _handle_op(place)
     _handles(place)
     _bodies(place)
     _formula(place)
@@ -54,6 +56,10 @@ def _handles(place: Place) -> None:
     for i, arg in enumerate(place.spec.inputs):
         if arg.access is not None and arg.dtype != "resource":
             place.fail("inputs", i, "access", message="only a handle, of dtype resource, is accessed", key=True)
+        if arg.resource is not None and arg.dtype != "resource":
+            place.fail("inputs", i, "resource", message="only a handle, of dtype resource, names a resource", key=True)
+        if arg.resource is not None:
+            _kind(place, ("inputs", i, "resource"), arg.resource)
         if arg.access is None and arg.dtype == "resource":
             place.fail(
                 "inputs",
@@ -65,6 +71,50 @@ def _handles(place: Place) -> None:
     for i, out in enumerate(place.spec.outputs):
         if out.access is not None:
             place.fail("outputs", i, "access", message="only inputs have an access", key=True)
+        if out.resource is not None:
+            place.fail(
+                "outputs",
+                i,
+                "resource",
+                message="what a handle names stands at the op",
+                hint="resource: beside executes:",
+                key=True,
+            )
+        if out.dtype == "resource" and place.spec.executes not in ("handle", "alias"):
+            place.fail("outputs", i, "dtype", message="only an op that executes as handle makes handles")
+
+
+def _handle_op(place: Place) -> None:
+    """An op of the verb ``handle``: no inputs, one handle, and the attributes that say which resource of its kind."""
+    spec = place.spec
+    if (spec.resource is not None) != (spec.executes == "handle"):
+        place.fail(
+            "resource" if spec.resource else "executes", message="resource and 'executes: handle' go together", key=True
+        )
+    if spec.resource is None:
+        return
+    if spec.inputs or len(spec.outputs) != 1 or spec.outputs[0].dtype != "resource":
+        place.fail("executes", message="an op that executes as handle has no inputs and one output, of dtype resource")
+    if place.namespace != HOST_NAMESPACE and spec.resource == VARIABLE.name:
+        place.fail(
+            "resource",
+            message="handles to variables are the host's own",
+            hint="name a kind that your package registers",
+        )
+    _kind(place, ("resource",), spec.resource)
+    for name in ("container", "shared_name"):
+        attr = place.attrs.get(name)
+        if attr is None or attr.type != "string" or attr.default != "":
+            place.fail(
+                "executes",
+                message=f"a handle needs the attribute {name}, which says what it names",
+                hint=f'{{name: {name}, type: string, default: ""}}',
+            )
+
+
+def _kind(place: Place, path: tuple[str | int, ...], name: str) -> None:
+    if not all(part.isidentifier() for part in name.split(".")):
+        place.fail(*path, message=f"{name!r} is no name of a resource kind", hint="such as mypkg.Table")
 
 
 def _bodies(place: Place) -> None:

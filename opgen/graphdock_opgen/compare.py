@@ -96,6 +96,8 @@ def _of_op(old: Op, new: Op) -> Iterator[tuple[bool, str]]:
     yield from _wrapper(old, new)
     if old.spec.executes != new.spec.executes:
         yield True, f"executes as {new.spec.executes}, was {old.spec.executes}"
+    if old.spec.resource != new.spec.resource:
+        yield True, f"names a {new.spec.resource}, was {old.spec.resource}"
     for effect in sorted(set(old.spec.effects) ^ set(new.spec.effects)):
         yield True, f"effect {effect} {'added' if effect in new.spec.effects else 'removed'}"
     for trait in sorted(set(old.spec.traits.names()) ^ set(new.spec.traits.names())):
@@ -117,7 +119,7 @@ def _arguments(noun: str, old: list[ArgSpec], new: list[ArgSpec]) -> Iterator[tu
             yield not (noun == "input" and last and arg.arity.kind == "optional"), f"{noun} {arg.name} added"
             continue
         was = before[arg.name]
-        for field in ("dtype", "arity", "memory", "access"):
+        for field in ("dtype", "arity", "memory", "access", "resource"):
             if getattr(was, field) != getattr(arg, field):
                 yield True, f"{field} of {noun} {arg.name} changed"
     kept = [n for n in before if n in after]

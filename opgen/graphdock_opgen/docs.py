@@ -64,7 +64,7 @@ def _arg_line(op: Op, arg: ArgSpec, python: str, seen: dict[str, str]) -> str:
             seen.setdefault(arg.dtype, python)
     shape = shape_words(arg.shape)
     if arg.dtype == "resource":
-        text = "handle of a variable"
+        text = f"handle of a {arg.resource or 'variable'}"
     elif arg.arity.kind == "many":
         text = f"list of {'scalars' if shape == 'scalar' else f'tensors {shape}'}, {words}"
     else:

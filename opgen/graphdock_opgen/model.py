@@ -204,6 +204,7 @@ class ArgSpec(Spec):
     arity: Annotated[AritySpec, BeforeValidator(_arity), WithJsonSchema(_ARITY)] = AritySpec()
     memory: Annotated[str, _choice("device", "host"), _enum(("device", "host"))] = "device"
     access: Annotated[str, _choice(*ACCESSES), _enum(ACCESSES)] | None = None
+    resource: str | None = None
     grad: bool = True
     doc: str = ""
 
@@ -362,6 +363,7 @@ class OpSpec(Spec):
     executes: Annotated[str, _choice(*VERBS), _enum(tuple(VERBS))] = "kernel"
     effects: list[Annotated[str, _choice(*EFFECTS), _enum(EFFECTS)]] = []
     bodies: dict[Name, BodySpec] = {}
+    resource: str | None = None
     host_fn: str | None = None
     traits: TraitsSpec = TraitsSpec()
     aliases: dict[str, str] = {}

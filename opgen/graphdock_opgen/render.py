@@ -9,6 +9,7 @@ from typing import Any
 
 import graphdock_templates
 import jinja2
+from graphdock.contracts.resource import VARIABLE
 from graphdock.errors import OpSpecError
 
 from graphdock_opgen import docs
@@ -189,6 +190,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "executes": "" if spec.executes == "kernel" else spec.executes,
         "effects": frozenset(spec.effects),
         "bodies": tuple(call("BodyDef", n, b.takes, *([b.gives] if b.gives else [])) for n, b in spec.bodies.items()),
+        "resource": spec.resource,
         "host_fn": spec.host_fn,
         "traits": frozenset(traits),
         "aliases": dict(spec.aliases),
@@ -221,6 +223,8 @@ def _argdef(arg: ArgSpec) -> Call:
         optional["memory"] = arg.memory
     if arg.access is not None:
         optional["access"] = arg.access
+    if arg.resource is not None and arg.resource != VARIABLE.name:
+        optional["resource"] = arg.resource
     if not arg.grad:
         optional["differentiable"] = False
     if arg.doc:

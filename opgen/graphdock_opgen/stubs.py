@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphdock.contracts.verbs import VERBS
 from graphdock.errors import OpSpecError
 
 from graphdock_opgen.docs import shape_words
@@ -76,7 +77,11 @@ def plan_stubs(library: Library) -> list[Addition]:
     kernels = library.directory / "kernels.py"
     if not library.is_bare and not (library.directory / "kernels").is_dir():
         have = {*_functions(kernels), *_kernel_ops(kernels)}
-        ops = [op for op in library.ops if not op.spec.decompose and op.type not in have and op.snake not in have]
+        ops = [
+            op
+            for op in library.ops
+            if VERBS[op.spec.executes].kernel and not op.spec.decompose and op.type not in have and op.snake not in have
+        ]
         if ops:
             text = "".join(_kernel_stub(op, library) for op in ops)
             head = _render("stubs/kernels_head.py.j2", package=library.package)

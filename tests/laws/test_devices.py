@@ -6,7 +6,7 @@ import graphdock as tf
 import lab
 import numpy as np
 import pytest
-from graphdock.contracts import DeviceInfo, KernelDef
+from graphdock.contracts import ArgDef, AttrDef, DeviceInfo, KernelDef, OpDef, ResourceKind
 from graphdock.plugin.host import Host
 from graphdock.testing import fake
 
@@ -196,16 +196,19 @@ def test_a_string_variable_works_whatever_the_device(host):
 # -- handles of plugins
 
 
-@pytest.mark.xfail(strict=True, reason="w, 3: a handle that is no variable's is a KeyError in placement")
 def test_a_plugins_op_may_have_a_handle_of_its_own_kind(host):
-    made = lab.op(host, "Make", "", "handle: resource", traits={"stateful"})
-    used = lab.op(host, "Use", "handle: resource, x: float32", "y: float32", traits={"stateful"})
     total = []
+    lab.plug(host, register_resource_kinds=lambda: [ResourceKind("lab.Total", lambda request: total)])
+    named = tuple(AttrDef(n, "string", "") for n in ("container", "shared_name"))
+    made = lab.op(host, "Make", "", "handle: resource", executes="handle", resource="lab.Total", attrs=named)
+    x, y = ArgDef("x", "float32", "[*S]"), ArgDef("y", "float32", "[*S]")
+    handle = ArgDef("handle", "resource", "[]", access="writes", resource="lab.Total")
+    used = OpDef("lab.Use", inputs=(handle, x), outputs=(y,), package="lab")
+    host.ops.add(used, "lab")
 
     def use(ctx):
-        return lambda handle, x, *out: total.append(float(x.sum())) or (x.copy() if not out else np.copyto(out[0], x))
+        return lambda total, x, *out: total.append(float(x.sum())) or (x.copy() if not out else np.copyto(out[0], x))
 
-    host.kernels.add(KernelDef("lab.Make", "cpu", lambda ctx: lambda: "a handle"), "user", "lab")
     host.kernels.add(KernelDef("lab.Use", "cpu", use), "user", "lab")
     graph = tf.get_default_graph()
     handle = graph.create_op("lab.Make", [], op_def=made).outputs[0]

@@ -26,8 +26,17 @@ ops:
 - name: Push
   summary: A push.
   inputs:
-  - {name: table, dtype: resource, shape: "[]", access: writes}
+  - {name: table, dtype: resource, shape: "[]", access: writes, resource: toy.Table}
   gradient: none
+- name: Table
+  summary: A handle.
+  executes: handle
+  resource: toy.Table
+  attrs:
+  - {name: container, type: string, default: ""}
+  - {name: shared_name, type: string, default: ""}
+  outputs: [{name: table, dtype: resource, shape: "[]"}]
+  traits: {stateful: true}
 """
 
 CASES = {
@@ -37,10 +46,10 @@ CASES = {
         "executes: branch",
         "branch",
         "only the host's own ops execute as branch",
-        "kernel, alias, none",
+        "kernel, alias, none, handle",
     ),
     "unknown effect": ("effects: [io]", "effects: [oi]", "oi", "expected one of io", None),
-    "unknown access": ("access: writes", "access: write", "write}", "expected one of reads", "'writes'"),
+    "unknown access": ("access: writes", "access: write", "access: write,", "expected one of reads", "'writes'"),
     "a handle without access": (
         ", access: writes",
         "",
@@ -53,6 +62,70 @@ CASES = {
         'name: x, dtype: float32, shape: "[*S]", access: reads',
         "access",
         "only a handle",
+        None,
+    ),
+    "a handle op without a kind": (
+        "  resource: toy.Table\n  attrs",
+        "  attrs",
+        "executes: handle",
+        "resource and 'executes: handle' go together",
+        None,
+    ),
+    "a kind without the verb": ("  executes: handle\n", "", "resource: toy.Table", "go together", None),
+    "a handle op without its container": (
+        '  - {name: container, type: string, default: ""}\n',
+        "",
+        "executes: handle",
+        "needs the attribute container",
+        '{name: container, type: string, default: ""}',
+    ),
+    "a container that must be given": (
+        '{name: container, type: string, default: ""}',
+        "{name: container, type: string}",
+        "executes: handle",
+        "needs the attribute container",
+        None,
+    ),
+    "a handle op of two handles": (
+        '[{name: table, dtype: resource, shape: "[]"}]',
+        '[{name: table, dtype: resource, shape: "[]"}, {name: b, dtype: resource}]',
+        "executes: handle",
+        "has no inputs and one output",
+        None,
+    ),
+    "handles to variables": (
+        "  resource: toy.Table\n  attrs",
+        "  resource: variable\n  attrs",
+        "resource: variable",
+        "handles to variables are the host's own",
+        "register",
+    ),
+    "a kind that is no name": (
+        "  resource: toy.Table\n  attrs",
+        "  resource: toy/Table\n  attrs",
+        "toy/Table",
+        "no name of a resource kind",
+        None,
+    ),
+    "a kind of a tensor": (
+        'name: x, dtype: float32, shape: "[*S]"',
+        'name: x, dtype: float32, shape: "[*S]", resource: toy.Table',
+        "resource",
+        "only a handle",
+        None,
+    ),
+    "a kind at an output": (
+        '[{name: table, dtype: resource, shape: "[]"}]',
+        "[{name: table, dtype: resource, resource: toy.Table}]",
+        "resource: toy.Table",
+        "stands at the op",
+        None,
+    ),
+    "a handle that a kernel makes": (
+        "  executes: handle\n  resource: toy.Table\n",
+        "",
+        "dtype: resource",
+        "only an op that executes as handle makes handles",
         None,
     ),
     "pure with an effect": ("{elementwise: true}", "{elementwise: true, pure: true}", "pure", "is not pure", None),

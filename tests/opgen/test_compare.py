@@ -93,3 +93,35 @@ def test_against_a_revision(make, tmp_path: Path) -> None:
     assert (done.exit_code, done.output) == (0, "compatible  toy.Mix: least N is 0, was 1\n0 breaking, 1 compatible\n")
     lost = CliRunner().invoke(command, ["diff", str(package), "--against", "nowhere"])
     assert lost.exit_code == 1 and "no revision 'nowhere'" in lost.output
+
+
+HANDLE = """\
+graphdock_opdef: 1
+namespace: toy
+ops:
+- name: Table
+  summary: A handle.
+  executes: handle
+  resource: toy.Table
+  attrs:
+  - {name: container, type: string, default: ""}
+  - {name: shared_name, type: string, default: ""}
+  outputs: [{name: table, dtype: resource, shape: "[]"}]
+  traits: {stateful: true}
+- name: Push
+  summary: A push.
+  inputs: [{name: table, dtype: resource, shape: "[]", resource: toy.Table, access: writes}]
+  gradient: none
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("  resource: toy.Table\n", "  resource: toy.Map\n", "names a toy.Map, was toy.Table"),
+        ("resource: toy.Table, access", "resource: toy.Map, access", "resource of input table changed"),
+    ],
+)
+def test_another_kind_of_resource_breaks_programs(make, old: str, new: str, text: str) -> None:
+    changes = compare(of_directory(make("old", toy=HANDLE)), of_directory(make("new", toy=HANDLE.replace(old, new, 1))))
+    assert [c.breaking for c in changes if text in str(c)] == [True]

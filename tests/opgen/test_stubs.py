@@ -128,3 +128,12 @@ def test_names_of_this_package_that_are_not_there(make) -> None:
     missing_functions(load_library(package), errors.append)
     assert "but reference.py has no 'clip_nrm'" in str(errors[0])
     assert errors[0].column == 14
+
+
+def test_an_op_without_a_kernel_gets_no_stub(make) -> None:
+    from .test_compare import HANDLE
+
+    package = make("graphdock_tables", tables=HANDLE)
+    assert stubs(package) == ["kernels.py"]
+    text = (package / "kernels.py").read_text()
+    assert "def push(ctx):" in text and "def table(ctx):" not in text

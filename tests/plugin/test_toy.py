@@ -197,5 +197,5 @@ def test_its_manifest_is_what_its_code_registers(launches):
     host.backend("toy")
     entry = next(e for e in host.ledger if e.plugin == "toy")
     assert (entry.stage, entry.cause) == ("registered", None)
-    assert entry.added.ops == 1
+    assert entry.added.ops == 4
     assert entry.added.kernels > 20

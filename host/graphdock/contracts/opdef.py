@@ -82,6 +82,7 @@ class ArgDef:
       count: for ``many``: an int attribute's name or an expression over attributes (``"L + 1"``); ``"len(T)"`` for a type list.
       memory: ``device``, or ``host`` for small integers that steer a kernel (axes, shapes).
       access: of a resource handle: ``reads``, ``writes`` or ``uses``; empty for a tensor.
+      resource: of a resource handle: the kind of what it names; empty for a variable.
       differentiable: floating inputs and outputs that gradients flow through.
     """
 
@@ -92,6 +93,7 @@ class ArgDef:
     count: str | None = None
     memory: str = "device"
     access: str = ""
+    resource: str = ""
     differentiable: bool = True
     doc: str = ""
 
@@ -128,6 +130,8 @@ class OpDef:
       executes: the verb: what a step does with its nodes (:mod:`graphdock.contracts.verbs`).
       effects: what it does besides computing, of :data:`EFFECTS`. Effects on resources stand at the handles (``ArgDef.access``).
       bodies: its nested graphs, for the verbs ``branch``, ``loop`` and ``call``.
+      resource: for the verb ``handle``, the kind of the resource that its output names
+        (:class:`graphdock.contracts.resource.ResourceKind`); the attributes ``container`` and ``shared_name`` say which.
       host_fn: for the verb ``host``, ``"module:name"`` of ``PlanNode -> callable``, which a step calls with the inputs.
       traits: ``stateful`` (never merged or folded), ``pure`` (may be both), ``host`` (runs on host memory only),
         ``elementwise``, ``commutative``, ``aggregate``, ``no_gradient``.
@@ -162,6 +166,7 @@ class OpDef:
     executes: str = "kernel"
     effects: frozenset[str] = frozenset()
     bodies: tuple[BodyDef, ...] = ()
+    resource: str | None = None
     host_fn: str | None = None
     traits: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = field(default_factory=lambda: _EMPTY)

@@ -1,8 +1,8 @@
 """Verbs: what a step does with a node of an op, said once. An OpDef names its verb; each stage keys one table by it.
 
-A plugin's op is a ``kernel`` (the default), an ``alias`` or ``none``. The others belong to ops of the host's own specs: the host
-makes their nodes and interprets them. A verb's facts stand here; what a stage does about a verb is that stage's table, and a test
-holds every table to every verb.
+A plugin's op is a ``kernel`` (the default), an ``alias``, a ``handle`` or ``none``. The others belong to ops of the host's own
+specs: the host makes their nodes and interprets them. A verb's facts stand here; what a stage does about a verb is that stage's
+table, and a test holds every table to every verb.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ALL = (
     Verb("none", "nothing runs; it holds control dependencies", anyone=True, silent=True),
     Verb("constant", "each reader gets the array, in its own memory space", silent=True),
     Verb("feed", "the caller gives its value", silent=True),
-    Verb("handle", "names a resource; resolved when a plan is made", silent=True),
+    Verb("handle", "names a resource; resolved when a plan is made", anyone=True, silent=True),
     Verb("read", "reads a variable: its own storage while no write can run, else a copy"),
     Verb("assign", "copies a value into a variable"),
     Verb("move", "copies a tensor to another memory space"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.handles import handle_of
+from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
@@ -140,6 +140,7 @@ class Planner:
             graph = translate(outputs, targets, feeds)
             translated = sum(len(g.nodes) for g in graph.all_graphs())
             reports = run_passes(graph, self._passes, self._evaluate, self._host.ops.get("Const"), self._debug)
+            check_handles(graph)
             placement = place(graph, self.devices, self.chooser, self._fallback, self._device_type)
             kernels = placement.kernels
             scalars = scalar_values(graph)
@@ -224,13 +225,14 @@ class Planner:
         """The resource that a handle names: declared, of which nothing is made yet."""
         owner = handle.node
         assert owner is not None and owner.device is not None
-        attrs = owner.attrs
-        kind = VARIABLE
+        container, name = resource_name(owner)
+        assert owner.opdef.resource is not None  # check_handles saw to it
+        kind = self._host.resource_kind(owner.opdef.resource, owner.opdef.package)
         space = self._open[owner.device].memory_space
-        if kind is VARIABLE and attrs["dtype"] is string:
-            space = HOST_MEMORY  # only there are there strings
-        store: ResourceStore = self._services.container(attrs["container"])
-        return store.declare(kind, attrs["shared_name"] or owner.origin, attrs, self.spaces[space])
+        if kind is VARIABLE and owner.attrs["dtype"] is string:
+            space = HOST_MEMORY  # nowhere else are there strings
+        store: ResourceStore = self._services.container(container)
+        return store.declare(kind, name, owner.attrs, self.spaces[space])
 
     def _evaluate(self, node: PlanNode) -> list[np.ndarray[Any, Any]] | None:
         """Constant folding: run the node's kernel now, on a host-memory device of the session."""

@@ -381,6 +381,7 @@ def var_handle_op() -> OpDef:
         ),
         types=(TypeVarDef("dtype", allow=_ANY),),
         executes="handle",
+        resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
         source="specs/core.yaml:212",
@@ -400,7 +401,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:224",
+        source="specs/core.yaml:225",
     )
 
 
@@ -420,7 +421,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:234",
+        source="specs/core.yaml:235",
     )
 
 
@@ -439,7 +440,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:246",
+        source="specs/core.yaml:247",
     )
 
 
@@ -458,7 +459,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:257",
+        source="specs/core.yaml:258",
     )
 
 
@@ -474,7 +475,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:268",
+        source="specs/core.yaml:269",
     )
 
 
@@ -489,7 +490,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:277",
+        source="specs/core.yaml:278",
     )
 
 
@@ -509,7 +510,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:285",
+        source="specs/core.yaml:286",
     )
 
 
@@ -530,7 +531,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:299",
+        source="specs/core.yaml:300",
     )
 
 
@@ -556,7 +557,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:313",
+        source="specs/core.yaml:314",
     )
 
 

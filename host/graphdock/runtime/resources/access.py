@@ -45,7 +45,9 @@ class Access:
         return self.claim is not None
 
     def __call__(self, limit: Limit | None, function: Callable[..., Any], *args: Any) -> Any:
-        """``function(*args)`` under the claim, for which it waits within the limit. A Current among the arguments becomes its variable's buffer, under the claim.
+        """``function(*args)`` under the claim, for which it waits within the limit.
+
+        A Current among the arguments becomes its variable's buffer, under the claim.
 
         Raises:
           AbortedError: a resource was reset since the step began. And what the function and :meth:`Gate.wait` raise.

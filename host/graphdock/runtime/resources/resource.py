@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.resource import ResourceKind, ResourceRequest
-from graphdock.errors import FailedPreconditionError
+from graphdock.errors import FailedPreconditionError, GraphdockError, InternalError
 
 if TYPE_CHECKING:
     from graphdock.runtime.resources.store import ResourceStore
@@ -61,15 +61,25 @@ class Resource:
         """What kernels get for a handle on it; made at the first call. From any thread.
 
         Raises:
-          ResourceClosed: its container was reset or closed. And whatever ``create`` of its kind raises.
+          ResourceClosed: its container was reset or closed. InternalError: its kind failed to make it; ``__cause__`` says why.
         """
         with self.store.lock:
             if self.closed:
                 raise ResourceClosed(f"{self} was reset")
             if not self.made:
-                self._object = self.kind.create(self.request)
+                self._object = self._create()
                 self.made = True
             return self._object
+
+    def _create(self) -> Any:
+        try:
+            return self.kind.create(self.request)
+        except GraphdockError:
+            raise
+        except Exception as error:
+            raise InternalError(
+                f"{self} could not be made on {self.device!r}: {type(error).__name__}: {error}", op=self.name
+            ) from error
 
     def close(self) -> None:
         """Give back what ``open`` made. The caller claims everything in the container."""

@@ -118,6 +118,30 @@ def _subtract(variable, value):
     variable -= value
 
 
+def _on_table(function):
+    """``function(table, *ints) -> int`` as a build: the kernel gets the resource itself, the rest is in host memory."""
+
+    def build(ctx):
+        if ctx.fresh:
+            return lambda table, *args: np.asarray(function(table, *map(int, args)), np.int64)
+
+        def compute(table, *args):
+            args[-1][()] = function(table, *map(int, args[:-1]))
+
+        return compute
+
+    return build
+
+
+def _count_up(table, key, by):
+    table.values[key] = table.get(key) + by
+    return table.values[key]
+
+
+def _look_up(table, key):
+    return table.get(key)
+
+
 KERNELS = [
     _toy("Identity", _always(np.copy)),
     _toy("StopGradient", _always(np.copy)),
@@ -144,4 +168,6 @@ KERNELS = [
     _toy("Sum", _sum, host=("axis",)),
     _toy("toy.Scale", _scale),
     KernelDef("toy.Scale", "cpu", _scale_cpu, "scale_cpu"),
+    KernelDef("toy.Count", "host", _on_table(_count_up)),
+    KernelDef("toy.Counted", "host", _on_table(_look_up)),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef  # noqa: F401
+from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, TypeVarDef  # noqa: F401
 
 
 def scale() -> OpDef:
@@ -26,6 +26,79 @@ def scale() -> OpDef:
     )
 
 
-OPS: dict[str, Callable[[], OpDef]] = {"toy.Scale": scale}
+def counters() -> OpDef:
+    return OpDef(
+        name="toy.Counters",
+        version=1,
+        summary="A handle to a table of counters, which survives steps.",
+        outputs=(ArgDef("counters", "resource", shape="[]"),),
+        attrs=(
+            AttrDef(
+                "container",
+                "string",
+                default="",
+                doc="Named containers are shared by sessions; the empty one is private.",
+            ),
+            AttrDef("shared_name", "string", default="", doc="Name in the container; empty for the op's own name."),
+            AttrDef("start", "int", default=0, doc="What every counter begins with."),
+        ),
+        executes="handle",
+        resource="toy.Counters",
+        traits=frozenset({"no_gradient", "stateful"}),
+        package="graphdock_toy",
+        source="specs/toy.yaml:21",
+    )
+
+
+def count() -> OpDef:
+    return OpDef(
+        name="toy.Count",
+        version=1,
+        summary="Adds to a counter.",
+        inputs=(
+            ArgDef(
+                "counters",
+                "resource",
+                shape="[]",
+                access="writes",
+                resource="toy.Counters",
+                doc="A table of counters.",
+            ),
+            ArgDef("key", "int64", shape="[]", memory="host", doc="Which counter."),
+            ArgDef("by", "int64", shape="[]", memory="host", doc="What is added."),
+        ),
+        outputs=(ArgDef("count", "int64", shape="[]", memory="host"),),
+        traits=frozenset({"no_gradient"}),
+        gradient_kinds={"counters": "none", "key": "none", "by": "none"},
+        package="graphdock_toy",
+        source="specs/toy.yaml:33",
+    )
+
+
+def counted() -> OpDef:
+    return OpDef(
+        name="toy.Counted",
+        version=1,
+        summary="The value of a counter.",
+        inputs=(
+            ArgDef(
+                "counters",
+                "resource",
+                shape="[]",
+                access="reads",
+                resource="toy.Counters",
+                doc="A table of counters.",
+            ),
+            ArgDef("key", "int64", shape="[]", memory="host", doc="Which counter."),
+        ),
+        outputs=(ArgDef("count", "int64", shape="[]", memory="host"),),
+        traits=frozenset({"no_gradient"}),
+        gradient_kinds={"counters": "none", "key": "none"},
+        package="graphdock_toy",
+        source="specs/toy.yaml:43",
+    )
+
+
+OPS: dict[str, Callable[[], OpDef]] = {"toy.Scale": scale, "toy.Counters": counters, "toy.Count": count, "toy.Counted": counted}
 
 OPERATORS: dict[str, str] = {}

@@ -5,6 +5,14 @@ from typing import Any, NamedTuple
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 
-__all__ = ["scale"]
+__all__ = ["count", "counted", "counters", "scale"]
 
 def scale(x: Any, factor: float, name: str | None = ...) -> Tensor: ...
+def counters(
+    container: str | bytes = ...,
+    shared_name: str | bytes = ...,
+    start: int = ...,
+    name: str | None = ...,
+) -> Tensor: ...
+def count(counters: Any, key: Any, by: Any, name: str | None = ...) -> Tensor: ...
+def counted(counters: Any, key: Any, name: str | None = ...) -> Tensor: ...
