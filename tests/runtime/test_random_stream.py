@@ -7,7 +7,7 @@ import itertools
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.runtime.random_stream import RandomStream
+from graphdock.runtime.random_stream import RandomStream, random_key
 
 
 def reference(seed: int, seed2: int, ordinal: int, iteration: int, outer: int, count: int) -> list[float]:
@@ -108,3 +108,8 @@ def test_every_iteration_of_nested_loops_has_its_own_counter(depth):
         stream.at(*iterations)
         seen.add(stream.counter())
     assert len(seen) == 6**depth
+
+
+def test_one_seed_of_zero_is_a_seed():
+    assert [random_key(*seeds) for seeds in ((0, 5), (5, 0), (-1, 2))] == [(0, 5), (5, 0), (2**64 - 1, 2)]
+    assert random_key(0, 0) != random_key(0, 0)

@@ -36,7 +36,7 @@ def test_sharing():
         assert "foo/v" in info.value.hint
         with tf.variable_scope("inner", reuse=False) as inner:
             assert inner.reuse is True
-    with pytest.raises(AlreadyExistsError, match="test_variable_scope.py"), tf.variable_scope("foo"):
+    with pytest.raises(AlreadyExistsError, match="test_scope.py"), tf.variable_scope("foo"):
         tf.get_variable("v", [1])
     with tf.variable_scope(scope):
         assert tf.get_variable("v") is v

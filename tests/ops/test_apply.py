@@ -115,7 +115,7 @@ def test_missing_and_unknown_arguments():
 def test_errors_carry_the_name_it_would_have_had_and_the_line():
     with pytest.raises(InvalidArgumentError) as info, tf.name_scope("layer"):
         tf.matmul(tf.ones([2, 3]), tf.ones([4, 5]), name="product")
-    assert info.value.op == "layer/product" and "test_apply_op.py" in info.value.site
+    assert info.value.op == "layer/product" and "test_apply.py" in info.value.site
 
 
 def test_constants_fill_their_shape():
@@ -149,3 +149,8 @@ def test_the_graph_takes_a_copy_of_an_array():
         assert sess.run(x).tolist() == [1, 1, 1]
     with pytest.raises(ValueError):
         x.op.get_attr("value")[0] = 2
+
+
+def test_an_integer_attribute_is_no_bool():
+    with pytest.raises(InvalidArgumentError, match="'axis' of Pack has a wrong value"):
+        ops.apply_op("Pack", values=[tf.constant(1.0)], axis=True)

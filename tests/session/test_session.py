@@ -109,7 +109,7 @@ def test_two_sessions_with_different_device_counts_agree():
         assert {r.device for r in many.explain(z).rows} == {"cpu:0", "cpu:1"}
     with tf.Session() as one, pytest.raises(tf.errors.InvalidArgumentError, match="cpu:1") as caught:
         one.run(z, {x: fed})
-    assert "test_sessions.py" in str(caught.value)
+    assert "test_session.py" in str(caught.value)
 
 
 @pytest.mark.parametrize("fed", [np.zeros((2, 4), np.float32), np.zeros((2, 4), np.float64), [[0.0] * 4] * 2, 1.0])

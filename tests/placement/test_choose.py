@@ -215,7 +215,7 @@ def test_only_listed_backends_are_fallen_back_to(chip):
         chip("allow", backends=("toy",))
     assert caught.value.message.startswith("no kernel for Log(T=float32) on any device of toy; candidates:")
     assert caught.value.op == "logs"
-    assert "test_kernel_choice.py" in caught.value.site
+    assert "test_choose.py" in caught.value.site
 
 
 def test_a_missing_kernel_says_what_to_change(chip):

@@ -174,7 +174,7 @@ def test_create_op_is_public(graph):
 
 def test_an_operation_knows_the_users_line():
     x = tf.constant(1.0)
-    assert x.op.site.startswith("tests/host/test_graph.py:") or x.op.site.endswith(tuple("0123456789"))
+    assert x.op.site.startswith("tests/graph/test_graph.py:") or x.op.site.endswith(tuple("0123456789"))
     assert "test_graph.py" in x.op.site
 
 

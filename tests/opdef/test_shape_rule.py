@@ -5,6 +5,7 @@ from __future__ import annotations
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock import ops
 from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.errors import OpSpecError, ShapeError
 from graphdock.opdef.expression import compile_expression
@@ -170,3 +171,10 @@ def test_known_values_reach_shapes():
         rows = tf.shape(x)[0]
         assert tf.zeros([rows, 4]).shape == [None, 4]
         assert tf.reshape(tf.zeros([4, 6]), [tf.constant(8), -1]).shape.as_list()[0] == 8
+
+
+def test_the_rest_of_a_known_shape_is_known():
+    with tf.Graph().as_default():
+        x, y = tf.placeholder(tf.float32, [2, 3, 4]), tf.placeholder(tf.float32, [None, None])
+        rest = ops.apply_op("Slice", x=ops.apply_op("Shape", input=x), begin=[1], size=[-1])
+        assert tf.reshape(y, rest).shape == [3, 4]

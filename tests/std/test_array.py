@@ -112,7 +112,7 @@ def test_an_error_names_the_users_line() -> None:
     with tf.Graph().as_default():
         with pytest.raises(errors.ShapeError) as raised:
             tf.concat([tf.zeros([2, 3]), tf.zeros([3, 3])], 1)
-        assert "test_array_functions.py" in str(raised.value)
+        assert "test_array.py" in str(raised.value)
         assert "[2,3] and [3,3]" in str(raised.value)
 
 

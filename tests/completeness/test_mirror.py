@@ -1,0 +1,141 @@
+"""Each module of the host has a test of its name: ``host/graphdock/graph/nest.py`` has ``tests/graph/test_nest.py``.
+
+A module at the top, such as ``shape.py``, has its test in ``tests/host``; an inner package, such as ``runtime/resources``, may
+have one for all of its modules, ``tests/runtime/test_resources.py``. What cuts across modules stands in ``tests/laws``. A module
+whose test has another name, or that has none yet, stands in :data:`ELSEWHERE` with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import graphdock
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HOST = Path(graphdock.__file__).parent
+
+DATA = "tables of names only; tests/completeness looks every one up"
+GRADIENTS = "tests/host/test_gradients.py, which is not split yet"
+CONTROL_FLOW = "tests/host/test_control_flow.py, which is not split yet"
+LOWERING = "one step of lowering: tests/host/test_golden_source.py and tests/runtime/program read what comes of it"
+COMMAND = "a command: tests/cli runs all of them"
+KIT = "tests/conformance runs the kit on right and on planted wrong kernels"
+RECORDS = "records only; those who fill them are tested"
+
+#: Module -> where it is tested, or why it is not. An entry whose module has a test of its name by now is an error.
+ELSEWHERE = {
+    "names.py": DATA,
+    "ops/names.py": DATA,
+    "cli/config.py": COMMAND,
+    "cli/demo.py": COMMAND,
+    "cli/devices.py": COMMAND,
+    "cli/explain.py": COMMAND,
+    "cli/kernels.py": COMMAND,
+    "cli/new.py": "tests/opgen/test_new.py builds, installs and tests what it makes",
+    "cli/ops.py": COMMAND,
+    "cli/probe.py": "tests/cli/test_doctor.py runs it as a child",
+    "contracts/bodies.py": "tests/host/test_control_flow.py: what nodes with bodies take and give",
+    "contracts/device.py": "tests/conformance and tests/devices: the contract over four devices",
+    "contracts/executor.py": "tests/plugin/test_executors.py",
+    "contracts/handles.py": "tests/contracts/test_resource.py",
+    "contracts/ir.py": "tests/contracts/test_recorder.py and test_region_compiler.py build with it",
+    "contracts/region.py": "tests/contracts/test_region_compiler.py",
+    "contracts/verbs.py": "tests/laws/test_verbs.py: every stage has an answer for every verb",
+    "control_flow/cond.py": CONTROL_FLOW,
+    "control_flow/trace.py": CONTROL_FLOW,
+    "control_flow/while_loop.py": CONTROL_FLOW,
+    "gradients/backprop.py": GRADIENTS,
+    "gradients/control_flow.py": GRADIENTS,
+    "gradients/core.py": GRADIENTS,
+    "gradients/flow.py": GRADIENTS,
+    "gradients/gradient_body.py": GRADIENTS,
+    "gradients/loops.py": GRADIENTS,
+    "graph/body.py": CONTROL_FLOW,
+    "graph/copy_body.py": "tests/host/test_variables.py: initial values that are copied with their bodies",
+    "graph/import_graph.py": "tests/graph/test_graph_def.py",
+    "opdef/integer_rules.py": "tests/laws/test_integer_rules.py: each rule against the op's kernel",
+    "opdef/scalar_formula.py": "tests/conformance/test_host_scalars.py: each formula against the op's kernel",
+    "ops/core_reference.py": KIT,
+    "ops/core_shapes.py": CONTROL_FLOW,
+    "passes/rewrite.py": "tests/passes/test_simplify.py: what every pass does to a graph it does through this",
+    "placement/placer.py": "tests/placement/test_choose.py and tests/integration/test_two_backends.py",
+    "plugin/hookspecs.py": "tests/plugin/test_hooks.py",
+    "plugin/loader.py": "tests/plugin/test_host.py and test_discovery.py",
+    "plugin/settings.py": "tests/config/test_config_file.py",
+    "plugin/toml_text.py": "tests/config/test_toml_text.py",
+    "runtime/capture.py": "tests/runtime/program/test_segments.py",
+    "runtime/host_memory.py": "tests/runtime/test_pool.py and tests/host/test_steady_state.py count what it hands out",
+    "runtime/host_ops.py": "tests/host/test_step_semantics.py",
+    "runtime/liveness.py": "tests/laws/test_storage_rules.py",
+    "runtime/lower/bodies.py": LOWERING,
+    "runtime/lower/finite.py": "tests/laws/test_check_numerics.py",
+    "runtime/lower/host.py": LOWERING,
+    "runtime/lower/kernel.py": LOWERING,
+    "runtime/lower/lowering.py": LOWERING,
+    "runtime/lower/modes.py": LOWERING,
+    "runtime/lower/move.py": LOWERING,
+    "runtime/lower/records.py": RECORDS,
+    "runtime/lower/state.py": LOWERING,
+    "runtime/lower/variables.py": LOWERING,
+    "runtime/plan.py": "tests/host/test_step_semantics.py",
+    "runtime/planner.py": "tests/host/test_step_semantics.py; its stages become a pipeline with a test each",
+    "runtime/program/names.py": "tests/runtime/program/test_printer.py",
+    "runtime/program/statements.py": RECORDS,
+    "runtime/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",
+    "runtime/scalars.py": "tests/conformance/test_host_scalars.py",
+    "runtime/spaces.py": "tests/devices/test_variables_and_moves.py",
+    "runtime/translate.py": "tests/host/test_step_semantics.py",
+    "session/config.py": "tests/config/test_session_config.py",
+    "session/explain.py": "tests/opdef/test_cost.py and tests/cli/test_facts.py; no file of its own yet",
+    "session/run_options.py": RECORDS,
+    "testing/conformance.py": KIT,
+    "testing/driver/roles.py": "tests/testing/driver/test_races.py",
+    "testing/driver/work.py": "tests/testing/driver/test_queue.py",
+    "testing/fake.py": "tests/devices/test_fake.py",
+    "testing/null.py": "tests/devices/test_null.py",
+    "testing/programs.py": KIT,
+    "testing/pytest_plugin.py": "tests/conformance/test_pytest_plugin.py",
+    "variables/initial_value.py": "tests/host/test_variables.py",
+    "variables/variable.py": "tests/host/test_variables.py",
+}
+
+
+def _has_code(path: Path) -> bool:
+    """Whether a module says more than its docstring and imports."""
+    told = (ast.Import, ast.ImportFrom, ast.Expr)
+    return any(not isinstance(node, told) for node in ast.parse(path.read_text()).body)
+
+
+def _modules() -> list[str]:
+    found = (p for p in HOST.rglob("*.py") if "_gen" not in p.parts and p.stem not in ("__init__", "__main__"))
+    return sorted(p.relative_to(HOST).as_posix() for p in found if _has_code(p))
+
+
+def _test_of(module: str) -> Path:
+    folder, _, file = module.rpartition("/")
+    own = ROOT / "tests" / (folder or "host") / f"test_{file}"
+    outer, _, package = folder.rpartition("/")
+    shared = ROOT / "tests" / outer / f"test_{package}.py"
+    return shared if outer and shared.is_file() and not own.is_file() else own
+
+
+@pytest.mark.parametrize("module", _modules())
+def test_a_module_has_a_test_of_its_name_or_a_reason(module: str) -> None:
+    has = _test_of(module).is_file()
+    assert has or module in ELSEWHERE, (
+        f"write {_test_of(module).relative_to(ROOT)}, or say in ELSEWHERE where it is tested"
+    )
+    assert not (has and module in ELSEWHERE), f"{module} has a test of its name: take it out of ELSEWHERE"
+
+
+def test_no_reason_is_left_of_a_module_that_is_gone() -> None:
+    assert set(ELSEWHERE) <= set(_modules())
+
+
+def test_reasons_name_tests_that_are_there() -> None:
+    for module, reason in ELSEWHERE.items():
+        for word in reason.replace(",", " ").replace(":", " ").replace(";", " ").split():
+            if word.startswith("tests/"):
+                assert (ROOT / word).exists(), (module, word)

@@ -1,0 +1,41 @@
+"""The grammar of the plan IR: a graph that breaks a rule is refused with the node's name."""
+
+from __future__ import annotations
+
+import pytest
+from graphdock import dtypes
+from graphdock.contracts.ir import Builder, PlanNode
+from graphdock.contracts.ir_check import check
+from graphdock.contracts.opdef import OpDef
+from graphdock.errors import PlanError
+
+NEG = OpDef("Neg")
+
+
+def test_a_plan_that_breaks_the_grammar_is_refused():
+    b = Builder()
+    x = b.input("x", dtypes.float32, (2,))
+    (y,) = b.node(NEG, "y", [x], {}, [(dtypes.float32, (2,))])
+    (z,) = b.node(NEG, "z", [y], {}, [(dtypes.float32, (2,))])
+    graph = b.finish([z])
+    first, second = graph.nodes
+
+    def refused(match: str) -> None:
+        with pytest.raises(PlanError, match=match):
+            check(graph)
+
+    graph.nodes = [second, first]
+    refused("reads .* before it is defined")
+    graph.nodes = [first, second, second]
+    refused("stands in the graph twice")
+    graph.nodes = [first, second]
+    first.control = [second]
+    refused("must run after z, which does not stand before it")
+    first.control = []
+    z.name = "y"
+    refused("defines %y, which is defined already")
+    z.name = "z"
+    graph.targets = [PlanNode("Neg", "elsewhere", NEG, {}, [])]
+    refused("must run elsewhere, which it does not hold")
+    graph.targets = []
+    check(graph)

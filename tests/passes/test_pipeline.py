@@ -1,0 +1,57 @@
+"""Passes run in their order, each can be switched off, and none changes what a step returns."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.errors import ConfigError
+from graphdock.passes.pipeline import PASSES, check_switches
+
+
+def program():
+    """Something for each pass to do: constants in a body, an identity, a known shape, a double, constants, a factor of one."""
+    x = tf.placeholder(tf.float32, [4, None], name="x")
+    scale = tf.constant(2.0)
+    looped = tf.while_loop(lambda v: tf.reduce_sum(v) < 50.0, lambda v: v * scale + 1.0, [tf.identity(x)])
+    doubled = tf.exp(looped) + tf.exp(looped)
+    rows = tf.cast(tf.shape(x)[0] * 3, tf.float32)
+    return doubled * 1.0 + rows + tf.sqrt(tf.constant([4.0]) * 9.0)
+
+
+FEED = {"x:0": np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)}
+
+
+def run(**passes):
+    with tf.Graph().as_default():
+        y = program()
+        with tf.Session(config=tf.SessionConfig(passes=passes)) as sess:
+            plan = sess.explain(y, FEED).plan
+            return sess.run(y, FEED), plan
+
+
+def test_reports_stand_in_the_order_of_the_table():
+    _, plan = run()
+    assert [r.name for r in plan.reports] == list(PASSES)
+    assert all(r.after <= r.before and r.ms >= 0 for r in plan.reports if r.name != "captures")
+
+
+@pytest.mark.parametrize("name", list(PASSES))
+def test_a_pass_that_is_off_is_not_run_and_the_result_stays(name):
+    want, _ = run()
+    got, plan = run(**{name: False})
+    assert [r.name for r in plan.reports] == [n for n in PASSES if n != name]
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_without_any_pass_the_result_is_the_same_to_the_last_bits():
+    want, _ = run()
+    got, plan = run(**dict.fromkeys(PASSES, False))
+    assert plan.reports == [] or not plan.reports
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_a_switch_of_no_pass_suggests_the_nearest():
+    with pytest.raises(ConfigError, match="no pass named 'fodl'") as caught:
+        check_switches({"cse": False, "fodl": False})
+    assert caught.value.hint == "did you mean 'fold'?"
