@@ -32,7 +32,6 @@ def test_a_python_function_that_makes_a_nan_is_named():
     assert stopped(tf.py_func(lambda: np.float32(np.nan), [], tf.float32, name="mine")) == "mine"
 
 
-@pytest.mark.xfail(strict=True, reason="i: updates are not checked")
 @pytest.mark.parametrize("update", ["assign", "assign_add", "scatter"])
 def test_an_update_that_makes_an_infinity_is_named(update):
     v = tf.Variable([1e38, 1.0], name="v")
@@ -46,7 +45,6 @@ def test_an_update_that_makes_an_infinity_is_named(update):
     assert stopped(made, {x: value}, [v.initializer]) is not None
 
 
-@pytest.mark.xfail(strict=True, reason="i: devices with a memory of their own are not checked")
 def test_a_node_on_a_device_with_its_own_memory_is_named():
     host = Host()
     fake.install(host)

@@ -167,7 +167,6 @@ def broken_device(method):
     return type("Broken", (fake.FakeDevice,), {method: fail})
 
 
-@pytest.mark.xfail(strict=True, reason="u: what a device raises is passed on raw")
 @pytest.mark.parametrize("method", ["allocate", "view", "empty", "from_host", "copy", "to_host", "activate"])
 def test_an_error_of_a_device_names_the_device_and_what_it_was_asked_for(host, method):
     x = tf.placeholder(tf.float32, [2], name="x")

@@ -9,7 +9,9 @@ import pytest
 from graphdock import dtypes
 from graphdock.errors import ResourceExhaustedError
 from graphdock.runtime.host_memory import HostMemory
-from graphdock.runtime.storage import ALIGN, Root, pack
+from graphdock.runtime.storage import Root, pack
+
+ALIGN = 64
 
 
 def root(first: int, last: int, floats: int = 16) -> Root:
@@ -23,7 +25,7 @@ def test_buffers_that_live_together_never_overlap_in_whatever_order_they_come(se
     for _ in range(60):
         first = int(rng.integers(0, 40))
         roots.append(root(first, first + int(rng.integers(0, 12)), int(rng.integers(0, 300))))
-    total = pack(roots)
+    total = pack(roots, ALIGN)
     for r in roots:
         assert r.offset % ALIGN == 0 and r.offset >= 0 and r.offset + max(r.nbytes, 1) <= total
     for a, b in itertools.combinations(roots, 2):
@@ -32,12 +34,12 @@ def test_buffers_that_live_together_never_overlap_in_whatever_order_they_come(se
 
 
 def test_a_chain_needs_two_buffers_and_a_buffer_read_where_another_begins_is_not_reused() -> None:
-    assert pack([root(i, i + 1) for i in range(50)]) == 2 * 16 * 4
+    assert pack([root(i, i + 1) for i in range(50)], ALIGN) == 2 * 16 * 4
 
 
 def test_a_small_buffer_does_not_take_a_block_many_times_its_size() -> None:
     small, large = root(2, 9, 16), root(3, 9, 1024)
-    assert pack([root(0, 1, 1024), small, large]) == 1024 * 4 + ALIGN
+    assert pack([root(0, 1, 1024), small, large], ALIGN) == 1024 * 4 + ALIGN
     assert large.offset == 0
 
 
@@ -57,7 +59,7 @@ def test_host_memory_begins_where_it_was_asked_to(align: int) -> None:
 
 
 def test_a_block_is_reused_whole() -> None:
-    assert pack([root(0, 1, 1024), root(2, 3, 300), root(4, 5, 1024)]) == 1024 * 4
+    assert pack([root(0, 1, 1024), root(2, 3, 300), root(4, 5, 1024)], ALIGN) == 1024 * 4
 
 
 def test_memory_that_is_not_there_is_an_error_of_the_resource() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.device_name import DeviceSpec
 from graphdock.plugin.registry import RegisteredKernel
 
@@ -26,6 +27,8 @@ def capturing_device(
 
 
 def _can_record(device: Device) -> bool:
+    if isinstance(device, QueuedDevice):
+        return type(device.queue).capture is not Queue.capture
     return type(device).capture is not Device.capture and device.memory_space != HOST_MEMORY
 
 

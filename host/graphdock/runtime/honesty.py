@@ -12,6 +12,7 @@ import numpy as np
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, OutInfo
+from graphdock.contracts.queue import Queue
 from graphdock.errors import InternalError
 from graphdock.shape import compatible, concrete, show
 
@@ -47,13 +48,16 @@ def honest(bound: Bound, ctx: BuildContext) -> Callable[..., Any]:
         if 0 <= index < count and index not in taken and not ctx.inputs[index].variable
     ]
     returned = [o for o in ctx.outputs if o.mode.kind in ("fresh", "view")]
+    settle = ctx.queue.synchronize if isinstance(ctx.queue, Queue) else _nothing
     kernel = ctx.node.decision.kernel if ctx.node.decision is not None else ctx.node.op
 
     def call(*args: Any) -> Any:
         if getattr(_thread, "paused", False):
             return compute(*args)
+        settle()
         before = [_digest(args[position], info, device) for position, info in watched]
         result = compute(*args)
+        settle()
         for (position, info), digest in zip(watched, before, strict=True):
             if _digest(args[position], info, device) != digest:
                 raise InternalError(
@@ -65,6 +69,10 @@ def honest(bound: Bound, ctx: BuildContext) -> Callable[..., Any]:
         return result
 
     return call
+
+
+def _nothing() -> None:
+    """A device without queues is read in the order of its work."""
 
 
 def _digest(buffer: Any, info: ArgInfo, device: Device) -> bytes | None:

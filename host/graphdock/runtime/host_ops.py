@@ -6,14 +6,16 @@ or None.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.opdef.resolve import resolve
@@ -110,18 +112,35 @@ def destroy(node: PlanNode) -> Callable[..., Any]:
     return lambda variable: variable.destroy()
 
 
-def pull(device: Device, buffer: Any, dtype: DType) -> Any:
-    """A device buffer of a shape that only the step knows, as a new host array."""
-    out = np.empty(device.shape_of(buffer), dtype.np)
-    device.to_host(buffer, out)
+def pull(worker: Device | Queue, buffer: Any, dtype: DType) -> Any:
+    """A device buffer of a shape that only the step knows, as a new host array. Waits for the queue."""
+    if isinstance(worker, Queue):
+        slot = _slot(worker.device, dtype, worker.device.shape_of(buffer))
+        worker.to_host(buffer, slot)
+        worker.synchronize()
+        return slot.copy()
+    out = np.empty(worker.shape_of(buffer), dtype.np)
+    worker.to_host(buffer, out)
     return out
 
 
-def push(device: Device, array: Any, dtype: DType) -> Any:
-    """A host array of a shape that only the step knows, as a new device buffer."""
-    buffer = device.empty(dtype, array.shape)
-    device.from_host(np.ascontiguousarray(array), buffer)
+def push(worker: Device | Queue, array: Any, dtype: DType) -> Any:
+    """A host array of a shape that only the step knows, as a new device buffer. Waits for the queue, which reads it late."""
+    buffer = worker.empty(dtype, array.shape)
+    if isinstance(worker, Queue):
+        slot = _slot(worker.device, dtype, array.shape)
+        slot[...] = array
+        worker.from_host(slot, buffer)
+        worker.synchronize()
+    else:
+        worker.from_host(np.ascontiguousarray(array), buffer)
     return buffer
+
+
+def _slot(device: QueuedDevice, dtype: DType, shape: Sequence[int]) -> Any:
+    """Staging memory for one array."""
+    count = math.prod(shape)
+    return device.staging(max(count * dtype.size, 1))[: count * dtype.size].view(dtype.np).reshape(shape)
 
 
 def fetch_any(array: Any) -> Any:

@@ -6,8 +6,10 @@ import contextvars
 import functools
 import itertools
 import linecache
+import struct
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import get_ident
 from typing import Any
 
@@ -15,20 +17,24 @@ import numpy as np
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
-from graphdock.contracts.kernel import Bound, Lit
+from graphdock.contracts.kernel import Bound, BuildContext, Lit
 from graphdock.contracts.step import StepContext, StepServices
 from graphdock.errors import GraphdockError, InvalidArgumentError, UninitializedError
 from graphdock.locks import new_lock
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.placer import Placement
+from graphdock.runtime.device_error import asking, device_error
 from graphdock.runtime.gate import Claim, through
 from graphdock.runtime.honesty import honest, unchecked
 from graphdock.runtime.host_ops import build_host_op, fetch_any, pull, push, wrap
 from graphdock.runtime.kernel_error import kernel_error
-from graphdock.runtime.lower import Lowered
+from graphdock.runtime.lanes import Lanes, Recording, devices_of, worker_of
+from graphdock.runtime.lower import Build, Lowered
 from graphdock.runtime.pool import InstancePool
+from graphdock.runtime.program.names import Name
 from graphdock.runtime.program.printer import print_step
 from graphdock.runtime.program.segments import described
+from graphdock.runtime.program.statements import Activate, Copy, Fence, Statement
 from graphdock.runtime.random_stream import RandomOrdinals, RandomStream
 from graphdock.runtime.resources import Access, Resource, ResourceClosed, Variable
 from graphdock.runtime.storage import Root, pack
@@ -77,7 +83,7 @@ class Plan:
         self._ordinals = ordinals
         self._services = services
         printed = print_step(lowered.block, lowered.feeds, lowered.results, "check()" if timed else "")
-        self.source, self._nodes = printed.text, printed.nodes
+        self.source, self._statements = printed.text, printed.statements
         self.recordings = described(lowered.segments, lowered.boundaries)
         self.filename = f"<graphdock step {next(_numbers)}>"
         linecache.cache[self.filename] = (len(self.source), None, self.source.splitlines(True), self.filename)
@@ -88,7 +94,9 @@ class Plan:
         for root in lowered.roots:
             self._roots.setdefault(root.device, []).append(root)
         for space, roots in self._roots.items():
-            self.arena_bytes[space] = pack(roots)
+            owner = lowered.slots.get(space) or spaces[space]
+            self.arena_bytes[space] = pack(roots, owner.alignment)
+        self._queued = devices_of(lowered)
         self._bounds: list[Any] | None = lowered.first_bounds
         self._constants: dict[str, Any] | None = None
         self.idle: list[Instance] = []
@@ -158,24 +166,40 @@ class Plan:
         self.drop_instances()
 
     def _make(self) -> Instance:
+        lanes = Lanes(self._queued, own=not self.locked)
+        try:
+            with lanes.entered():
+                return self._made_on(lanes)
+        except BaseException:
+            lanes.close()
+            raise
+
+    def _made_on(self, lanes: Lanes) -> Instance:
         lowered = self._lowered
         with self._lock:
             bounds, self._bounds = self._bounds, None
-            if bounds is None:
-                bounds = [None if b.kernel is None else _bound(b.kernel.build(b.ctx)) for b in lowered.builds]  # type: ignore[arg-type]
+            if bounds is None or lanes.of:
+                bounds = [_built(b, lanes) for b in lowered.builds]
             if self._constants is None:
                 self._constants = {
-                    name.text: self._constant(array, space, dtype)
-                    for name, (array, space, dtype) in lowered.constants.items()
+                    name.text: self._constant(node, space, dtype)
+                    for name, (node, space, dtype) in lowered.constants.items()
                 }
         ns: dict[str, Any] = dict(self._constants)
         ns.update(_HELPERS)
         ns.update({name.text: item for name, item in lowered.objects.items()})
         for space, roots in self._roots.items():
+            nbytes = self.arena_bytes[space]
+            if space in lowered.slots:
+                lanes.bind_slots(ns, lowered.slots[space], nbytes, roots)
+                continue
             device = self._spaces[space]
-            storage = device.allocate(self.arena_bytes[space])
+            largest = max(roots, key=lambda root: root.nbytes)
+            with asking(device, f"allocate {nbytes} bytes for a step's buffers", largest.node):
+                storage = device.allocate(nbytes, device.alignment)
             for root in roots:
-                ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
+                with asking(device, f"view of {root.nbytes} bytes", root.node):
+                    ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
                 if self.debug and space == HOST_MEMORY:
                     _poison(ns[root.name])
         for name, resource in lowered.variables.items():
@@ -183,26 +207,29 @@ class Plan:
         for name, variable in lowered.states.items():
             variable.open()
             ns[name.text] = variable
-        for name, (space, method) in lowered.methods.items():
-            ns[name.text] = getattr(self._spaces[space], method)
+        lanes.bind(ns, lowered)
         context = StepContext(self._services)
         ns["check"], ns["token"] = context.token.check, context.token
         for name, root in lowered.makers.items():
             if root.device == HOST_MEMORY:
                 ns[name.text] = functools.partial(np.empty, root.shape, root.dtype.np)
             else:
-                ns[name.text] = functools.partial(self._spaces[root.device].empty, root.dtype, root.shape)
+                worker = worker_of(self._spaces[root.device], lanes.of)
+                ns[name.text] = functools.partial(worker.empty, root.dtype, root.shape)
         streams: dict[str, list[RandomStream]] = {}
-        for name, node in lowered.streams.items():
+        arguments: dict[Device, list[RandomStream]] = {}
+        for name, (node, device) in lowered.streams.items():
             stream = self._ordinals.stream(node.origin, int(node.attrs.get("seed", 0)), int(node.attrs.get("seed2", 0)))
             ns[name.text] = stream
             streams.setdefault(node.origin, []).append(stream)
+            if device in lanes.of:
+                stream.slot = 8 * len(arguments.setdefault(device, []))
+                arguments[device].append(stream)
         for build, bound in zip(lowered.builds, bounds, strict=True):
             if bound is None:
                 ns[build.name.text] = build_host_op(build.node)
                 continue
-            assert build.ctx is not None
-            ns[build.name.text] = honest(bound, build.ctx) if self.debug else bound.compute
+            ns[build.name.text] = honest(bound, _context(build, lanes)) if self.debug else bound.compute
             for literal, index in build.literals:
                 item = bound.args[index]
                 assert isinstance(item, Lit)
@@ -219,25 +246,34 @@ class Plan:
         for segment in lowered.segments:
             assert segment.device is not None
             body = ns[f"{segment.replay.text}_body"]
-            segment.device.activate()
-            with unchecked():
-                called[segment.replay.text] = ns[segment.replay.text] = segment.device.capture(body) or body
-        return Instance(self, ns, called, context, streams)
+            if segment.device in lanes.of:
+                replay: Any = Recording(body, lanes.of[segment.device].queue.capture)
+            else:
+                segment.device.activate()
+                with unchecked():
+                    replay = segment.device.capture(body) or body
+            called[segment.replay.text] = ns[segment.replay.text] = replay
+        if lanes.of:
+            return _LaneInstance(self, ns, called, context, streams, lanes, arguments)
+        return Instance(self, ns, called, context, streams, lanes)
 
-    def _constant(self, array: Any, space: str, dtype: Any) -> Any:
+    def _constant(self, node: PlanNode, space: str, dtype: Any) -> Any:
+        array = node.attrs["value"]
         if space == HOST_MEMORY:
             return array
         device = self._spaces[space]
-        buffer = device.empty(dtype, array.shape)
-        device.from_host(array, buffer)
+        with asking(device, f"empty of {array.nbytes} bytes for a constant", node):
+            buffer = device.empty(dtype, array.shape)
+        with asking(device, "from_host of a constant", node):
+            device.from_host(array, buffer)
         return buffer
 
-    def node_at(self, error: BaseException) -> PlanNode | None:
-        """The node whose statement raised, from the traceback's line in the generated source."""
+    def statement_at(self, error: BaseException) -> Statement | None:
+        """The statement that raised, from the traceback's line in the generated source."""
         trace, found = error.__traceback__, None
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.filename:
-                found = self._nodes[trace.tb_lineno]
+                found = self._statements[trace.tb_lineno]
             trace = trace.tb_next
         return found
 
@@ -246,20 +282,30 @@ class Plan:
 
         The locals of the generated source are let go: whoever keeps the error need not keep the step's values.
         """
-        node = self.node_at(error)
+        statement = self.statement_at(error)
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.filename and not self.debug:
                 trace.tb_frame.clear()
             trace = trace.tb_next
-        if node is None:
+        if statement is None or statement.node is None or isinstance(statement, Fence):
             return
-        explained = kernel_error(error, node)
+        asked = self._asked(statement)
+        if asked is None:
+            explained = kernel_error(error, statement.node)
+        else:
+            explained = device_error(error, *asked, statement.node)
         if explained is not error:
             try:
                 raise explained from error
             finally:
                 del explained  # a frame that held it would make a cycle of it and its traceback
+
+    def _asked(self, statement: Statement) -> tuple[Device, str] | None:
+        """The device, and what it is asked for, where a statement asks no kernel."""
+        if isinstance(statement, (Copy, Activate)) and isinstance(statement.method, Name):
+            return self._lowered.methods[statement.method]
+        return None
 
     def check_resources(self) -> None:
         """See that what the plan holds is there and that what it reads has a value.
@@ -276,7 +322,18 @@ class Plan:
                 raise _unset(state, node.origin, node.site)
 
 
-def _bound(made: Any) -> Bound:
+def _context(build: Build, lanes: Lanes) -> BuildContext:
+    """What a kernel is told, with the queue of this instance's lane."""
+    assert build.ctx is not None
+    lane = lanes.of.get(build.ctx.device)
+    return build.ctx if lane is None else replace(build.ctx, queue=lane.queue)
+
+
+def _built(build: Build, lanes: Lanes) -> Bound | None:
+    """The kernel, bound to the queue of its device's lane."""
+    if build.kernel is None:
+        return None
+    made = build.kernel.build(_context(build, lanes))
     return made if isinstance(made, Bound) else Bound(made)
 
 
@@ -310,6 +367,7 @@ class Instance:
         called: dict[str, Any],
         context: StepContext,
         streams: dict[str, list[RandomStream]],
+        lanes: Lanes,
     ) -> None:
         self.context = context
         self.plan = plan
@@ -320,7 +378,7 @@ class Instance:
         self._epochs: list[int] = []
         self.epoch = -1
         # The functions of the generated source know the namespace that holds them: a cycle, which is broken here.
-        self._release = weakref.finalize(self, _free, namespace, called)
+        self._release = weakref.finalize(self, _free, namespace, called, lanes)
         self._release.atexit = False
         context.interrupt = functools.partial(_interrupt, namespace, called)
         self._step = self.step
@@ -393,9 +451,41 @@ class Instance:
         self._release()
 
 
-def _free(namespace: dict[str, Any], called: dict[str, Any]) -> None:
+class _LaneInstance(Instance):
+    """An instance of a step that gives work to queues."""
+
+    __slots__ = ("_arguments", "_lanes")
+
+    def __init__(
+        self,
+        plan: Plan,
+        namespace: dict[str, Any],
+        called: dict[str, Any],
+        context: StepContext,
+        streams: dict[str, list[RandomStream]],
+        lanes: Lanes,
+        arguments: Mapping[Device, Sequence[RandomStream]],
+    ) -> None:
+        super().__init__(plan, namespace, called, context, streams, lanes)
+        self._lanes = lanes
+        self._arguments = arguments
+        self._step = functools.partial(self._until_fence, self._step)
+
+    def run(self, feeds: Sequence[Any]) -> Any:
+        """As :meth:`Instance.run`; it waits for its lanes before it claims anything."""
+        with self._lanes.held():
+            return super().run(feeds)
+
+    def _until_fence(self, step: Callable[..., Any], *feeds: Any) -> Any:
+        """The work of a step, up to its fence: its claims last as long."""
+        with self._lanes.current({d: _packed(streams) for d, streams in self._arguments.items()}):
+            return step(*feeds)
+
+
+def _free(namespace: dict[str, Any], called: dict[str, Any], lanes: Lanes) -> None:
     called.clear()
     namespace.clear()
+    lanes.close()
 
 
 def _interrupt(namespace: dict[str, Any], called: Mapping[str, Any], error: BaseException | None) -> None:
@@ -411,6 +501,18 @@ def _interrupt(namespace: dict[str, Any], called: Mapping[str, Any], error: Base
         raise error
 
     namespace.update(dict.fromkeys(called, stop))
+
+
+def _settled(settle: Callable[[], None], function: Callable[..., Any], *args: Any) -> Any:
+    """Call what gives a queue work, and wait for that work."""
+    result = function(*args)
+    settle()
+    return result
+
+
+def _packed(streams: Sequence[RandomStream]) -> bytes:
+    """The step arguments of a device: the ordinal of each random op."""
+    return struct.pack(f"<{len(streams)}Q", *[s.ordinal for s in streams])
 
 
 def _read_only(array: Any) -> Any:
@@ -455,11 +557,13 @@ def _poison(buffer: Any) -> None:
 
 _HELPERS: dict[str, Any] = {
     "fetch_any": fetch_any,
+    "fill": np.copyto,
     "finite": _finite,
     "keep": _keep,
     "poison": _poison,
     "pull": pull,
     "push": push,
+    "settled": _settled,
     "unset": _raise_unset,
     "wrap": wrap,
 }

@@ -50,15 +50,19 @@ class RandomStream:
       ordinal: number of this step among those that ran the op, from 0.
       iteration: number of the innermost loop's iteration, from 0.
       outer: numbers of the other loops' iterations, in one word.
+      slot: where the ordinal lies in the queue's step arguments (bytes from their begin, a little-endian uint64), for a kernel
+        on a device with queues; else None. Such a kernel reads it there when its work runs, because a recorded launch is
+        replayed with other ordinals. Key, iteration and outer are read at launch.
     """
 
-    __slots__ = ("iteration", "key", "ordinal", "outer")
+    __slots__ = ("iteration", "key", "ordinal", "outer", "slot")
 
     def __init__(self, key: tuple[int, int], ordinal: int = 0) -> None:
         self.key = key
         self.ordinal = ordinal
         self.iteration = 0
         self.outer = 0
+        self.slot: int | None = None
 
     def begin(self, ordinal: int) -> None:
         """Start a step: the op's next execution has this ordinal and iteration 0."""

@@ -9,12 +9,10 @@ import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from graphdock.contracts.ir import PlanNode
 from graphdock.dtypes import DType
 
-__all__ = ["ALIGN", "Root", "pack"]
-
-#: Every buffer begins at a multiple of this many bytes.
-ALIGN = 64
+__all__ = ["Root", "pack"]
 
 
 @dataclass(eq=False)
@@ -26,6 +24,7 @@ class Root:
         (read-only), ``variable``, ``loop`` (one half of a ping-pong pair, in the arena), ``fresh`` (a kernel made it).
       device: key of the device whose arena holds it.
       first, last: positions in the flattened plan between which it is live.
+      node: what made it necessary, for messages.
       offset: byte offset in the arena, once packed.
     """
 
@@ -36,6 +35,7 @@ class Root:
     first: int = 0
     last: int = 0
     name: str = ""
+    node: PlanNode | None = None
     offset: int = field(default=-1)
 
     @property
@@ -50,8 +50,8 @@ class Root:
         self.last = max(self.last, position)
 
 
-def pack(roots: Sequence[Root]) -> int:
-    """Give each root an offset so that no two live at once overlap; returns the bytes needed.
+def pack(roots: Sequence[Root], align: int) -> int:
+    """Give each root an offset, a multiple of ``align``, so that no two live at once overlap; returns the bytes needed.
 
     Best fit over blocks that died, in order of first use; a block is reused whole.
     """
@@ -62,7 +62,7 @@ def pack(roots: Sequence[Root]) -> int:
         while live and live[0][0] < root.first:
             _, size, offset = live.pop(0)
             bisect.insort(free, (size, offset))
-        size = max(-(-root.nbytes // ALIGN) * ALIGN, ALIGN)
+        size = max(-(-root.nbytes // align) * align, align)
         at = bisect.bisect_left(free, (size, -1))
         if at < len(free) and free[at][0] <= 4 * size:
             size, root.offset = free.pop(at)

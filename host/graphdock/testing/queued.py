@@ -206,7 +206,9 @@ class _Launcher:
         writes: list[Buffer] = []
         for role, arg in zip(self.roles, args, strict=True):
             if not isinstance(arg, Buffer):
-                arrays.append(_at_launch(arg, role.writes))
+                arrays.append(_at_launch(arg, role.writes, self.queue))
+                if getattr(arg, "slot", None) is not None:
+                    reads.append(self.queue.arguments)
                 continue
             array = arg.array.view()
             array.flags.writeable = array.flags.writeable and role.writes
@@ -238,21 +240,26 @@ def _nothing() -> None:
 
 
 class _Stream:
-    """What a random stream said when the kernel was launched."""
+    """A random stream as work sees it: the ordinal from the step arguments, the rest as it was at the launch."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, queue: DriverQueue) -> None:
         self.key = stream.key
-        self._counter = stream.counter()
+        self._launched = stream.counter()
+        self._slot = getattr(stream, "slot", None)
+        self._arguments = queue.arguments.array
 
     def counter(self) -> Any:
-        return self._counter
+        if self._slot is None:
+            return self._launched
+        word = self._arguments[self._slot : self._slot + 8]
+        return int.from_bytes(word.tobytes(), "little"), *self._launched[1:]
 
 
-def _at_launch(value: Any, written: bool) -> Any:
+def _at_launch(value: Any, written: bool, queue: DriverQueue) -> Any:
     """Host arguments as they are now; host memory that is written is itself."""
     if isinstance(value, np.ndarray):
         return value if written else value.copy()
-    return _Stream(value) if hasattr(value, "counter") and hasattr(value, "key") else value
+    return _Stream(value, queue) if hasattr(value, "counter") and hasattr(value, "key") else value
 
 
 def blamed(error: Exception, node: PlanNode) -> Exception:

@@ -95,11 +95,12 @@ def test_each_line_of_the_text_knows_the_node_it_came_from(count: int, nested: i
         block = then
     source = print_step(top, [feed], [value])
     lines = source.text.splitlines()
-    assert len(source.nodes) == len(lines) + 1
+    assert len(source.statements) == len(lines) + 1
     made = 0
-    for line, node in zip(lines, source.nodes[1:], strict=True):
+    for line, statement in zip(lines, source.statements[1:], strict=True):
         if " = '" in line:
-            assert f"node {line.rpartition(' = ')[2][1:-1]}" == node
+            assert statement is not None
+            assert f"node {line.rpartition(' = ')[2][1:-1]}" == statement.node
             made += 1
     assert made == count * nested
 

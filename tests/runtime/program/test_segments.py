@@ -84,6 +84,12 @@ def test_notes_and_activations_stand_around_a_segment() -> None:
     assert split(current, launch(), flag, launch()) == (["activate", "segment of 2", "flag"], [])
 
 
+def test_what_becomes_current_after_a_segment_does_not_before() -> None:
+    other = Activate(Name("method", "d1"))
+    block, _, _ = find_segments(Block([launch(), other, launch(OTHER)]), CHIP, Names())
+    assert shapes(block) == ["segment of 1", "activate", "launch"]
+
+
 def test_copies_alone_are_not_recorded() -> None:
     copy = Copy(Name("method", "d0"), buffer(), buffer(), device=CHIP)
     assert split(copy, copy)[0] == ["copy", "copy"]

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from graphdock.contracts.bodies import carried
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, copied, keep, method, new_root, slot, worker
+from graphdock.runtime.lower.state import State, copied, keep, method, mover, new_root, slot, worker
 from graphdock.runtime.program.names import Literal, Name, Operand
-from graphdock.runtime.program.statements import Block, Branch, Compute, Copy, Leave, Let, Loop
+from graphdock.runtime.program.statements import Block, Branch, Call, Compute, Copy, Leave, Let, Loop
 from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
 from graphdock.shape import concrete
@@ -87,14 +87,15 @@ def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Bl
     elif source.at is target.at:
         return
     elif target.static:
-        copy = method(state, space, "copy")
-        device = worker(state, space)
+        copy = method(state, mover(state, space, node), "copy")
+        device = worker(state, space, node)
         block.add(Copy(copy, source.at, target.at, node=node, device=device, reads=source.roots, writes=target.roots))
     elif source.kind == "fresh":
         block.add(Let((target.at,), (source.at,), node=node))
     else:
-        made = copied(state, space, value, source.at)
-        block.add(Let((target.at,), (made,), node=node, reads=source.roots))
+        made = copied(state, space, value, source.at, node)
+        device = worker(state, space, node)
+        block.add(Let((target.at,), (made,), node=node, device=device, reads=source.roots))
 
 
 def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
@@ -152,19 +153,31 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
         name, after = state.names.new("loop"), state.names.new("next")
         where = Slot(name, (first, second), True, False, "loop")
         following = Slot(after, (second, first), True, False, "loop")
-        copy = method(state, space, "copy")
-        device = worker(state, space)
+        copy = method(state, mover(state, space, node), "copy")
+        device = worker(state, space, node)
         block.add(Copy(copy, source.at, first_name, node=node, device=device, reads=source.roots, writes=(first,)))
         block.add(Let((name,), (first_name,), node=node))
         block.add(Let((after,), (second_name,), node=node))
     else:
         name = state.names.new("loop")
         where = Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "loop")
-        made = copied(state, space, value, source.at)
-        block.add(Let((name,), (made,), node=node, reads=source.roots))
+        made = copied(state, space, value, source.at, node)
+        device = worker(state, space, node)
+        block.add(Let((name,), (made,), node=node, device=device, reads=source.roots))
     for graph in (cond, body):
         state.slots[graph.inputs[index]] = where
     return where, following
+
+
+def _kept(state: State, space: str, value: Value, source: Slot, block: Block, node: PlanNode) -> Operand:
+    """A copy of a value for the next iteration."""
+    made = copied(state, space, value, source.at, node)
+    device = worker(state, space, node)
+    if device is None:
+        return made
+    name = state.names.new("copy")
+    block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots))
+    return name
 
 
 def _advance(
@@ -183,8 +196,8 @@ def _advance(
         if following is not None:
             assert isinstance(following.at, Name)
             if source.at is not following.at:
-                copy = method(state, space, "copy")
-                device = worker(state, space)
+                copy = method(state, mover(state, space, node), "copy")
+                device = worker(state, space, node)
                 block.add(
                     Copy(
                         copy,
@@ -201,6 +214,6 @@ def _advance(
         else:
             left.append(where.at)
             kept = where.kind == "scalar" or source.kind == "fresh"
-            right.append(source.at if kept else copied(state, space, value, source.at))
+            right.append(source.at if kept else _kept(state, space, value, source, block, node))
     if left:
         block.add(Let(tuple(left), tuple(right), node=node))

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, Value
+from graphdock.dtypes import DType
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State
-from graphdock.runtime.program.names import Literal, helper
+from graphdock.runtime.lower.state import State, mover
+from graphdock.runtime.program.names import Apply, Literal, helper
 from graphdock.runtime.program.statements import Block, Call
 
-__all__ = ["check_finite"]
+__all__ = ["check_buffer", "check_finite"]
 
 
-def check_finite(state: State, value: Value, where: Slot, block: Block, node: PlanNode) -> None:
-    """Raise where a floating result holds NaN or infinity."""
-    if value.dtype.is_floating and state.given.home[value] == HOST_MEMORY:
-        block.add(Call(helper("finite"), (where.at, Literal(value.name)), node=node, reads=where.roots))
+def check_finite(
+    state: State, value: Value, where: Slot, block: Block, node: PlanNode, label: str | None = None
+) -> None:
+    """Raise where a floating result holds NaN or infinity; of a device's memory the host takes a copy."""
+    if not value.dtype.is_floating:
+        return
+    space, shown = state.given.home[value], Literal(label or value.name)
+    check_buffer(state, space, value.dtype, where, block, node, shown)
+
+
+def check_buffer(
+    state: State, space: str, dtype: DType, where: Slot, block: Block, node: PlanNode, shown: Literal
+) -> None:
+    """As :func:`check_finite`, for any buffer of a memory space."""
+    at = where.at
+    if space != HOST_MEMORY:
+        worker, kind = state.names.new("object"), state.names.new("object")
+        state.out.workers[worker], state.out.objects[kind] = mover(state, space, node), dtype
+        at = Apply(helper("pull"), worker, at, kind)
+    hold = "the host looks at its result"
+    block.add(Call(helper("finite"), (at, shown), node=node, reads=where.roots, hold=hold))

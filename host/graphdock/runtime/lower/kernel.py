@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, KernelDef, Lit, Mode, Out, OutInfo
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.opdef.scalar_formula import host_scalar
 from graphdock.runtime.kernel_error import kernel_error
-from graphdock.runtime.lower.finite import check_finite
+from graphdock.runtime.lower.finite import check_buffer, check_finite
 from graphdock.runtime.lower.modes import grant, output_names
 from graphdock.runtime.lower.records import Build, Setup, Slot
 from graphdock.runtime.lower.state import (
@@ -24,7 +25,7 @@ from graphdock.runtime.lower.state import (
     resolve,
     slot,
 )
-from graphdock.runtime.lower.variables import access, touch, variable_slot
+from graphdock.runtime.lower.variables import access, settled, touch, variable_slot
 from graphdock.runtime.program.names import Literal, Name, Operand, Suffixed
 from graphdock.runtime.program.statements import Block, Call, Compute, Launch, Wrap
 from graphdock.runtime.resources import Resource, Variable
@@ -49,10 +50,10 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     name = state.names.new("kernel")
     given: list[Operand] = [s.at for s in slots]
     for i in bound.retains:
-        given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i])
+        given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i], node)
     if "random" in node.opdef.effects:
         stream = state.names.new("stream")
-        state.out.streams[stream] = node
+        state.out.streams[stream] = (node, device)
         given.append(stream)
     # a view that needs no value of the step but where its source lies is made once per instance
     viewed = {m.input for m in modes if m.kind == "view"}
@@ -63,7 +64,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         for v, mode, n in zip(node.outputs, modes, output_names(node), strict=True)
     ]
     written = [s.at for s, m in zip(made, modes, strict=True) if m.kind in ("planned", "inplace")]
-    scratch = _scratch(state, bound, device.memory_space, at)
+    scratch = _scratch(state, bound, device.memory_space, at, node)
     buffers: list[Operand] = [*written, *(name for _, name in scratch)]
     args, literals = _call(state, bound, given, buffers)
     state.out.builds.append(Build(name, node, kernel, ctx, literals))
@@ -76,7 +77,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
     claim = access(state, [r for r, writes in touched if not writes], [r for r, writes in touched if writes])
-    read = [r for s in slots for r in s.roots]
+    on_host = [r for s, i in zip(slots, infos, strict=True) if i.memory_space == HOST_MEMORY for r in s.roots]
+    read = [r for s, i in zip(slots, infos, strict=True) if i.memory_space != HOST_MEMORY for r in s.roots]
+    changed = [r for s, arg in zip(slots, arg_of(node), strict=True) if arg.mutates for r in s.roots]
     block.add(
         Launch(
             name,
@@ -86,13 +89,19 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
             node=node,
             device=device,
             reads=tuple(read),
-            writes=tuple([r for s in made for r in s.roots] + [r for r, _ in scratch]),
-            hold=_hold(node, bound, infos),
+            writes=(*changed, *(r for s in made for r in s.roots), *(r for r, _ in scratch)),
+            touches=tuple(on_host),
+            settle=settled(state, device, claim),
+            hold=_hold(node, bound, infos, device),
         )
     )
     if state.given.check_numerics:
         for value, where in zip(node.outputs, made, strict=True):
             check_finite(state, value, where, block, node)
+        for variable in dict.fromkeys(r for r, writes in touched if writes):
+            if isinstance(variable, Variable) and variable.dtype.is_floating:
+                space, label = variable.device.memory_space, Literal(variable.name)
+                check_buffer(state, space, variable.dtype, variable_slot(state, variable), block, node, label)
 
 
 def _inputs(
@@ -147,22 +156,22 @@ def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:
     return made if isinstance(made, Bound) else Bound(made)
 
 
-def _hold(node: PlanNode, bound: Bound, infos: Sequence[ArgInfo]) -> str:
+def _hold(node: PlanNode, bound: Bound, infos: Sequence[ArgInfo], device: Device) -> str:
     """Why a device can't record the launch: what the host hands over would be frozen."""
     if not bound.capture_safe:
         return "its kernel is not capture_safe"
-    if "random" in node.opdef.effects:
+    if "random" in node.opdef.effects and not isinstance(device, QueuedDevice):
         return "its random counter is read when it is launched"
     if any(i.memory_space == HOST_MEMORY and i.value is None for i in infos):
         return "it reads host memory"
     return ""
 
 
-def _scratch(state: State, bound: Bound, space: str, at: int) -> list[tuple[Root, Name]]:
+def _scratch(state: State, bound: Bound, space: str, at: int, node: PlanNode) -> list[tuple[Root, Name]]:
     found = []
     for item in bound.scratch:
         name = state.names.new("buffer")
-        root = Root("planned", space, item.dtype, item.shape, at, at, name.text)
+        root = Root("planned", space, item.dtype, item.shape, at, at, name.text, node)
         state.out.roots.append(root)
         state.buffer_names[root] = name
         found.append((root, name))

@@ -12,16 +12,18 @@ from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.bodies import Bodies, lower_branch, lower_loop
 from graphdock.runtime.lower.host import lower_host
 from graphdock.runtime.lower.kernel import lower_kernel
 from graphdock.runtime.lower.move import lower_move
 from graphdock.runtime.lower.records import Lowered, Slot
-from graphdock.runtime.lower.state import Given, State, keep, resolve, slot
+from graphdock.runtime.lower.state import Given, State, keep, method, resolve, slot
 from graphdock.runtime.lower.variables import lower_assign, lower_read
+from graphdock.runtime.program.hazards import involved, order_queues
 from graphdock.runtime.program.names import Apply, Name, Operand, Suffixed, helper
 from graphdock.runtime.program.segments import find_segments
-from graphdock.runtime.program.statements import Block, Call
+from graphdock.runtime.program.statements import Block, Call, Fence, Statement, Wait
 from graphdock.runtime.storage import Root
 
 __all__ = ["HANDLERS", "lower"]
@@ -78,13 +80,44 @@ def lower(given: Given) -> Lowered:
         target = given.facts.of(value)
         if target.shape is not None and target.shape != () and None not in target.shape:
             state.escapes.add(target)
+    state.sole = _only(given)
     _levels(state, graph, out.block)
     _fetches(state)
     if given.debug:
         _poison(state)
+    out.block.statements[:0] = out.fills.statements
+    _order_queues(state)
     if given.capture is not None:
         out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
     return out
+
+
+def _only(given: Given) -> QueuedDevice | None:
+    """The only queued device that runs kernels of the plan."""
+    devices = {given.device_of(n) for n in given.kernels if n.device is not None}
+    queued = [d for d in devices if isinstance(d, QueuedDevice)]
+    return queued[0] if len(queued) == 1 else None
+
+
+def _order_queues(state: State) -> None:
+    """Let the host and the queues wait for one another where they touch the same storage."""
+    out = state.out
+    devices = involved(out.block)
+    if not devices:
+        return
+
+    def fence(device: QueuedDevice, before: Statement) -> Fence:
+        hold = "the host waits for the device"
+        return Fence(method(state, device, "synchronize"), node=before.node, device=device, hold=hold)
+
+    def wait(device: QueuedDevice, other: QueuedDevice, before: Statement) -> Wait:
+        event = state.names.new("event")
+        out.events[event] = other
+        names = event, method(state, other, "record"), method(state, device, "wait")
+        return Wait(*names, node=before.node, device=device, hold="it waits for another queue")
+
+    read = [r for v in state.given.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "slot"]
+    order_queues(out.block, fence, wait, read)
 
 
 def _loops_that_draw(graph: PlanGraph) -> set[PlanNode]:

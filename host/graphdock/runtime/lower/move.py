@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import PLANNED
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, activate, contiguous_copy, fresh, keep, method, new_root, output, slot
+from graphdock.runtime.lower.state import (
+    State,
+    activate,
+    contiguous_copy,
+    fresh,
+    keep,
+    method,
+    mover,
+    new_root,
+    new_slot,
+    output,
+    slot,
+)
 from graphdock.runtime.program.names import Name, Suffixed, helper
-from graphdock.runtime.program.statements import Block, Call, Copy, Let, Put
+from graphdock.runtime.program.statements import Block, Call, Copy, Fill, Let, Put
 from graphdock.runtime.spaces import SCALAR
 from graphdock.shape import concrete
 
@@ -33,23 +46,35 @@ def lower_move(state: State, node: PlanNode, block: Block, at: int) -> None:
     else:
         if not where.contiguous:
             where = contiguous_copy(state, value, where, source, block, at, node)
-        other = target if source == HOST_MEMORY else source
-        device = state.given.spaces[other]
+        device = mover(state, target if source == HOST_MEMORY else source, node)
         activate(state, device, block, node)
+        if isinstance(device, QueuedDevice):
+            _through_staging(state, node, where, device, block, at)
+        else:
+            _at_once(state, node, where, device, block, at)
+
+
+def _at_once(state: State, node: PlanNode, where: Slot, device: Device, block: Block, at: int) -> None:
+    made = output(state, node.outputs[0], PLANNED, [], None, "", at, block)
+    copy = method(state, device, "from_host" if node.attrs["source"] == HOST_MEMORY else "to_host")
+    hold = "it moves a tensor between the host and the device"
+    block.add(Copy(copy, where.at, made.at, node=node, device=device, reads=where.roots, writes=made.roots, hold=hold))
+
+
+def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block: Block, at: int) -> None:
+    """A queued copy reads or writes staging memory, which the host fills before, or reads after a fence."""
+    value, result = node.inputs[0], node.outputs[0]
+    root, name = new_slot(state, device, value)
+    if node.attrs["source"] == HOST_MEMORY:
+        fill = Fill(name, where.at, node=node, touches=(*where.roots, root))
+        (state.out.fills if where.kind == "feed" and not state.given.facts.nesting[node] else block).add(fill)
         made = output(state, result, PLANNED, [], None, "", at, block)
-        copy = method(state, other, "from_host" if source == HOST_MEMORY else "to_host")
-        block.add(
-            Copy(
-                copy,
-                where.at,
-                made.at,
-                node=node,
-                device=device,
-                reads=where.roots,
-                writes=made.roots,
-                hold="it moves a tensor between the host and the device",
-            )
-        )
+        copy = method(state, device, "from_host")
+        block.add(Copy(copy, name, made.at, node=node, device=device, reads=(root,), writes=made.roots))
+    else:
+        copy = method(state, device, "to_host")
+        block.add(Copy(copy, where.at, name, node=node, device=device, reads=where.roots, writes=(root,)))
+        keep(state, result, Slot(name, (root,), True, True, "slot"), at)
 
 
 def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, at: int) -> None:
@@ -57,7 +82,7 @@ def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, a
     made = fresh(state, result, target, at, "copy")
     function, other = ("push", target) if source == HOST_MEMORY else ("pull", source)
     device, dtype = state.names.new("object"), state.names.new("object")
-    state.out.objects[device], state.out.objects[dtype] = state.given.spaces[other], result.dtype
+    state.out.workers[device], state.out.objects[dtype] = mover(state, other, node), result.dtype
     assert isinstance(made.at, Name)
     args = (device, where.at, dtype)
     block.add(Call(helper(function), args, (made.at,), node=node, reads=where.roots, hold="its shape is unknown"))

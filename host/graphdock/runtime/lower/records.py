@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import DType
 from graphdock.runtime.program.names import Name, Operand
 from graphdock.runtime.program.segments import Boundary
@@ -63,31 +65,39 @@ class Lowered:
     """All that an instance is made from.
 
     Attributes:
-      constants: name -> (array, memory space, dtype). ``variables``: name -> resource whose object (of a variable, its
-        buffer) it is; ``states``: name -> the variable itself. ``methods``: name -> (memory space, method of its device).
-        ``makers``: name -> the root whose buffer it makes anew. ``streams``: name -> the random node. ``objects``: name ->
-        anything else.
+      fills: what the host copies into staging memory as soon as the step begins.
+      constants: name -> (node, memory space, dtype). ``variables``: name -> resource whose object (of a variable, its
+        buffer) it is; ``states``: name -> the variable itself. ``methods``: name -> (device, method of it, or of its queue).
+        ``makers``: name -> the root whose buffer it makes anew. ``workers``: name -> a device, or its queue. ``copiers``: name
+        -> (device, dtype) of what copies a buffer of any shape. ``streams``: name -> (random node, its device). ``events``:
+        name -> the device whose queue records it. ``objects``: name -> anything else. ``slots``: what staging memory is called
+        -> whose it is.
       written, read: resources. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
       first_bounds: what the kernels built while lowering; the first instance uses them.
       segments: recorded parts of the step; ``boundaries``: why each recording ends where it does.
     """
 
     block: Block = field(default_factory=Block)
+    fills: Block = field(default_factory=Block)
     feeds: list[Name] = field(default_factory=list)
     results: list[Operand] = field(default_factory=list)
     roots: list[Root] = field(default_factory=list)
     builds: list[Build] = field(default_factory=list)
     setups: list[Setup] = field(default_factory=list)
-    constants: dict[Name, tuple[Any, str, DType]] = field(default_factory=dict)
+    constants: dict[Name, tuple[PlanNode, str, DType]] = field(default_factory=dict)
     variables: dict[Name, Resource] = field(default_factory=dict)
     states: dict[Name, Variable] = field(default_factory=dict)
-    methods: dict[Name, tuple[str, str]] = field(default_factory=dict)
+    methods: dict[Name, tuple[Device, str]] = field(default_factory=dict)
+    workers: dict[Name, Device] = field(default_factory=dict)
+    copiers: dict[Name, tuple[Device, DType]] = field(default_factory=dict)
+    events: dict[Name, QueuedDevice] = field(default_factory=dict)
     makers: dict[Name, Root] = field(default_factory=dict)
-    streams: dict[Name, PlanNode] = field(default_factory=dict)
+    streams: dict[Name, tuple[PlanNode, Device]] = field(default_factory=dict)
     objects: dict[Name, Any] = field(default_factory=dict)
     written: set[Resource] = field(default_factory=set)
     read: set[Resource] = field(default_factory=set)
     checked: dict[Variable, PlanNode] = field(default_factory=dict)
     first_bounds: list[Any] = field(default_factory=list)
+    slots: dict[str, QueuedDevice] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Mode
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.plugin.registry import RegisteredKernel
 from graphdock.runtime.liveness import Liveness
 from graphdock.runtime.lower.records import Lowered, Slot
@@ -31,6 +31,8 @@ __all__ = [
     "is_constant",
     "keep",
     "method",
+    "mover",
+    "new_slot",
     "new_root",
     "output",
     "resolve",
@@ -77,6 +79,7 @@ class State:
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       branches: how many branches stand around the node that is being lowered.
       counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
+      sole: the plan's only queued device.
       active: the device that is current on the step's thread, as far as is known here.
     """
 
@@ -94,9 +97,11 @@ class State:
     counted: set[PlanNode] = field(default_factory=set)
     counters: list[Name] = field(default_factory=list)
     active: Device | None = None
-    method_names: dict[tuple[str, str], Name] = field(default_factory=dict)
+    sole: Device | None = None
+    method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
     buffer_names: dict[Root, Name] = field(default_factory=dict)
+    variable_roots: dict[Resource, Root] = field(default_factory=dict)
     variable_names: dict[Resource, Name] = field(default_factory=dict)
     resource_names: dict[Variable, Name] = field(default_factory=dict)
 
@@ -132,7 +137,7 @@ def constant(state: State, value: Value, space: str) -> Slot:
     name = state.constant_names.get(key)
     if name is None:
         name = state.constant_names[key] = state.names.new("constant")
-        state.out.constants[name] = (array, space, value.dtype)
+        state.out.constants[name] = (value.node, space, value.dtype)
     return Slot(name, (), True, True, "constant")
 
 
@@ -149,39 +154,59 @@ def new_root(state: State, kind: str, space: str, value: Value, at: int) -> tupl
     shape = concrete(value.shape)
     assert shape is not None
     name = state.names.new("buffer")
-    root = Root(kind, space, value.dtype, tuple(shape), at, at, name.text)
+    root = Root(kind, space, value.dtype, tuple(shape), at, at, name.text, value.node)
     state.out.roots.append(root)
     state.buffer_names[root] = name
     return root, name
 
 
-def worker(state: State, space: str) -> Device | None:
-    """The device that works on a space's buffers; None where the host does, at once."""
-    return None if space in (HOST_MEMORY, SCALAR) else state.given.spaces[space]
+def new_slot(state: State, device: QueuedDevice, value: Value) -> tuple[Root, Name]:
+    """Staging memory for a value of known shape. It serves one copy of a step: nobody knows when a queued copy reads it."""
+    shape = concrete(value.shape)
+    assert shape is not None
+    name = state.names.new("slot")
+    final = state.given.facts.final
+    root = Root("slot", staging_space(device), value.dtype, tuple(shape), 0, final, name.text, value.node)
+    state.out.roots.append(root)
+    state.out.slots[root.device] = device
+    return root, name
 
 
-def method(state: State, space: str, called: str) -> Name:
-    """The name of a method of the space's device."""
-    name = state.method_names.get((space, called))
+def staging_space(device: QueuedDevice) -> str:
+    """What a device's staging memory is called among the memory spaces of a plan."""
+    return f"staging of {device.info.device_type}:{device.info.index}"
+
+
+def mover(state: State, space: str, node: PlanNode) -> Device:
+    """Who copies buffers of a memory space for a node: the node's own device, where that is its space."""
+    if node.device is not None:
+        own = state.given.device_of(node)
+        if own.memory_space == space:
+            return own
+    return state.given.spaces[space]
+
+
+def worker(state: State, space: str, node: PlanNode) -> Device | None:
+    """The device that works on a space's buffers for a node; None where the host does, at once."""
+    return None if space in (HOST_MEMORY, SCALAR) else mover(state, space, node)
+
+
+def method(state: State, device: Device, called: str) -> Name:
+    """The name of a method of a device, or of its queue. Host memory is host memory, whoever works on it."""
+    key = (state.given.spaces[HOST_MEMORY] if device.memory_space == HOST_MEMORY else device, called)
+    name = state.method_names.get(key)
     if name is None:
-        name = state.method_names[space, called] = state.names.new("method")
-        state.out.methods[name] = (space, called)
+        name = state.method_names[key] = state.names.new("method")
+        state.out.methods[name] = key
     return name
 
 
-def copied(state: State, space: str, value: Value, source: Operand) -> Operand:
+def copied(state: State, space: str, value: Value, source: Operand, node: PlanNode) -> Apply:
     """A new buffer with the elements of ``source``, whatever its shape."""
     if space == HOST_MEMORY:
         return Apply(helper("keep"), source)
     name = state.names.new("object")
-    device, dtype = state.given.spaces[space], value.dtype
-
-    def copy(buffer: Any) -> Any:
-        made = device.empty(dtype, device.shape_of(buffer))
-        device.copy(buffer, made)
-        return made
-
-    state.out.objects[name] = copy
+    state.out.copiers[name] = (mover(state, space, node), value.dtype)
     return Apply(name, source)
 
 
@@ -190,13 +215,14 @@ def contiguous_copy(
 ) -> Slot:
     if concrete(value.shape) is None:
         name = state.names.new("copy")
-        made = copied(state, space, value, source.at)
-        assert isinstance(made, Apply)
-        block.add(Call(made.function, made.args, (name,), node=node, reads=source.roots))
+        made = copied(state, space, value, source.at, node)
+        device = worker(state, space, node)
+        block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots))
         return Slot(name, (), True, False, "fresh")
     root, buffer = new_root(state, "planned", space, value, at)
-    copy = method(state, space, "copy")
-    block.add(Copy(copy, source.at, buffer, node=node, device=worker(state, space), reads=source.roots, writes=(root,)))
+    copy = method(state, mover(state, space, node), "copy")
+    device = worker(state, space, node)
+    block.add(Copy(copy, source.at, buffer, node=node, device=device, reads=source.roots, writes=(root,)))
     return Slot(buffer, (root,), True, True, "copy")
 
 
@@ -248,7 +274,10 @@ def fresh(state: State, value: Value, space: str, at: int, meaning: str, kind: s
 
 
 def activate(state: State, device: Device, block: Block, node: PlanNode) -> None:
-    """Make a device current before it gets work, where it asks for that and is not current already."""
-    if type(device).activate is not Device.activate and state.active is not device:
+    """Make a device current before it gets work, where it asks for that and is not current already.
+
+    A step makes the queue of its only queued device current when it begins.
+    """
+    if type(device).activate is not Device.activate and state.active is not device and device is not state.sole:
         state.active = device
-        block.add(Activate(method(state, device.memory_space, "activate"), node=node))
+        block.add(Activate(method(state, device, "activate"), node=node))

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
+from graphdock.contracts.queue import QueuedDevice
+from graphdock.dtypes import uint8
+from graphdock.runtime.lower.finite import check_buffer
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, fresh, keep, method, output, slot, worker
-from graphdock.runtime.program.names import Name, Suffixed
+from graphdock.runtime.lower.state import State, fresh, keep, method, mover, output, slot, worker
+from graphdock.runtime.program.names import Literal, Name, Operand, Suffixed
 from graphdock.runtime.program.statements import Block, Call, Copy, Flag, Require
 from graphdock.runtime.resources import Access, Resource, Variable
+from graphdock.runtime.storage import Root
 from graphdock.shape import concrete
 
-__all__ = ["access", "lower_assign", "lower_read", "resource_name", "touch", "variable_slot"]
+__all__ = ["access", "lower_assign", "lower_read", "resource_name", "settled", "touch", "variable_slot"]
 
 
 def touch(state: State, handle: Value, node: PlanNode, block: Block, writes: bool) -> Resource:
@@ -49,12 +54,31 @@ def variable_slot(state: State, variable: Resource) -> Slot:
     """
     if isinstance(variable, Variable) and not variable.static:
         which = ".buffer" if state.given.locked else ".current"
-        return Slot(Suffixed(resource_name(state, variable), which), (), True, False, "variable")
+        where = Suffixed(resource_name(state, variable), which)
+        return Slot(where, (_root(state, variable),), True, False, "variable")
     name = state.variable_names.get(variable)
     if name is None:
         name = state.variable_names[variable] = state.names.new("variable")
         state.out.variables[name] = variable
-    return Slot(name, (), True, True, "variable")
+    return Slot(name, (_root(state, variable),), True, True, "variable")
+
+
+def _root(state: State, resource: Resource) -> Root:
+    """A resource's storage, as statements name what they touch."""
+    root = state.variable_roots.get(resource)
+    if root is None:
+        space, dtype = (
+            (resource.device.memory_space, resource.dtype) if isinstance(resource, Variable) else (HOST_MEMORY, uint8)
+        )
+        root = state.variable_roots[resource] = Root("variable", space, dtype, (), 0, state.given.facts.final)
+    return root
+
+
+def settled(state: State, device: Device | None, claim: Name | None) -> Name | None:
+    """What waits for a queue before a claim for one statement ends; None where the statement's work is done at once."""
+    if claim is None or not isinstance(device, QueuedDevice):
+        return None
+    return method(state, device, "synchronize")
 
 
 def access(state: State, reads: Sequence[Resource] = (), writes: Sequence[Resource] = ()) -> Name | None:
@@ -81,13 +105,28 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     assert isinstance(variable, Variable)
     value = node.outputs[0]
     where = variable_slot(state, variable)
+    space = variable.device.memory_space
+    claim = access(state, [variable])
+    device = worker(state, space, node)
+    settle = settled(state, device, claim)
     if not variable.static or concrete(value.shape) is None:
         made = fresh(state, value, given.home[value], at, "value")
         resource = resource_name(state, variable)
         assert isinstance(made.at, Name)
-        snapshot = Suffixed(resource, ".snapshot")
-        claim = access(state, [variable])
-        block.add(Call(snapshot, (), (made.at,), claim, node=node, hold="its shape is unknown"))
+        block.add(
+            Call(
+                Suffixed(resource, ".snapshot"),
+                _by(state, variable, node),
+                (made.at,),
+                claim,
+                node=node,
+                device=device,
+                reads=where.roots,
+                writes=made.roots,
+                settle=settle,
+                hold="its shape is unknown",
+            )
+        )
         keep(state, value, made, at)
         return
     writes = given.facts.writes.get(given.handles[node.inputs[0]], ())
@@ -96,10 +135,30 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
         state.slots[value] = where
         return
     made = output(state, value, PLANNED, [], None, "", at, block)
-    copy = method(state, variable.device.memory_space, "copy")
-    claim = access(state, [variable])
-    device = worker(state, variable.device.memory_space)
-    block.add(Copy(copy, where.at, made.at, claim, node=node, device=device, writes=made.roots))
+    copy = method(state, mover(state, space, node), "copy")
+    block.add(
+        Copy(
+            copy,
+            where.at,
+            made.at,
+            claim,
+            node=node,
+            device=device,
+            reads=where.roots,
+            writes=made.roots,
+            settle=settle,
+        )
+    )
+
+
+def _by(state: State, variable: Variable, node: PlanNode) -> tuple[Operand, ...]:
+    """The queue through which a variable of unknown shape is copied; nothing where its device works at once."""
+    device = mover(state, variable.device.memory_space, node)
+    if not isinstance(device, QueuedDevice):
+        return ()
+    name = state.names.new("object")
+    state.out.workers[name] = device
+    return (name,)
 
 
 def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
@@ -110,14 +169,42 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
     space = variable.device.memory_space
     value = node.inputs[1]
     source = slot(state, value, space)
+    target = variable_slot(state, variable)
+    device = worker(state, space, node)
+    settle = settled(state, device, claim)
     if variable.static and value.shape == variable.dims:
-        target = variable_slot(state, variable)
-        copy = method(state, space, "copy")
-        device = worker(state, space)
-        block.add(Copy(copy, source.at, target.at, claim, node=node, device=device, reads=source.roots))
+        copy = method(state, mover(state, space, node), "copy")
+        block.add(
+            Copy(
+                copy,
+                source.at,
+                target.at,
+                claim,
+                node=node,
+                device=device,
+                reads=source.roots,
+                writes=target.roots,
+                settle=settle,
+            )
+        )
     else:
         assign = Suffixed(resource, ".assign")
-        hold = "the variable's shape may change"
-        block.add(Call(assign, (source.at,), (), claim, node=node, reads=source.roots, hold=hold))
+        args = (source.at, *_by(state, variable, node))
+        block.add(
+            Call(
+                assign,
+                args,
+                (),
+                claim,
+                node=node,
+                device=device,
+                reads=source.roots,
+                writes=target.roots,
+                settle=settle,
+                hold="the variable's shape may change",
+            )
+        )
     block.add(Flag(resource, node=node))
+    if state.given.check_numerics and variable.dtype.is_floating:
+        check_buffer(state, space, variable.dtype, target, block, node, Literal(variable.name))
     state.assigned.add(variable)  # until the branch or body that this stands in ends

@@ -1,4 +1,4 @@
-"""The text of a step program: Python source, and for each of its lines the node it belongs to.
+"""The text of a step program: Python source, and for each of its lines the statement that it was printed from.
 
 A small step is one function ``step`` over local names. A large or deep one is cut into functions that share their names as globals
 of the instance's own namespace; ``step`` then clears them, so that nothing of a step outlives it.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from graphdock.contracts.ir import PlanNode
 from graphdock.runtime.program.names import MEANINGS, Literal, Name, Operand
 from graphdock.runtime.program.statements import (
     Activate,
@@ -18,6 +17,8 @@ from graphdock.runtime.program.statements import (
     Call,
     Compute,
     Copy,
+    Fence,
+    Fill,
     Flag,
     Launch,
     Leave,
@@ -27,6 +28,7 @@ from graphdock.runtime.program.statements import (
     Require,
     Segment,
     Statement,
+    Wait,
     Wrap,
     blocks_of,
     walk,
@@ -43,15 +45,15 @@ _ROW = 40
 
 
 class Source:
-    """Printed lines; ``nodes[i]`` is the node of line ``i``, counted from 1."""
+    """Printed lines; ``statements[i]`` is the statement of line ``i``, counted from 1."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.nodes: list[PlanNode | None] = [None]
+        self.statements: list[Statement | None] = [None]
 
-    def emit(self, text: str, node: PlanNode | None = None) -> None:
+    def emit(self, text: str, statement: Statement | None = None) -> None:
         self.lines.append(text)
-        self.nodes.append(node)
+        self.statements.append(statement)
 
     @property
     def text(self) -> str:
@@ -176,25 +178,23 @@ class _Printer:
                     emit(pad + item)
                     continue
                 if isinstance(item, tuple):
-                    text, inner, node, repeats = item
-                    emit(pad + text, node)
+                    text, inner, statement, repeats = item
+                    emit(pad + text, statement)
                     if between and repeats:
-                        emit(f"{pad}    {between}", node)
+                        emit(f"{pad}    {between}", statement)
                     stack.append((iter(inner.statements or ("pass",)), depth + 1))
                     break
                 if between and not isinstance(item, _LIGHT):
-                    emit(pad + between, item.node)
+                    emit(pad + between, item)
                 blocks = () if isinstance(item, Segment) else blocks_of(item)
                 if not blocks:
-                    emit(pad + print_statement(item), item.node)
+                    emit(pad + print_statement(item), item)
                 elif self.split and depth >= DEPTH:
-                    emit(f"{pad}{self._later(Block([item]))}()", item.node)
+                    emit(f"{pad}{self._later(Block([item]))}()", item)
                 else:
                     heads = _heads(item)
                     repeats = isinstance(item, Loop)
-                    stack.append(
-                        (iter([(h, b, item.node, repeats) for h, b in zip(heads, blocks, strict=True)]), depth)
-                    )
+                    stack.append((iter([(h, b, item, repeats) for h, b in zip(heads, blocks, strict=True)]), depth))
                     break
             else:
                 stack.pop()
@@ -226,24 +226,25 @@ def _args(operands: Sequence[Operand]) -> str:
     return ", ".join([o.text for o in operands])
 
 
-def _claimed(access: Name | None, function: Operand, args: Sequence[Operand]) -> str:
-    if access is None:
+def _claimed(s: Any, function: Operand, args: Sequence[Operand]) -> str:
+    if s.access is None:
         return f"{function.text}({_args(args)})"
-    return f"{access.text}(token, {_args((function, *args))})"
+    settled = "" if s.settle is None else f"settled, {s.settle.text}, "
+    return f"{s.access.text}(token, {settled}{_args((function, *args))})"
 
 
 def _launch(s: Any) -> str:
     returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _claimed(s.access, s.kernel, s.args)
+    return returned + _claimed(s, s.kernel, s.args)
 
 
 def _call(s: Any) -> str:
     returned = f"{_args(s.returns)} = " if s.returns else ""
-    return returned + _claimed(s.access, s.function, s.args)
+    return returned + _claimed(s, s.function, s.args)
 
 
 def _copy(s: Any) -> str:
-    return _claimed(s.access, s.method, (s.source, s.target))
+    return _claimed(s, s.method, (s.source, s.target))
 
 
 def _let(s: Any) -> str:
@@ -278,6 +279,9 @@ _TEXT: dict[type[Statement], Callable[[Any], str]] = {
     Flag: lambda s: f"{s.resource.text}.initialized = True",
     Require: lambda s: f"if not {s.resource.text}.initialized: unset({s.resource.text})",
     Activate: lambda s: f"{s.method.text}()",
+    Fence: lambda s: f"{s.method.text}()",
+    Fill: lambda s: f"fill({s.slot.text}, {s.source.text})",
+    Wait: lambda s: f"{s.wait.text}({s.record.text}({s.event.text}))",
     Segment: lambda s: f"{s.replay.text}()",
 }
 

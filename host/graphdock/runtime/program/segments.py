@@ -59,9 +59,11 @@ def _split(block: Block, device: Device, names: Names, segments: list[Segment], 
     def close() -> None:
         work = [s for s in run if not isinstance(s, Activate)]
         if any(isinstance(s, Launch) for s in work):
-            result.statements += [s for s in run if isinstance(s, Activate)]
+            last = run.index(work[-1])
+            result.statements += [s for s in run[:last] if isinstance(s, Activate)]
             segments.append(Segment(names.new("replay"), Block(work), device=device, node=work[0].node))
             result.add(segments[-1])
+            result.statements += run[last + 1 :]
         else:
             result.statements += run
         result.statements += notes  # what the host notes about work that is queued

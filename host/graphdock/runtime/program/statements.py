@@ -20,6 +20,8 @@ __all__ = [
     "Call",
     "Compute",
     "Copy",
+    "Fence",
+    "Fill",
     "Flag",
     "Launch",
     "Leave",
@@ -29,6 +31,7 @@ __all__ = [
     "Require",
     "Segment",
     "Statement",
+    "Wait",
     "Wrap",
     "blocks_of",
     "walk",
@@ -42,7 +45,9 @@ class Statement:
     Attributes:
       node: the plan's node; None for what belongs to the step as a whole.
       device: whose queue the work goes to; None for what the host does itself.
-      reads, writes: storage that the work touches.
+      reads, writes: storage that the work touches, when the device does it.
+      touches: storage that the host reads or writes by itself while it runs the statement, whatever the device does later.
+      settle: waits for the device's queue, before a claim for this statement alone ends.
       hold: why a device can't record it with what stands around it; empty where it can.
     """
 
@@ -50,6 +55,8 @@ class Statement:
     device: Device | None = field(default=None, kw_only=True)
     reads: tuple[Root, ...] = field(default=(), kw_only=True)
     writes: tuple[Root, ...] = field(default=(), kw_only=True)
+    touches: tuple[Root, ...] = field(default=(), kw_only=True)
+    settle: Name | None = field(default=None, kw_only=True)
     hold: str = field(default="", kw_only=True)
 
 
@@ -135,6 +142,30 @@ class Activate(Statement):
     """Makes a device current on this thread."""
 
     method: Name
+
+
+@dataclass(slots=True, eq=False)
+class Fill(Statement):
+    """The host copies an array into staging memory."""
+
+    slot: Name
+    source: Operand
+
+
+@dataclass(slots=True, eq=False)
+class Fence(Statement):
+    """The host waits for all that ``device``'s queue was given; raises the error of that work."""
+
+    method: Name
+
+
+@dataclass(slots=True, eq=False)
+class Wait(Statement):
+    """What ``device``'s queue is given from now on waits for all that another device's queue was given before."""
+
+    event: Name
+    record: Name
+    wait: Name
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Buffer
 from graphdock.contracts.resource import ResourceKind, ResourceRequest
@@ -61,22 +61,29 @@ class Variable(Resource):
         self.buffer = None
         super().close()
 
-    def assign(self, value: Buffer) -> None:
-        """Copy ``value`` in, taking new storage when a shape that is not static has changed."""
+    def assign(self, value: Buffer, queue: Any = None) -> None:
+        """Copy ``value`` in, taking new storage when a shape that is not static has changed.
+
+        Args:
+          queue: of the step, where its device has queues; the copy is made in its order.
+        """
         shape = self.device.shape_of(value)
         if not compatible(self.dims, shape):
             raise ShapeError(
                 f"variable {self.name!r} is assigned a value of shape {show(shape)}", expected=show(self.dims)
             )
         if self.buffer is None or (not self.static and self.device.shape_of(self.buffer) != shape):
+            if queue is not None:
+                queue.synchronize()  # what the step has queued may use the old storage
             self.buffer = self.device.empty(self.dtype, shape)
-        self.device.copy(value, self.buffer)
+        (self.device if queue is None else queue).copy(value, self.buffer)
         self.initialized = True
 
-    def snapshot(self) -> Buffer:
-        """A copy of the value, for reads whose shape is not static."""
-        copy = self.device.empty(self.dtype, self.device.shape_of(self.buffer))
-        self.device.copy(self.buffer, copy)
+    def snapshot(self, queue: Any = None) -> Buffer:
+        """A copy of the value, for reads whose shape is not static. ``queue``: as :meth:`assign`."""
+        worker = self.device if queue is None else queue
+        copy = worker.empty(self.dtype, self.device.shape_of(self.buffer))
+        worker.copy(self.buffer, copy)
         return copy
 
     def destroy(self) -> None:

@@ -1,0 +1,42 @@
+"""What a device raises, as the user sees it: with the device, and what it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from graphdock.contracts.device import Device
+from graphdock.contracts.ir import PlanNode
+from graphdock.errors import GraphdockError, InternalError
+
+__all__ = ["asking", "device_error"]
+
+
+def device_error(
+    error: Exception, device: Device, asked: str, node: PlanNode | None = None, op: str | None = None
+) -> GraphdockError:
+    """``error`` itself when it is graphdock's own, with device and node filled in; else one that names them.
+
+    Raise the result ``from error`` when it is another one.
+    """
+    name = f"{device.info.device_type}:{device.info.index}"
+    op, site = (op, None) if node is None else (node.origin, node.site)
+    if isinstance(error, GraphdockError):
+        if error.op is None:
+            error.op, error.site = op, site
+        if name not in str(error):
+            error.add_note(f"device {name}, asked for: {asked}")
+        return error
+    return InternalError(f"device {name} failed at {asked}: {type(error).__name__}: {error}", op=op, site=site)
+
+
+@contextmanager
+def asking(device: Device, asked: str, node: PlanNode | None = None, op: str | None = None) -> Iterator[None]:
+    """Name the device, and what it was asked for, in whatever is raised meanwhile."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever a device raises is raised again with its name
+        explained = device_error(error, device, asked, node, op)
+        if explained is error:
+            raise
+        raise explained from error

@@ -1,0 +1,217 @@
+"""Lanes: the queues of a device that steps take turns on, and what one instance of a step has of them.
+
+A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step waits for its
+lanes before it claims any variable, and gives them back after its fence. So a lane runs one step at a time, and a step that waits
+for a variable never keeps one that could free it from a lane. The instance of a step that may block has lanes of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.device import Device
+from graphdock.contracts.queue import Queue, QueuedDevice
+from graphdock.locks import new_lock
+from graphdock.runtime.device_error import asking
+from graphdock.runtime.honesty import unchecked
+from graphdock.runtime.lower.records import Lowered
+from graphdock.runtime.storage import Root
+
+__all__ = ["Lane", "Lanes", "Recording", "devices_of", "fence", "worker_of"]
+
+#: Canonical order in which lanes are taken.
+_numbers = itertools.count()
+
+
+class Lane:
+    """A queue, for one step at a time."""
+
+    __slots__ = ("device", "free", "instances", "number", "queue")
+
+    def __init__(self, device: QueuedDevice) -> None:
+        self.device = device
+        self.queue: Queue = device.new_queue()
+        self.free = new_lock()
+        self.number = next(_numbers)
+        self.instances = 0
+
+
+_lanes: weakref.WeakKeyDictionary[QueuedDevice, list[Lane]] = weakref.WeakKeyDictionary()
+_lock = new_lock()
+
+
+def _shared(device: QueuedDevice) -> Lane:
+    """The lane of the device that fewest instances are bound to; made while there are fewer than the device wants."""
+    with _lock:
+        lanes = _lanes.setdefault(device, [])
+        idle = min(lanes, key=lambda lane: lane.instances, default=None)
+        if idle is None or (idle.instances and len(lanes) < device.lanes):
+            idle = Lane(device)
+            lanes.append(idle)
+        idle.instances += 1
+        return idle
+
+
+def worker_of(device: Device, lanes: Mapping[Device, Lane]) -> Any:
+    """What copies and allocates for a device in a step: its queue, or a synchronous device itself."""
+    lane = lanes.get(device)
+    return device if lane is None else lane.queue
+
+
+class Lanes:
+    """The lanes of one instance.
+
+    Args:
+      devices: the queued devices of the step.
+      own: lanes that nobody else uses, for a step that may block.
+    """
+
+    def __init__(self, devices: Iterable[QueuedDevice], own: bool) -> None:
+        self.of: dict[Device, Lane] = {d: Lane(d) if own else _shared(d) for d in devices}
+        self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
+        self._own = own
+
+    def close(self) -> None:
+        """The instance is gone."""
+        with _lock:
+            for lane in () if self._own else self._taken:
+                lane.instances -= 1
+            self._own = True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Wait for the lanes, and hold them."""
+        taken: list[Lane] = []
+        try:
+            for lane in self._taken:
+                lane.free.acquire()
+                taken.append(lane)
+            yield
+        finally:
+            for lane in reversed(taken):
+                lane.free.release()
+
+    @contextmanager
+    def current(self, arguments: Mapping[Device, bytes]) -> Iterator[None]:
+        """The lanes' queues are current on this thread, with these step arguments; fenced at the end, also after an error."""
+        with self.entered():
+            try:
+                for device, data in arguments.items():
+                    with asking(device, "set_arguments"):
+                        self.of[device].queue.set_arguments(data)
+                yield
+            except BaseException as error:
+                for late in self._fence():
+                    error.add_note(f"besides, {late}")
+                raise
+            errors = self._fence()
+            if errors:
+                raise errors[0]
+
+    def _fence(self) -> list[Exception]:
+        errors: list[Exception] = []
+        for lane in self._taken:
+            try:
+                fence(lane.queue)
+            except Exception as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
+                errors.append(error)
+        return errors
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Each device and its queue are current on this thread; nothing is fenced. For making an instance."""
+        previous: list[tuple[Lane, Any]] = []
+        try:
+            for lane in self._taken:
+                with asking(lane.device, "activate"):
+                    previous.append((lane, lane.device.activate(lane.queue)))
+            yield
+        finally:
+            for lane, found in reversed(previous):
+                lane.device.restore(found)
+
+    def bind(self, namespace: dict[str, Any], lowered: Lowered) -> None:
+        """Give the names of a step that stand for devices and queues their values."""
+        of = self.of
+        for name, (device, called) in lowered.methods.items():
+            namespace[name.text] = _method(worker_of(device, of), called)
+        for name, device in lowered.workers.items():
+            namespace[name.text] = worker_of(device, of)
+        for name, (device, dtype) in lowered.copiers.items():
+            namespace[name.text] = _copier(worker_of(device, of), device, dtype)
+        for name, queued in lowered.events.items():
+            namespace[name.text] = of[queued].queue.event()
+
+    def bind_slots(self, namespace: dict[str, Any], device: QueuedDevice, nbytes: int, roots: Sequence[Root]) -> None:
+        """Cut a step's staging memory from one block."""
+        with asking(device, f"staging of {nbytes} bytes"):
+            block = device.staging(max(nbytes, 1))
+        for root in roots:
+            namespace[root.name] = np.ndarray(root.shape, root.dtype.np, block, root.offset)
+
+
+def _method(worker: Any, called: str) -> Callable[..., Any]:
+    """What a step calls: of a queue, whose fences name its device, or of a synchronous device."""
+    if isinstance(worker, Queue) and called == "synchronize":
+        return functools.partial(fence, worker)
+    if isinstance(worker, Queue) and called == "activate":
+        return functools.partial(worker.device.activate, worker)
+    made: Callable[..., Any] = getattr(worker, called)
+    return made
+
+
+def fence(queue: Queue) -> None:
+    """Wait for a queue; an error of its work is one of graphdock's, and blames no statement that merely waited."""
+    with asking(queue.device, "run what was queued"):
+        queue.synchronize()
+
+
+def devices_of(lowered: Lowered) -> list[QueuedDevice]:
+    """The queued devices that a step uses."""
+    found: dict[Device, None] = {}
+    for device, _ in (*lowered.methods.values(), *lowered.copiers.values()):
+        found.setdefault(device)
+    for device in (*lowered.workers.values(), *lowered.slots.values(), *lowered.events.values()):
+        found.setdefault(device)
+    for build in lowered.builds:
+        if build.ctx is not None:
+            found.setdefault(build.ctx.device)
+    return [d for d in found if isinstance(d, QueuedDevice)]
+
+
+def _copier(worker: Any, device: Device, dtype: Any) -> Callable[[Any], Any]:
+    def copy(buffer: Any) -> Any:
+        made = worker.empty(dtype, device.shape_of(buffer))
+        worker.copy(buffer, made)
+        return made
+
+    return copy
+
+
+class Recording:
+    """A part of a step that its device records: run as it is the first time, recorded the second, replayed from then on.
+
+    The first run lets kernels make what they make once (handles, workspaces), which no recording may hold.
+    """
+
+    __slots__ = ("_capture", "_ran", "_run")
+
+    def __init__(self, body: Callable[[], None], capture: Callable[[Callable[[], None]], Callable[[], None] | None]):
+        self._run = body
+        self._capture: Callable[[Callable[[], None]], Callable[[], None] | None] | None = capture
+        self._ran = False
+
+    def __call__(self) -> None:
+        if self._capture is not None and self._ran:
+            capture, self._capture = self._capture, None
+            with unchecked():
+                self._run = capture(self._run) or self._run
+        self._ran = True
+        self._run()

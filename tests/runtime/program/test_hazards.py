@@ -1,0 +1,181 @@
+"""The waits of a step: against brute force over random programs, every conflict is ordered, and every wait orders one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from graphdock.contracts import DeviceInfo
+from graphdock.contracts.queue import QueuedDevice
+from graphdock.dtypes import float32
+from graphdock.runtime.program.hazards import order_queues
+from graphdock.runtime.program.names import Name
+from graphdock.runtime.program.statements import Block, Branch, Call, Fence, Launch, Loop, Statement, Wait
+from graphdock.runtime.storage import Root
+
+
+class Chip(QueuedDevice):
+    """A device with nothing but its name."""
+
+
+Chip.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
+A, B, C = (Chip(DeviceInfo("chip", i)) for i in range(3))
+NAME = Name("kernel", "k0")
+
+
+def root(name: str = "b") -> Root:
+    return Root("planned", "space", float32, (4,), 0, 0, name)
+
+
+def work(device: Any, reads: tuple[Root, ...] = (), writes: tuple[Root, ...] = (), **facts: Any) -> Statement:
+    if device is None:
+        return Call(NAME, (), reads=reads, writes=writes, **facts)
+    return Launch(NAME, (), device=device, reads=reads, writes=writes, **facts)
+
+
+class Waits(Wait):
+    """A wait that knows for whom."""
+
+    __slots__ = ("on",)
+
+
+def fence(device: QueuedDevice, before: Statement) -> Statement:
+    return Fence(NAME, device=device)
+
+
+def wait(device: QueuedDevice, other: QueuedDevice, before: Statement) -> Statement:
+    made = Waits(NAME, NAME, NAME, device=device)
+    made.on = other
+    return made
+
+
+def ordered(*statements: Statement, at_end: tuple[Root, ...] = ()) -> list[str]:
+    block = Block(statements)
+    order_queues(block, fence, wait, at_end)
+    return [shown(s) for s in block.statements]
+
+
+def shown(s: Statement) -> str:
+    if isinstance(s, Waits):
+        return f"{s.device!r} waits for {s.on!r}".replace("<Chip chip:", "").replace(">", "")
+    if isinstance(s, Fence):
+        return f"fence {s.device.info.index}"
+    return "host" if s.device is None else f"work {s.device.info.index}"
+
+
+def test_one_queue_needs_no_waits_until_the_host_reads() -> None:
+    x, y = root(), root()
+    assert ordered(work(A, (x,), (y,)), work(A, (y,), (x,))) == ["work 0", "work 0"]
+    assert ordered(work(A, (x,), (y,)), work(None, (y,))) == ["work 0", "fence 0", "host"]
+    assert ordered(work(A, (), (y,)), at_end=(y,)) == ["work 0", "fence 0"]
+    assert ordered(work(A, (), (y,)), at_end=(x,)) == ["work 0"]
+
+
+def test_a_queue_waits_once_for_another() -> None:
+    x, y, z = root(), root(), root()
+    steps = [work(A, (), (x, y)), work(B, (x,), (z,)), work(B, (y,), (z,))]
+    assert ordered(*steps) == ["work 0", "1 waits for 0", "work 1", "work 1"]
+
+
+def test_a_read_beside_a_read_waits_for_nobody_and_a_write_for_both() -> None:
+    x = root()
+    assert ordered(work(A, (x,)), work(B, (x,)), work(C, (), (x,))) == [
+        *("work 0", "work 1", "2 waits for 0", "2 waits for 1", "work 2")
+    ]
+
+
+def test_after_a_fence_no_queue_waits_for_what_was_fenced() -> None:
+    x = root()
+    steps = [work(A, (), (x,)), work(None, (x,)), work(B, (x,))]
+    assert ordered(*steps) == ["work 0", "fence 0", "host", "work 1"]
+
+
+def test_what_the_host_reads_at_a_launch_is_fenced() -> None:
+    x, y = root(), root()
+    assert ordered(work(A, (), (x,)), work(A, (), (y,), touches=(x,))) == ["work 0", "fence 0", "work 0"]
+
+
+def test_the_end_of_an_iteration_is_seen_from_its_beginning() -> None:
+    x = root()
+    body = Block([work(B, (x,)), work(A, (), (x,))])
+    block = Block([Loop(body)])
+    order_queues(block, fence, wait)
+    assert [shown(s) for s in body.statements] == ["1 waits for 0", "work 1", "0 waits for 1", "work 0"]
+
+
+def test_both_branches_are_seen_after_them() -> None:
+    x, y = root(), root()
+    block = Block([Branch(NAME, Block([work(A, (), (x,))]), Block([work(B, (), (y,))])), work(C, (x, y))])
+    order_queues(block, fence, wait)
+    assert [shown(s) for s in block.statements[1:]] == ["2 waits for 0", "2 waits for 1", "work 2"]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_programs_against_brute_force(seed: int) -> None:
+    """Straight programs and loops run twice: a happens-before graph orders every conflict; without any one wait it does not."""
+    rng = random.Random(seed)
+    roots = [root(str(i)) for i in range(rng.randint(1, 4))]
+    statements = [_random(rng, roots) for _ in range(rng.randint(2, 12))]
+    where = rng.randrange(len(statements))
+    looped = rng.random() < 0.5
+    if looped:
+        statements = [*statements[:where], Loop(Block(statements[where:]))]
+    block = Block(statements)
+    order_queues(block, fence, wait)
+    flat = _unrolled(block, set())
+    assert not _unordered(flat)
+    if not looped:
+        for i, statement in enumerate(flat):
+            if isinstance(statement, (Fence, Wait)):
+                assert _unordered([*flat[:i], *flat[i + 1 :]]), f"{shown(statement)} orders nothing"
+
+
+def _random(rng: random.Random, roots: list[Root]) -> Statement:
+    device = rng.choice([A, B, C, A, B, None])
+    picked = rng.sample(roots, rng.randint(1, min(2, len(roots))))
+    cut = rng.randint(0, len(picked))
+    return work(device, tuple(picked[:cut]), tuple(picked[cut:]))
+
+
+def _unrolled(block: Block, skip: set[Statement]) -> list[Statement]:
+    flat: list[Statement] = []
+    for s in block.statements:
+        if s in skip:
+            continue
+        flat += _unrolled(s.body, skip) * 3 if isinstance(s, Loop) else [s]
+    return flat
+
+
+def _unordered(flat: list[Statement]) -> list[tuple[int, int]]:
+    """Pairs of conflicting accesses that nothing orders."""
+    before: list[set[int]] = []
+    queue_last: dict[Any, set[int]] = {}
+    host: set[int] = set()
+    accesses: list[tuple[int, Any, set[Root], set[Root]]] = []
+    found = []
+    for i, s in enumerate(flat):
+        if isinstance(s, Fence):
+            host |= queue_last.get(s.device, set())
+            before.append(set())
+            continue
+        if isinstance(s, Waits):
+            queue_last[s.device] = queue_last.get(s.device, set()) | queue_last.get(s.on, set())
+            before.append(set())
+            continue
+        known = set(host)
+        if s.device is not None:
+            known |= queue_last.get(s.device, set())
+        reads, writes = set(s.reads), set(s.writes)
+        for j, other, r, w in accesses:
+            on_host = s.device is None or other is None
+            conflict = (writes & (r | w)) | (reads & w) | (reads & r if on_host and s.device is not other else set())
+            if conflict and j not in known and not (s.device is None and other is None):
+                found.append((j, i))
+        before.append(known)
+        accesses.append((i, s.device, reads, writes))
+        if s.device is None:
+            host = known | {i}
+        else:
+            queue_last[s.device] = known | {i}
+    return found
