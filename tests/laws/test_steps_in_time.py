@@ -62,9 +62,9 @@ def test_a_late_step_names_the_node_that_was_next_and_its_session_goes_on(late, 
     sess = tf.Session(host=host)
     sess.run(count.initializer)
     gate.open.set()
-    gate.on_entry = lambda: past(0.02)
+    gate.on_entry = lambda: past(0.6)
     with pytest.raises(tf.errors.DeadlineExceededError) as caught:
-        sess.run(after, {x: [1.0, 2.0]}, options=tf.RunOptions(timeout_in_ms=10))
+        sess.run(after, {x: [1.0, 2.0]}, options=tf.RunOptions(timeout_in_ms=500))
     assert caught.value.op == "the_next"
     assert "test_steps_in_time.py" in caught.value.site
     gate.on_entry = lambda: None

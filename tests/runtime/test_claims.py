@@ -215,6 +215,29 @@ def test_a_step_inside_a_step_on_its_variable_is_refused_with_both_names(host):
         assert idle(plan)
 
 
+def test_a_step_that_calls_python_waits_for_each_access_within_its_limit(host):
+    v, within = tf.Variable([1.0], name="shared"), Within(host)
+    holding = within(v.assign_add([1.0]))
+    with tf.control_dependencies([tf.py_func(lambda: np.int32(0), [], tf.int32)]):
+        update = v.assign_add([1.0], read_value=False)
+    inside, go = threading.Event(), threading.Event()
+    with tf.Session(host=host) as sess:
+        sess.run(v.initializer)
+        sess.run(update)
+        within.call = lambda: (inside.set(), go.wait(60))
+        thread = threading.Thread(target=sess.run, args=(holding,), name="the holder", daemon=True)
+        thread.start()
+        assert inside.wait(60)
+        with pytest.raises(
+            tf.errors.DeadlineExceededError, match=f"the step of {update.name} waited.*variable 'shared'"
+        ):
+            sess.run(update, options=tf.RunOptions(timeout_in_ms=300))
+        go.set()
+        thread.join(60)
+        within.call = lambda: None
+        assert sess.run(v).tolist() == [3.0], "what gave up has not run"
+
+
 def test_closing_a_session_ends_the_wait_of_its_steps(host):
     within, inside, go = Within(host), threading.Event(), threading.Event()
     with tf.container("awaited"):
