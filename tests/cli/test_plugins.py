@@ -85,7 +85,7 @@ def test_as_json(toy):
         ["toy"],
         ["cpu"],
     )
-    assert (row["api"], row["ops"], row["cause"]) == (">=0.1,<0.2", 1, None)
+    assert (row["api"], row["ops"], row["cause"]) == (">=0.1,<0.2", 4, None)
 
 
 def test_a_bad_lower_part_is_a_line(site, builder):

@@ -78,3 +78,8 @@ def test_an_item_that_is_no_kind_is_told(site):
     site.plugin("wrong", OTHER.replace('ResourceKind("{name}", dict)', "dict"))
     with pytest.raises(PluginError, match="register_resource_kinds returned a wrong item"):
         Host().backend("wrong")
+
+
+def test_kernels_for_any_device_are_for_no_device_type(toy):
+    """``host`` in a KernelDef stands for host memory, whatever the device."""
+    assert Host().backend("toy").kernel_devices == ("cpu", "toy")

@@ -22,7 +22,8 @@ def facts(state: PluginState) -> dict[str, Any]:
     if manifest is not None:
         try:
             kernels, ops = len(manifest.kernels), len(manifest.op_names)
-            foreign = {k.device for k in manifest.kernels} - {d.type for d in manifest.devices}
+            own = {d.type for d in manifest.devices}
+            foreign = {k.device for k in manifest.kernels} - own - {"host"}  # which is no device: any will do
         except ManifestError as error:
             state.stop(
                 "bad manifest", str(error), f"a fault of {state.found.distribution} {state.found.version}", error

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from graphdock.contracts import (
+    HOST_MEMORY,
     VARIABLE,
     Device,
     DeviceFactory,
@@ -210,7 +211,7 @@ class Host:
                 raise self._unusable(state)
             if name not in self._backends:
                 f = state.found
-                kernels = {k.kernel.device for k in self.kernels.all() if k.plugin == name}
+                kernels = {k.kernel.device for k in self.kernels.all() if k.plugin == name} - {HOST_MEMORY}
                 self._backends[name] = Backend(
                     f.plugin, f.package, f.distribution, f.version, state.added.devices, tuple(sorted(kernels))
                 )
