@@ -67,7 +67,6 @@ def test_what_set_shape_says_holds_for_shapes_that_are_new():
 # -- gradients
 
 
-@pytest.mark.xfail(strict=True, reason="B: the gradient of a loop costs the square of its body's size")
 def test_planning_the_gradient_of_a_loop_is_linear_in_the_size_of_its_body(monkeypatch):
     lab.show_scans(monkeypatch)
 
@@ -212,10 +211,7 @@ def test_planning_nested_loops_is_linear_in_their_depth():
     lab.growth(build, 3, 9, 2.0)
 
 
-_CAPTURES = pytest.param("captures", marks=pytest.mark.xfail(strict=True, reason="13: captures cost more per item"))
-
-
-@pytest.mark.parametrize("what", ["variables", _CAPTURES])
+@pytest.mark.parametrize("what", ["variables", "captures"])
 def test_planning_many_variables_or_captures_is_linear_in_their_number(what):
     def build(count):
         with tf.Graph().as_default() as graph:
@@ -252,7 +248,6 @@ def test_cutting_a_region_costs_its_own_size_not_the_graphs(monkeypatch):
 # -- nesting
 
 
-@pytest.mark.xfail(strict=True, reason="13: stages recurse over bodies and blocks")
 @pytest.mark.parametrize("kind", ["loops", "conds"])
 def test_a_deep_nest_is_planned_without_a_deep_stack(kind):
     def nest(x, depth):

@@ -6,6 +6,7 @@ import graphdock as tf
 import pytest
 from graphdock.contracts.ir_check import check_order
 from graphdock.passes.pipeline import PASSES, run_passes
+from graphdock.passes.rewrite import Tools
 from graphdock.runtime.translate import translate
 
 OFF = dict.fromkeys(PASSES, False)
@@ -23,7 +24,7 @@ def reads(graph):
 
 def made(fetches, targets=(), **switches):
     graph = translate(fetches, targets, [])
-    run_passes(graph, switches, lambda node: None, tf.default_host().ops.get("Const"), verify=True)
+    run_passes(graph, switches, Tools(lambda node: None, tf.default_host().ops.get("Const")), verify=True)
     return graph
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts import print_graph
 from graphdock.errors import ConfigError
-from graphdock.passes.pipeline import PASSES, check_switches
+from graphdock.passes.pipeline import PASSES, check_switches, run_passes
+from graphdock.passes.rewrite import Tools
+from graphdock.runtime.translate import translate
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-a-step-runs.md"
 
 
 def program():
@@ -55,3 +63,23 @@ def test_a_switch_of_no_pass_suggests_the_nearest():
     with pytest.raises(ConfigError, match="no pass named 'fodl'") as caught:
         check_switches({"cse": False, "fodl": False})
     assert caught.value.hint == "did you mean 'fold'?"
+
+
+def test_the_docs_list_the_table():
+    rows = re.findall(r"^\| (\w+) \| (.*) \|$", PAGE.read_text(), re.M)
+    assert [(name, what) for name, what in rows if name != "pass"] == [(p.name, p.summary) for p in PASSES.values()]
+
+
+@pytest.mark.parametrize("name", list(PASSES))
+def test_a_pass_that_has_run_finds_nothing_more(name):
+    with tf.Graph().as_default():
+        v = tf.Variable([1.0, 1.0])
+        x = tf.placeholder(tf.float32, [2])
+        y = tf.identity(tf.cond(tf.constant(True), lambda: x * 1.0 + v, lambda: v * 2.0))
+        plan = translate([y + tf.tanh(v) * 1.0, tf.shape(y)], [v.assign_add(y).op], [(x, (2,))])
+    tools = Tools(lambda node: None, tf.default_host().ops.get("Const"))
+    only = {other: other == name for other in PASSES}
+    run_passes(plan, only, tools, verify=True)
+    before = print_graph(plan)
+    run_passes(plan, only, tools, verify=True)
+    assert print_graph(plan) == before

@@ -40,6 +40,7 @@ from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler, cut_region
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.step import CancellationToken, StepContext, StepServices, TraceEvent
 from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
@@ -97,6 +98,7 @@ __all__ = [
     "RendezvousKey",
     "ResourceKind",
     "ResourceRequest",
+    "Rewriter",
     "Scratch",
     "SessionFactory",
     "StepContext",

@@ -14,7 +14,7 @@ from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.opdef import OpDef
 
-__all__ = ["Touched", "conflicts", "effects_of", "lay_order", "only_reads"]
+__all__ = ["Touched", "conflicts", "effects_of", "lay_order", "may_touch", "only_reads"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,7 @@ def effects_of(
             opdef = node.opdef
             skip = plain.get(id(opdef))
             if skip is None:
-                acts = opdef.verb.bodies or _talks(opdef) or any(a.access for a in opdef.inputs)
-                skip = plain[id(opdef)] = not acts
+                skip = plain[id(opdef)] = not may_touch(opdef)
             if skip:
                 continue
             touched = _union([inside[b] for b in node.bodies]) if node.bodies else _leaf(node, handles)
@@ -98,6 +97,11 @@ def lay_order(graph: PlanGraph) -> None:
             node.order = []
         for node, before in conflicts(found):
             node.order = list(dict.fromkeys([n for n, _ in before]))
+
+
+def may_touch(opdef: OpDef) -> bool:
+    """Whether a node of it touches something that conflicts, or has bodies, which may."""
+    return opdef.verb.bodies or _talks(opdef) or any(a.access in ("reads", "writes") for a in opdef.inputs)
 
 
 def only_reads(opdef: OpDef) -> bool:

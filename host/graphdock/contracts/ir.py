@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.opdef import ArgDef, OpDef
     from graphdock.device_name import DeviceSpec
 
-__all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "arg_of", "replace_value", "users"]
+__all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "arg_of", "copy_node", "make_node", "users"]
 
 
 class Value:
@@ -221,9 +221,7 @@ class Builder:
         order: Iterable[PlanNode] = (),
     ) -> list[Value]:
         """Append a node and return its outputs; the node itself is ``outputs[0].node`` or ``graph.nodes[-1]``."""
-        node = PlanNode(opdef.name, name, opdef, attrs, inputs, control, requested, site_of, bodies, origins, order)
-        for index, (dtype, shape) in enumerate(outputs):
-            node.outputs.append(Value(name if index == 0 else f"{name}:{index}", dtype, shape, node, index))
+        node = make_node(opdef, name, inputs, attrs, outputs, control, requested, site_of, bodies, origins, order)
         self.graph.nodes.append(node)
         return node.outputs
 
@@ -265,6 +263,48 @@ def arg_of(node: PlanNode) -> list[ArgDef]:
     return result
 
 
+def make_node(
+    opdef: OpDef,
+    name: str,
+    inputs: Sequence[Value],
+    attrs: Mapping[str, Any],
+    outputs: Sequence[tuple[DType, Dims]],
+    control: Iterable[PlanNode] = (),
+    requested: DeviceSpec | None = None,
+    site_of: Any = None,
+    bodies: Sequence[PlanGraph] = (),
+    origins: tuple[str, ...] = (),
+    order: Iterable[PlanNode] = (),
+) -> PlanNode:
+    """A node with its outputs, in no graph yet."""
+    node = PlanNode(opdef.name, name, opdef, attrs, inputs, control, requested, site_of, bodies, origins, order)
+    for index, (dtype, shape) in enumerate(outputs):
+        node.outputs.append(Value(name if index == 0 else f"{name}:{index}", dtype, shape, node, index))
+    return node
+
+
+def copy_node(
+    node: PlanNode, inputs: Sequence[Value], control: Iterable[PlanNode] = (), order: Iterable[PlanNode] = ()
+) -> PlanNode:
+    """The same node over other inputs, with outputs of its own, in no graph yet. Its bodies are the original's."""
+    copy = PlanNode(
+        node.op,
+        node.name,
+        node.opdef,
+        node.attrs,
+        inputs,
+        control,
+        node.requested,
+        node.site_of,
+        node.bodies,
+        node.origins,
+        order,
+    )
+    copy.device, copy.decision = node.device, node.decision
+    copy.outputs = [Value(v.name, v.dtype, v.shape, copy, v.index) for v in node.outputs]
+    return copy
+
+
 def users(graph: PlanGraph) -> dict[Value, list[PlanNode]]:
     """Value -> the nodes of this graph that read it, in order; a node that reads it twice stands there twice."""
     table: dict[Value, list[PlanNode]] = {}
@@ -272,16 +312,3 @@ def users(graph: PlanGraph) -> dict[Value, list[PlanNode]]:
         for value in node.inputs:
             table.setdefault(value, []).append(node)
     return table
-
-
-def replace_value(graph: PlanGraph, replacements: Mapping[Value, Value]) -> None:
-    """Let every reader of a key read its replacement instead; chains of replacements are followed."""
-
-    def final(value: Value) -> Value:
-        while value in replacements:
-            value = replacements[value]
-        return value
-
-    for node in graph.nodes:
-        node.inputs = [final(v) for v in node.inputs]
-    graph.outputs = [final(v) for v in graph.outputs]

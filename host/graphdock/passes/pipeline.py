@@ -1,32 +1,50 @@
-"""The order of the passes, and the switch for each."""
+"""The passes: one table, in the order of running."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.ir_check import check, check_order
-from graphdock.contracts.opdef import OpDef
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
-from graphdock.passes.rewrite import prune
+from graphdock.passes.rewrite import Tools, prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
 from graphdock.passes.unread import drop_unneeded
 
-__all__ = ["PASSES", "PassReport", "check_switches", "run_passes"]
+__all__ = ["PASSES", "Pass", "PassReport", "check_switches", "run_passes"]
 
-#: Name -> what it does, in the order of running; ``passes = {name = false}`` switches one off.
-PASSES: dict[str, str] = {
-    "captures": "moves constants into the bodies that capture them",
-    "identities": "forwards what changes nothing",
-    "shapes": "makes constants of integers that are known from shapes",
-    "cse": "merges nodes that compute the same",
-    "fold": "computes what depends on constants only",
-    "algebra": "drops multiplications by one",
-}
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One row of the table.
+
+    Attributes:
+      name: what ``passes = {name = false}`` switches off.
+      summary: what it does, in a few words.
+      run: changes one level of a plan through a Rewriter; the pipeline visits the bodies, outer levels first. Idempotent.
+      on: whether it runs when nothing is said.
+    """
+
+    name: str
+    summary: str
+    run: Callable[[PlanGraph, Tools], None]
+    on: bool = True
+
+
+_ALL = (
+    Pass("captures", "moves constants into the bodies that capture them", captures),
+    Pass("identities", "forwards what changes nothing", identities),
+    Pass("shapes", "makes constants of integers that are known from shapes", known_integers),
+    Pass("cse", "merges nodes that compute the same, and reads with no write between them", cse),
+    Pass("fold", "computes what depends on constants only", fold),
+    Pass("algebra", "drops multiplications by one", algebra),
+)
+
+#: Name -> pass, in the order of running. The configuration, ``explain`` and the docs are read from it.
+PASSES: Mapping[str, Pass] = {p.name: p for p in _ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,38 +66,23 @@ def check_switches(switches: Mapping[str, bool]) -> None:
             )
 
 
-def run_passes(
-    graph: PlanGraph,
-    switches: Mapping[str, bool],
-    evaluate: Callable[[PlanNode], Any],
-    const: OpDef,
-    verify: bool = False,
-) -> list[PassReport]:
+def run_passes(graph: PlanGraph, switches: Mapping[str, bool], tools: Tools, verify: bool = False) -> list[PassReport]:
     """Drop what nobody needs, then run every pass that is on over the graph and all its bodies.
 
     Args:
-      evaluate: computes a node over constants, or returns None (see :func:`graphdock.passes.simplify.fold`).
-      const: the OpDef of the Const nodes that passes make.
-      verify: check the grammar after every pass.
+      switches: pass name -> whether it runs; a pass that it does not name runs if it does by default.
+      verify: check grammar and order after every pass.
     """
-    table: dict[str, Callable[[PlanGraph], None]] = {
-        "captures": captures,
-        "identities": identities,
-        "shapes": lambda g: known_integers(g, const),
-        "cse": cse,
-        "fold": lambda g: fold(g, evaluate, const),
-        "algebra": algebra,
-    }
     drop_unneeded(graph)
     if verify:
         check_order(graph, "pruning")
     reports = []
-    for name in PASSES:
-        if not switches.get(name, True):
+    for name, each in PASSES.items():
+        if not switches.get(name, each.on):
             continue
         start, before = time.perf_counter(), _count(graph)
         for level in graph.all_graphs():
-            table[name](level)
+            each.run(level, tools)
             prune(level)
         reports.append(PassReport(name, before, _count(graph), (time.perf_counter() - start) * 1e3))
         if verify:

@@ -5,17 +5,17 @@ Each takes a plan graph (one level; the pipeline visits the bodies) and changes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphdock.contracts.effects import only_reads
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.dtypes import DType
 from graphdock.opdef.shape_values import is_known, plan_integers
-from graphdock.passes.rewrite import constant_node, forward
+from graphdock.passes.rewrite import Tools, constant_node
 from graphdock.shape import Dims, size
 
 __all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers"]
@@ -24,18 +24,13 @@ __all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers
 FOLD_LIMIT = 64 * 1024
 
 
-def identities(graph: PlanGraph) -> None:
+def identities(graph: PlanGraph, tools: Tools) -> None:
     """Forward what changes neither shape nor dtype nor elements. One with control inputs stays: it waits for them."""
-    replaced: dict[Value, Value] = {}
-    dropped: dict[PlanNode, PlanNode | None] = {}
-    for node in graph.nodes:
-        source = _same_as(node)
-        if source is None or node.control or node.requested is not None:
-            continue
-        result = node.outputs[0]
-        replaced[result] = source
-        dropped[node] = source.node
-    forward(graph, replaced, dropped)
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            source = _same_as(node)
+            if source is not None and not node.control and node.requested is None:
+                change.replace(node, [source])
 
 
 def _same_as(node: PlanNode) -> Value | None:
@@ -57,35 +52,26 @@ def _same_known_shape(a: Dims, b: Dims) -> bool:
     return a is not None and None not in a and a == b
 
 
-def known_integers(graph: PlanGraph, const: OpDef) -> None:
-    """Make constants of small integer tensors whose every element is known from shapes. ``const``: the OpDef of Const."""
+def known_integers(graph: PlanGraph, tools: Tools) -> None:
+    """Make constants of small integer tensors whose every element is known from shapes."""
     integers = plan_integers()
-    replaced: dict[Value, Value] = {}
-    nodes: list[PlanNode] = []
     known: list[PlanNode] = []
-    for node in graph.nodes:
-        if len(node.outputs) == 1 and node.verb != "constant" and not node.control and not node.bodies:
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if len(node.outputs) != 1 or node.verb == "constant" or node.control or node.bodies:
+                continue
             value = node.outputs[0]
-            if value.dtype.name in ("int32", "int64") and value.shape is not None and len(value.shape) <= 1:
-                found = integers.value(value)
-                if is_known(found):
-                    array = np.array(found, value.dtype.np)
-                    if array.shape == value.shape or None in value.shape:
-                        made = constant_node(node, value, array, value.dtype, const)
-                        replaced[value] = made.outputs[0]
-                        nodes.append(made)
-                        known.append(node)
-                        continue
-        nodes.append(node)
-    if replaced:
-        stand_ins = {v.node: r.node for v, r in replaced.items() if v.node is not None}
+            if value.dtype.name not in ("int32", "int64") or value.shape is None or len(value.shape) > 1:
+                continue
+            found = integers.value(value)
+            if is_known(found):
+                array = np.array(found, value.dtype.np)
+                if array.shape == value.shape or None in value.shape:
+                    made = change.insert(constant_node(node, value, array, value.dtype, tools.const), before=node)
+                    change.replace(node, made.outputs)
+                    known.append(node)
         # what the integers were computed from need not run any more, but for what it changes
-        graph.targets = [*graph.targets, *(n for n in _effects(known) if n not in graph.targets)]
-        graph.nodes = nodes
-        forward(graph, replaced, {})
-        for node in nodes:
-            node.control = [stand_ins.get(c) or c for c in node.control]
-        graph.targets = [stand_ins.get(t) or t for t in graph.targets]
+        change.keep(_effects(known))
 
 
 def _effects(roots: Sequence[PlanNode]) -> list[PlanNode]:
@@ -108,47 +94,41 @@ def _effects(roots: Sequence[PlanNode]) -> list[PlanNode]:
     return found
 
 
-def algebra(graph: PlanGraph) -> None:
+def algebra(graph: PlanGraph, tools: Tools) -> None:
     """Drop multiplications and divisions by one, where that changes neither shape nor dtype."""
-    replaced: dict[Value, Value] = {}
-    dropped: dict[PlanNode, PlanNode | None] = {}
-    for node in graph.nodes:
-        if not node.opdef.neutral or node.control:
-            continue
-        for index, arg in enumerate(node.opdef.inputs):
-            neutral = node.opdef.neutral.get(arg.name)
-            if neutral is None:
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if not node.opdef.neutral or node.control:
                 continue
-            array = node.constant(index)
-            other, result = node.inputs[1 - index], node.outputs[0]
-            if array is None or other.dtype is not result.dtype or not _same_known_shape(other.shape, result.shape):
-                continue
-            if array.size <= 1 << 14 and bool((array == neutral).all()):
-                replaced[result] = other
-                dropped[node] = other.node
-                break
-    forward(graph, replaced, dropped)
+            for index, arg in enumerate(node.opdef.inputs):
+                neutral = node.opdef.neutral.get(arg.name)
+                if neutral is None:
+                    continue
+                array = node.constant(index)
+                other, result = node.inputs[1 - index], node.outputs[0]
+                if array is None or other.dtype is not result.dtype or not _same_known_shape(other.shape, result.shape):
+                    continue
+                if array.size <= 1 << 14 and bool((array == neutral).all()):
+                    change.replace(node, [other])
+                    break
 
 
-def cse(graph: PlanGraph) -> None:
+def cse(graph: PlanGraph, tools: Tools) -> None:
     """Merge pure nodes of the same op, attributes and inputs; and such reads of a resource, if no write stands between them."""
     seen: dict[Any, PlanNode] = {}
-    replaced: dict[Value, Value] = {}
-    dropped: dict[PlanNode, PlanNode | None] = {}
-    for node in graph.nodes:
-        if node.bodies or node.control or not _mergeable(node):
-            continue
-        try:
-            inputs = tuple([id(replaced.get(v, v)) for v in node.inputs])
-            order = frozenset(map(id, node.order)) if node.order else None
-            key = (node.op, inputs, order, node.requested, tuple([(k, _key(v)) for k, v in node.attrs.items()]))
-            first = seen.setdefault(key, node)
-        except TypeError:
-            continue
-        if first is not node:
-            replaced.update(zip(node.outputs, first.outputs, strict=True))
-            dropped[node] = first
-    forward(graph, replaced, dropped)
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.bodies or node.control or not _mergeable(node):
+                continue
+            try:
+                inputs = tuple(map(id, change.inputs(node)))
+                order = frozenset(map(id, node.order)) if node.order else None
+                key = (node.op, inputs, order, node.requested, tuple([(k, _key(v)) for k, v in node.attrs.items()]))
+                first = seen.setdefault(key, node)
+            except TypeError:
+                continue
+            if first is not node:
+                change.replace(node, first.outputs)
 
 
 def _mergeable(node: PlanNode) -> bool:
@@ -169,38 +149,27 @@ def _key(value: Any) -> Any:
     return type(value).__name__, value
 
 
-def fold(graph: PlanGraph, run: Callable[[PlanNode], list[np.ndarray[Any, Any]] | None], const: OpDef) -> None:
-    """Replace pure nodes over constants by their results. ``run`` computes one, or returns None when it can't."""
-    replaced: dict[Value, Value] = {}
-    nodes: list[PlanNode] = []
-    stand_ins: dict[PlanNode, PlanNode] = {}
-    for node in graph.nodes:
-        node.inputs = [replaced.get(v, v) for v in node.inputs]
-        if (
-            "pure" in node.opdef.traits
-            and node.verb == "kernel"
-            and node.inputs
-            and not node.control
-            and not node.bodies
-            and all(v.node is not None and v.node.verb == "constant" for v in node.inputs)
-            and all(_small(v) for v in node.outputs)
-        ):
-            results = run(node)
-            if results is not None:
-                for value, array in zip(node.outputs, results, strict=True):
-                    made = constant_node(node, value, array, value.dtype, const)
-                    replaced[value] = made.outputs[0]
-                    nodes.append(made)
-                    stand_ins[node] = made
+def fold(graph: PlanGraph, tools: Tools) -> None:
+    """Replace pure nodes over constants by their results."""
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if (
+                "pure" not in node.opdef.traits
+                or node.verb != "kernel"
+                or node.control
+                or node.bodies
+                or not node.inputs
+            ):
                 continue
-        nodes.append(node)
-    if replaced:
-        graph.nodes = nodes
-        forward(graph, replaced, {})
-        for node in nodes:
-            if node.control:
-                node.control = [stand_ins.get(c, c) for c in node.control]
-        graph.targets = [stand_ins.get(t, t) for t in graph.targets]
+            if not all(v.node is not None and v.node.verb == "constant" for v in change.inputs(node)):
+                continue
+            results = tools.evaluate(change.seen(node)) if all(_small(v) for v in node.outputs) else None
+            if results is not None:
+                made = [
+                    change.insert(constant_node(node, value, array, value.dtype, tools.const), before=node)
+                    for value, array in zip(node.outputs, results, strict=True)
+                ]
+                change.replace(node, [n.outputs[0] for n in made])
 
 
 def _small(value: Value) -> bool:

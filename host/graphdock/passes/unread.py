@@ -7,6 +7,7 @@ This is no optimisation but decides which updates run, and so it is done in ever
 from __future__ import annotations
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.passes.captures import drop_captures
 from graphdock.passes.rewrite import prune
 
@@ -26,9 +27,7 @@ def drop_unneeded(graph: PlanGraph) -> None:
             unread(level)
             prune(level)
         for level in reversed(levels):  # innermost first
-            for node in level.nodes:
-                if node.bodies:
-                    drop_captures(node)
+            drop_captures(level)
             prune(level)
 
 
@@ -39,15 +38,14 @@ def unread(graph: PlanGraph) -> None:
     read: set[Value] = set(graph.outputs)
     for node in graph.nodes:
         read.update(node.inputs)
-    for node in graph.nodes:
-        if node.verb == "branch" and not all(v in read for v in node.outputs):
-            _keep(node, [i for i, v in enumerate(node.outputs) if v in read])
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if node.verb == "branch" and not all(v in read for v in node.outputs):
+                _keep(node, [i for i, v in enumerate(node.outputs) if v in read], change)
 
 
-def _keep(node: PlanNode, kept: list[int]) -> None:
-    node.outputs = [node.outputs[i] for i in kept]
-    for index, value in enumerate(node.outputs):
-        value.index = index
+def _keep(node: PlanNode, kept: list[int], change: Rewriter) -> None:
     for body in node.bodies:
-        body.outputs = [body.outputs[i] for i in kept]
-    node.attrs = {**node.attrs, "Tout": tuple(v.dtype for v in node.outputs)}
+        with Rewriter(body) as inner:
+            inner.returns([body.outputs[i] for i in kept])
+    change.rebind(node, outputs=kept, attrs={**node.attrs, "Tout": tuple(node.outputs[i].dtype for i in kept)})

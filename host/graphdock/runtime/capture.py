@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import Queue, QueuedDevice
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.plugin.registry import RegisteredKernel
 
@@ -38,4 +39,5 @@ def feeds_first(graph: PlanGraph) -> None:
     early = [n for n in graph.nodes if n.verb == "move" and n.inputs[0] in fed and not n.control]
     if early:
         chosen = set(early)
-        graph.nodes = [*early, *(n for n in graph.nodes if n not in chosen)]
+        with Rewriter(graph) as change:
+            change.arrange([*early, *(n for n in graph.nodes if n not in chosen)])

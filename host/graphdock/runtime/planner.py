@@ -24,6 +24,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
 from graphdock.passes.pipeline import check_switches, run_passes
+from graphdock.passes.rewrite import Tools
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import place
 from graphdock.plugin.host import Host
@@ -139,7 +140,7 @@ class Planner:
         with self._lock, _collector_paused():
             graph = translate(outputs, targets, feeds)
             translated = sum(len(g.nodes) for g in graph.all_graphs())
-            reports = run_passes(graph, self._passes, self._evaluate, self._host.ops.get("Const"), self._debug)
+            reports = run_passes(graph, self._passes, Tools(self._evaluate, self._host.ops.get("Const")), self._debug)
             check_handles(graph)
             placement = place(graph, self.devices, self.chooser, self._fallback, self._device_type)
             kernels = placement.kernels

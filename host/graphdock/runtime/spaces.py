@@ -6,12 +6,14 @@ and space; what a loop captures is moved before the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from graphdock.contracts.bodies import carried, given
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
 from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.plugin.registry import RegisteredKernel
 
@@ -36,6 +38,14 @@ def assign_spaces(
     return spaces
 
 
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """What changes of one level: transfers, and the inputs that read them. ``moved``: (value, space) -> the value there."""
+
+    change: Rewriter
+    moved: dict[tuple[Value, str], Value] = field(default_factory=dict)
+
+
 class Spaces:
     """The space of every value (``home``), and the space in which a node needs each of its inputs."""
 
@@ -50,12 +60,25 @@ class Spaces:
         self.of_device = space_of_device
         self.home: dict[Value, str] = {}
         self.count = 0
+        self._levels: dict[PlanGraph, _Level] = {}
+        #: input of a body -> the space in which its first reader wants it
+        self._wanted: dict[Value, str] = {}
 
     def run(self, graph: PlanGraph) -> None:
+        self._find_wanted(graph)
         for value in graph.inputs:
             self.home[value] = HOST_MEMORY
-        moved = self.level(graph)
-        graph.outputs = [self.moved(v, HOST_MEMORY, graph, moved) for v in graph.outputs]
+        stack = [self.level(graph)]
+        while stack:  # a level yields each body when it is that body's turn
+            body = next(stack[-1], None)
+            if body is None:
+                stack.pop()
+            else:
+                stack.append(self.level(body))
+        self.returned(graph, [HOST_MEMORY] * len(graph.outputs))
+        for level in self._levels.values():
+            level.change.apply()
+        self._levels.clear()
 
     def device_space(self, node: PlanNode) -> str:
         assert node.device is not None
@@ -82,21 +105,35 @@ class Spaces:
                 result.append(space)
         return result
 
-    def level(self, graph: PlanGraph) -> dict[tuple[Value, str], Value]:
-        moved: dict[tuple[Value, str], Value] = {}
-        nodes, graph.nodes = graph.nodes, []
-        for node in nodes:
+    def level(self, graph: PlanGraph) -> Iterator[PlanGraph]:
+        level = self._levels[graph] = _Level(Rewriter(graph))
+        for node in graph.nodes:
             if node.verb == "branch":
-                self.cond(node, graph, moved)
+                yield from self.branch(node, level)
             elif node.verb == "loop":
-                self.loop(node, graph, moved)
+                yield from self.loop(node, level)
             else:
-                for i, need in enumerate(self.needs(node)):
-                    if need is not None:
-                        node.inputs[i] = self.moved(node.inputs[i], need, graph, moved)
+                self.bind(node, self.needs(node), level)
                 self.outputs(node)
-            graph.nodes.append(node)
-        return moved
+
+    def bind(self, node: PlanNode, needs: Sequence[str | None], level: _Level) -> None:
+        """Let a node read its inputs in the spaces in which it needs them."""
+        inputs: list[Value] | None = None
+        for i, need in enumerate(needs):
+            if need is not None:
+                value = self.moved(node.inputs[i], need, level, node)
+                if value is not node.inputs[i]:
+                    inputs = list(node.inputs) if inputs is None else inputs
+                    inputs[i] = value
+        if inputs is not None:
+            level.change.rebind(node, inputs=inputs)
+
+    def returned(self, graph: PlanGraph, spaces: Sequence[str | None]) -> None:
+        """Let a graph return its outputs in these spaces; None where any will do."""
+        level = self._levels[graph]
+        outputs = [v if s is None else self.moved(v, s, level) for v, s in zip(graph.outputs, spaces, strict=True)]
+        if outputs != graph.outputs:
+            level.change.returns(outputs)
 
     def outputs(self, node: PlanNode) -> None:
         if node.verb == "constant":
@@ -124,66 +161,59 @@ class Spaces:
     def is_constant(self, value: Value) -> bool:
         return value.node is not None and value.node.verb == "constant"
 
-    def moved(self, value: Value, space: str, graph: PlanGraph, cache: dict[tuple[Value, str], Value]) -> Value:
+    def moved(self, value: Value, space: str, level: _Level, before: PlanNode | None = None) -> Value:
+        """The value in a space; where it is not there a transfer is put before a node, or at the end of the level."""
         if self.is_constant(value) or value.dtype.name == "resource" or self.home[value] == space:
             return value
-        found = cache.get((value, space))
+        found = level.moved.get((value, space))
         if found is not None:
             return found
         source = value
-        if (
-            self.home[value] not in (HOST_MEMORY, SCALAR)
-            and space != HOST_MEMORY
-            or self.home[value] == SCALAR
-            and space != HOST_MEMORY
-        ):
-            source = self.moved(value, HOST_MEMORY, graph, cache)
+        if HOST_MEMORY not in (space, self.home[value]):
+            source = self.moved(value, HOST_MEMORY, level, before)
         self.count += 1
         origin = value.node
-        node = PlanNode(
-            TRANSFER.name,
-            f"{value.name}/to_{space}_{self.count}",
+        node = make_node(
             TRANSFER,
-            {"source": self.home[source], "target": space},
+            f"{value.name}/to_{space}_{self.count}",
             [source],
+            {"source": self.home[source], "target": space},
+            [(value.dtype, value.shape)],
             site_of=origin.site_of if origin is not None else None,
             origins=origin.origins if origin is not None else (value.name,),
         )
-        result = Value(node.name, value.dtype, value.shape, node, 0)
-        node.outputs.append(result)
-        graph.nodes.append(node)
+        (result,) = node.outputs
+        level.change.insert(node, before)
         self.home[result] = space
-        cache[value, space] = result
+        level.moved[value, space] = result
         return result
 
-    def wanted(self, bodies: list[PlanGraph], position: int) -> str | None:
-        """The space in which the first reader inside wants input ``position`` of the bodies."""
-        for body in bodies:
-            value = body.inputs[position]
-            for node in body.nodes:
-                if value not in node.inputs:
+    def _find_wanted(self, graph: PlanGraph) -> None:
+        levels = list(graph.all_graphs())
+        if not any(node.verb == "loop" for level in levels for node in level.nodes):
+            return
+        for level in reversed(levels[1:]):  # innermost first
+            inputs = set(level.inputs)
+            for node in level.nodes:
+                if inputs.isdisjoint(node.inputs):
                     continue
                 if node.bodies:
-                    for i, v in enumerate(given(node)):
-                        if v is value:
-                            found = self.wanted(node.bodies, i)
-                            if found is not None:
-                                return found
+                    for i, value in enumerate(given(node)):
+                        wanted = next((w for b in node.bodies if (w := self._wanted.get(b.inputs[i]))), None)
+                        if wanted is not None and value in inputs:
+                            self._wanted.setdefault(value, wanted)
                     continue
-                for v, need in zip(node.inputs, self.needs(node), strict=True):
-                    if v is value and need is not None:
-                        return need
-        return None
+                for value, need in zip(node.inputs, self.needs(node), strict=True):
+                    if need is not None and value in inputs:
+                        self._wanted.setdefault(value, need)
 
-    def cond(self, node: PlanNode, graph: PlanGraph, moved: dict[tuple[Value, str], Value]) -> None:
-        node.inputs[0] = self.moved(node.inputs[0], SCALAR, graph, moved)
+    def branch(self, node: PlanNode, level: _Level) -> Iterator[PlanGraph]:
+        self.bind(node, [SCALAR, *[None] * (len(node.inputs) - 1)], level)
         for body in node.bodies:
             for outer, inner in zip(given(node), body.inputs, strict=True):
-                if outer in self.home:
-                    self.home[inner] = self.home[outer]
-                else:
-                    self.home[inner] = HOST_MEMORY
-        caches = [self.level(body) for body in node.bodies]
+                self.home[inner] = self.home.get(outer, HOST_MEMORY)
+        yield from node.bodies
+        spaces: list[str | None] = []
         for i, out in enumerate(node.outputs):
             if out in self.scalars:
                 space = SCALAR
@@ -191,30 +221,31 @@ class Spaces:
                 homes = [self.home.get(b.outputs[i]) for b in node.bodies if not self.is_constant(b.outputs[i])]
                 space = next((h for h in homes if h not in (None, SCALAR)), HOST_MEMORY) or HOST_MEMORY
             self.home[out] = space
-            for body, cache in zip(node.bodies, caches, strict=True):
-                body.outputs[i] = self.moved(body.outputs[i], space, body, cache)
+            spaces.append(space)
+        for body in node.bodies:
+            self.returned(body, spaces)
 
-    def loop(self, node: PlanNode, graph: PlanGraph, moved: dict[tuple[Value, str], Value]) -> None:
+    def loop(self, node: PlanNode, level: _Level) -> Iterator[PlanGraph]:
         cond, body = node.bodies
         count = carried(node.opdef, node.attrs)
+        needs: list[str | None] = []
         for i, value in enumerate(node.inputs):
             if value.dtype.name == "resource":
+                needs.append(None)
                 continue
             if i < count and node.outputs[i] in self.scalars:
                 space: str = SCALAR
             else:
                 start = None if self.is_constant(value) else self.home.get(value)
-                wanted = self.wanted([body, cond], i)
-                space = wanted or start or HOST_MEMORY
+                space = self._wanted.get(body.inputs[i]) or self._wanted.get(cond.inputs[i]) or start or HOST_MEMORY
                 if space == SCALAR and (i < count or value not in self.scalars):
                     space = SCALAR if i >= count else HOST_MEMORY
-            node.inputs[i] = self.moved(value, space, graph, moved)
+            needs.append(space)
             for b in node.bodies:
                 self.home[b.inputs[i]] = space
             if i < count:
                 self.home[node.outputs[i]] = space
-        cache = self.level(cond)
-        cond.outputs[0] = self.moved(cond.outputs[0], SCALAR, cond, cache)
-        cache = self.level(body)
-        for i in range(count):
-            body.outputs[i] = self.moved(body.outputs[i], self.home[body.inputs[i]], body, cache)
+        self.bind(node, needs, level)
+        yield from node.bodies
+        self.returned(cond, [SCALAR])
+        self.returned(body, [self.home.get(v) for v in body.inputs[:count]])

@@ -1,0 +1,377 @@
+"""How a plan is changed: passes, placement, transfers and region compilers say what, and it happens at once at the end.
+
+    with Rewriter(graph) as change:
+        change.insert(made, before=node)
+        change.replace(node, made.outputs)
+
+One Rewriter changes one level of a plan; a body is a level of its own. Until the ``with`` block ends the level is as it was; when
+it ends by an exception it stays so. All changes are applied in one sweep over the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from graphdock.contracts.effects import may_touch, only_reads
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node
+from graphdock.errors import PlanError
+
+__all__ = ["Rewriter"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """A node that goes.
+
+    Attributes:
+      control, order: the nodes that its followers follow instead.
+      heirs: those of them that wait themselves for what it waited for, so that who read it need not.
+      united: they take its origins.
+    """
+
+    control: Sequence[PlanNode] = ()
+    order: Sequence[PlanNode] = ()
+    heirs: frozenset[PlanNode] = frozenset()
+    united: bool = True
+
+
+class Rewriter:
+    """The changes of one level. Used once, by one thread.
+
+    Raises, when the block ends:
+      PlanError: a value is read that no node makes any more, or edges make a cycle. The level is as it was.
+    """
+
+    def __init__(self, graph: PlanGraph) -> None:
+        self.graph = graph
+        self._before: dict[PlanNode | None, list[PlanNode]] = {}
+        self._values: dict[Value, Value] = {}
+        self._gone: dict[PlanNode, _Gone] = {}
+        self._bound: dict[PlanNode, dict[str, Any]] = {}
+        self._level: dict[str, Any] = {}
+        self._sort = False
+
+    def __enter__(self) -> Rewriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.apply()
+
+    # -- nodes
+
+    def insert(self, node: PlanNode, before: PlanNode | None = None) -> PlanNode:
+        """Put a new node before one of the level, or at the end; several before one stand in the order of their calls.
+
+        Returns:
+          ``node``.
+        """
+        self._before.setdefault(before, []).append(node)
+        return node
+
+    def replace(self, node: PlanNode, values: Sequence[Value | None], by: PlanNode | None = None) -> None:
+        """Let readers of each output read a value instead; the node goes.
+
+        Who follows the node by control or order follows the nodes that make the values, or ``by``; who read it waits for what it
+        waited for. The nodes that stand for it take its origins.
+
+        Args:
+          values: one per output; None for one that nobody will read.
+          by: the node that stands for this one among others, and waits for what they waited for; nodes are then sorted again.
+        """
+        for output, value in zip(node.outputs, values, strict=True):
+            if value is not None:
+                self._values[output] = value
+        makers = [by] if by is not None else [v.node for v in values if v is not None and v.node is not None]
+        self._gone[node] = _Gone(makers, makers, frozenset([by] if by is not None else ()))
+        self._sort = self._sort or by is not None
+
+    def erase(self, node: PlanNode) -> None:
+        """Drop a node whose outputs nobody reads; who followed it follows what it followed."""
+        self._gone[node] = _Gone()
+
+    def splice(self, node: PlanNode, graph: PlanGraph, own_names: bool = False) -> None:
+        """Put the nodes of a graph in the place of a node. The graph is used up.
+
+        Its inputs stand for the node's inputs, its outputs for the node's outputs. Its nodes wait for what the node waited for, and
+        who followed the node follows them.
+
+        Args:
+          own_names: its nodes keep their names and origins, as those of a region that is put back; else they take the node's
+            origins, and its name before their own.
+        """
+        inside = set(graph.nodes)
+        led = {b for n in graph.nodes for b in (*n.control, *(v.node for v in n.inputs if v.node is not None))}
+        ordered = {b for n in graph.nodes for b in n.order}
+        self._values.update(zip(graph.inputs, node.inputs, strict=True))
+        for inner in graph.nodes:
+            if not own_names:
+                inner.name = f"{node.name}/{inner.name}"
+                inner.origins = node.origins
+                for value in inner.outputs:
+                    value.name = f"{node.name}/{value.name}"
+            if not inner.control and inside.isdisjoint([v.node for v in inner.inputs]):
+                inner.control = list(node.control)
+            if not inner.order and may_touch(inner.opdef):
+                inner.order = list(node.order)
+            self.insert(inner, node)
+        for output, value in zip(node.outputs, graph.outputs, strict=True):
+            self._values[output] = value
+        self._gone[node] = _Gone(
+            [n for n in graph.nodes if n not in led],
+            [n for n in graph.nodes if n not in ordered and may_touch(n.opdef)],
+            frozenset(inside),
+            united=False,
+        )
+
+    def rebind(
+        self,
+        node: PlanNode,
+        inputs: Sequence[Value] | None = None,
+        outputs: Sequence[int] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        bodies: Sequence[PlanGraph] | None = None,
+    ) -> None:
+        """Give a node other inputs, attributes or bodies; ``outputs``: positions of those that it keeps."""
+        given = {"inputs": inputs, "outputs": outputs, "attrs": attrs, "bodies": bodies}
+        self._bound.setdefault(node, {}).update({k: v for k, v in given.items() if v is not None})
+
+    # -- values and the level itself
+
+    def redirect(self, value: Value, other: Value) -> None:
+        """Let every reader of ``value`` read ``other``; whatever makes ``value`` stays."""
+        self._values[value] = other
+
+    def value(self, value: Value) -> Value:
+        """What readers of ``value`` will read."""
+        values = self._values
+        if value not in values:
+            return value
+        last = values[value]
+        while last in values:
+            last = values[last]
+        while (following := values[value]) is not last:
+            values[value], value = last, following
+        return last
+
+    def inputs(self, node: PlanNode) -> Sequence[Value]:
+        """The inputs that a node of the level will have."""
+        return [self.value(v) for v in node.inputs] if self._values else node.inputs
+
+    def seen(self, node: PlanNode) -> PlanNode:
+        """The node as it will be: itself, or a copy with its inputs to come."""
+        inputs = self.inputs(node)
+        return node if inputs == node.inputs else copy_node(node, inputs)
+
+    def takes(self, inputs: Sequence[Value]) -> None:
+        """Set the inputs of the level."""
+        self._level["inputs"] = inputs
+
+    def returns(self, outputs: Sequence[Value]) -> None:
+        """Set the outputs of the level."""
+        self._level["outputs"] = outputs
+
+    def keep(self, nodes: Iterable[PlanNode]) -> None:
+        """Add targets: nodes that must run although no output needs them."""
+        more = list(nodes)
+        if more:
+            self._level["targets"] = [*self._level.get("targets", self.graph.targets), *more]
+
+    def arrange(self, nodes: Sequence[PlanNode]) -> None:
+        """Let the level's nodes stand in this order, but each after those it needs."""
+        self._level["nodes"] = nodes
+        self._sort = True
+
+    # -- the end
+
+    def apply(self) -> None:
+        """Apply the changes, once; the end of a ``with`` block does."""
+        graph, gone, bound = self.graph, self._gone, self._bound
+        if not (self._before or self._values or gone or bound or self._level):
+            return
+        sweep = _Sweep(self)
+        nodes = self._level.get("nodes", graph.nodes)
+        if self._before:
+            nodes = [m for n in nodes for m in (*self._before.get(n, ()), n)] + self._before.get(None, [])
+            if len(nodes) != len(graph.nodes) + sum(map(len, self._before.values())):
+                raise PlanError(f"graph {graph.name}: a node is put before one that it does not hold")
+        kept = [n for n in nodes if sweep.node(n)] if self._values or gone or bound else list(nodes)
+        if len(kept) + len(gone) != len(nodes):
+            raise PlanError(f"graph {graph.name}: a node is to go that it does not hold")
+        given = self._level.get("outputs", graph.outputs)
+        outputs = [self.value(v) for v in given]
+        targets = sweep.targets(self._level.get("targets", graph.targets), given)
+        for value in outputs:
+            if value.node in gone:
+                raise PlanError(f"graph {graph.name} returns %{value.name}, which is erased")
+        if self._sort:
+            kept = _sorted(graph, kept, sweep.edges)
+        # from here on nothing can fail
+        for node, (inputs, control, order) in sweep.edges.items():
+            node.inputs, node.control, node.order = inputs, control, order
+        for node, origins in sweep.origins.items():
+            node.origins = tuple(dict.fromkeys([*node.origins, *origins]))
+        for node, fields in bound.items():
+            node.attrs = fields.get("attrs", node.attrs)
+            node.bodies = list(fields.get("bodies", node.bodies))
+            if "outputs" in fields:
+                node.outputs = [node.outputs[i] for i in fields["outputs"]]
+                for index, value in enumerate(node.outputs):
+                    value.index = index
+        graph.nodes, graph.outputs, graph.targets = kept, outputs, targets
+        graph.inputs = list(self._level.get("inputs", graph.inputs))
+
+
+class _Sweep:
+    """One way over the nodes, in order; it changes none.
+
+    Attributes:
+      edges: node that changes -> its inputs, control and order to come.
+      origins: node -> the origins that it takes over.
+    """
+
+    def __init__(self, changes: Rewriter) -> None:
+        self.changes = changes
+        self.graph, self.gone, self.values = changes.graph, changes._gone, changes._values
+        self.edges: dict[PlanNode, tuple[list[Value], list[PlanNode], list[PlanNode]]] = {}
+        self.origins: dict[PlanNode, list[str]] = {}
+        #: node that goes -> the nodes that stay and that its followers follow: by control, by order
+        self._around: dict[PlanNode, tuple[list[PlanNode], list[PlanNode]]] = {}
+        #: output of such a node -> what its readers wait for from now on, because it did
+        self._waited: dict[Value, list[PlanNode]] = {}
+
+    def node(self, node: PlanNode) -> bool:
+        """Whether the node stays; notes what changes of it."""
+        gone, values = self.gone, self.values
+        if node in gone:
+            self._goes(node)
+            return False
+        fields = self.changes._bound.get(node)
+        inputs = node.inputs if fields is None else fields.get("inputs", node.inputs)
+        changed = inputs is not node.inputs
+        waited: list[PlanNode] = []
+        for value in inputs:
+            if value in values or value.node in gone:
+                if not changed:
+                    changed = True
+                if self._waited:
+                    waited += self._waits(value)
+        if changed:
+            before, inputs = inputs, [self.changes.value(v) for v in inputs]
+            for value, old in zip(inputs, before, strict=True):
+                if value.node in gone:
+                    raise PlanError(
+                        f"graph {self.graph.name}: {node.name} ({node.op}) reads %{old.name}, which is erased",
+                        op=node.origin,
+                        site=node.site,
+                    )
+        control, order = node.control, node.order
+        if waited or control and not gone.keys().isdisjoint(control):
+            control = list(dict.fromkeys([*self._stand(control, 0), *waited]))
+        if order and not gone.keys().isdisjoint(order):
+            order = self._ordered(node)
+        if changed or control is not node.control or order is not node.order:
+            self.edges[node] = list(inputs), control, order
+        return True
+
+    def targets(self, targets: Sequence[PlanNode], outputs: Sequence[Value]) -> list[PlanNode]:
+        waited = [n for v in outputs for n in self._waits(v)] if self._waited else []
+        return list(dict.fromkeys([*self._stand(targets, 0), *waited]))
+
+    def _goes(self, node: PlanNode) -> None:
+        control = self._stand(node.control, 0) if node.control else []
+        order = self._ordered(node) if node.order else []
+        gone = self.gone[node]
+        makers = self._kept(gone.control)
+        others = makers if gone.order is gone.control else self._kept(gone.order)
+        if gone.united:
+            for maker in makers:
+                self.origins.setdefault(maker, []).extend(node.origins)
+        self._around[node] = (
+            makers if makers and gone.heirs.issuperset(makers) else list(dict.fromkeys([*makers, *control])),
+            others if others and gone.heirs.issuperset(others) else list(dict.fromkeys([*others, *order])),
+        )
+        if not control:
+            return
+        for value in node.outputs:
+            stand_in = self.values[value].node if value in self.values else None
+            if stand_in not in gone.heirs:
+                self._waited[value] = [c for c in control if stand_in is None or c not in stand_in.control]
+
+    def _kept(self, makers: Sequence[PlanNode]) -> list[PlanNode]:
+        """The nodes that stay in place of ``makers``: who stands for one that goes itself."""
+        found: dict[PlanNode, None] = {}
+        stack = list(reversed(makers))
+        while stack:
+            maker = stack.pop()
+            if maker not in self.gone:
+                found[maker] = None
+            elif maker in self._around:
+                found.update(dict.fromkeys(self._around[maker][0]))
+            else:
+                stack.extend(reversed(self.gone[maker].control))
+        return list(found)
+
+    def _stand(self, nodes: Sequence[PlanNode], which: int) -> list[PlanNode]:
+        found: dict[PlanNode, None] = {}
+        for node in nodes:
+            if node in self.gone:
+                found.update(dict.fromkeys(self._around[node][which]))
+            else:
+                found[node] = None
+        return list(found)
+
+    def _ordered(self, node: PlanNode) -> list[PlanNode]:
+        """What the node is ordered after. Two nodes that only read need no edge, so that no product of edges arises where a write
+        goes that stood between many reads."""
+        reads = only_reads(node.opdef)
+        found: dict[PlanNode, None] = {}
+        for before in node.order:
+            if before not in self.gone:
+                found[before] = None
+            else:
+                found.update((n, None) for n in self._around[before][1] if not (reads and only_reads(n.opdef)))
+        return list(found)
+
+    def _waits(self, value: Value) -> list[PlanNode]:
+        """What a reader of ``value`` waited for, because a replaced node that made it did."""
+        found: list[PlanNode] = []
+        while value in self.values:
+            found += self._waited.get(value, ())
+            value = self.values[value]
+        return found
+
+
+def _sorted(
+    graph: PlanGraph,
+    nodes: Sequence[PlanNode],
+    edges: Mapping[PlanNode, tuple[list[Value], list[PlanNode], list[PlanNode]]],
+) -> list[PlanNode]:
+    """The nodes as they stand, but each after those it needs."""
+    result: dict[PlanNode, None] = {}
+    open_: set[PlanNode] = set()
+    for first in nodes:
+        stack = [first] if first not in result else []
+        while stack:
+            node = stack[-1]
+            if node in result:
+                stack.pop()
+                continue
+            inputs, control, order = edges.get(node) or (node.inputs, node.control, node.order)
+            missing = [n for n in (*(v.node for v in inputs), *control, *order) if n is not None and n not in result]
+            if not missing:
+                result[node] = None
+                open_.discard(node)
+                stack.pop()
+                continue
+            open_.add(node)
+            for before in missing:
+                if before in open_:
+                    raise PlanError(f"graph {graph.name}: {before.name} and {node.name} would wait for each other")
+            stack.extend(reversed(missing))
+    return list(result)
