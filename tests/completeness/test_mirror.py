@@ -39,7 +39,6 @@ ELSEWHERE = {
     "contracts/bodies.py": "tests/host/test_control_flow.py: what nodes with bodies take and give",
     "contracts/device.py": "tests/conformance and tests/devices: the contract over four devices",
     "contracts/executor.py": "tests/plugin/test_executors.py",
-    "contracts/handles.py": "tests/contracts/test_resource.py",
     "contracts/ir.py": "tests/contracts/test_recorder.py and test_region_compiler.py build with it",
     "contracts/region.py": "tests/contracts/test_region_compiler.py",
     "contracts/verbs.py": "tests/laws/test_verbs.py: every stage has an answer for every verb",
