@@ -14,7 +14,7 @@ schema = 1
 [plugin]
 name = "oldchip"
 summary = "An old chip"
-api = ">=0.1,<0.2"
+api = ">=0.2,<0.3"
 imports = ["no_such_driver"]
 install = "pip install 'graphdock-oldchip[driver]'"
 
@@ -85,7 +85,7 @@ def test_as_json(toy):
         ["toy"],
         ["cpu"],
     )
-    assert (row["api"], row["ops"], row["cause"]) == (">=0.1,<0.2", 4, None)
+    assert (row["api"], row["ops"], row["cause"]) == (">=0.2,<0.3", 4, None)
 
 
 def test_a_bad_lower_part_is_a_line(site, builder):
@@ -102,7 +102,7 @@ def test_a_bad_lower_part_is_a_line(site, builder):
         (["frobnicate"], 2, "no command 'frobnicate'"),
         (["plugins", "--jsn"], 2, "No such option"),
         (["--help"], 0, "doctor"),
-        (["--version"], 0, "graphdock 0.1.0 (contracts 0.1)"),
+        (["--version"], 0, "graphdock 0.1.0 (contracts 0.2)"),
     ],
 )
 def test_the_group(site, arguments, status, text):

@@ -19,7 +19,7 @@ schema = 1
 [plugin]
 name = "clipnorm"
 summary = "x"  # a comment that stays
-api = ">=0.1,<0.2"
+api = ">=0.2,<0.3"
 """
 PLUGIN = """\
 from graphdock.contracts import KernelDef, OpLibrary, hookimpl

@@ -18,7 +18,7 @@ schema = 1
 [plugin]
 name = "{name}"
 summary = "A plugin of the tests"
-api = ">=0.1,<0.2"
+api = ">=0.2,<0.3"
 """
 
 #: A plugin that does nothing wrong and nothing else.

@@ -9,13 +9,13 @@ from graphdock.errors import ManifestError
 __all__ = ["API_VERSION", "api_accepts"]
 
 #: (major, minor). Stays 0.x until two foreign devices pass conformance; every change is an ADR and a bump.
-API_VERSION = (0, 1)
+API_VERSION = (0, 2)
 
 _TERM = re.compile(r"\s*(>=|<)\s*(\d+)(?:\.(\d+))?\s*")
 
 
 def api_accepts(text: str, version: tuple[int, int] = API_VERSION) -> bool:
-    """Whether a range such as ``">=0.1,<0.2"`` holds for ``version``. Only ``>=`` and ``<`` are allowed.
+    """Whether a range such as ``">=0.2,<0.3"`` holds for ``version``. Only ``>=`` and ``<`` are allowed.
 
     Raises:
       ManifestError: the text is not such a range.
@@ -24,7 +24,7 @@ def api_accepts(text: str, version: tuple[int, int] = API_VERSION) -> bool:
     for term in text.split(","):
         match = _TERM.fullmatch(term)
         if match is None:
-            raise ManifestError(f"api = {text!r} is not a range", expected="a form such as '>=0.1,<0.2'")
+            raise ManifestError(f"api = {text!r} is not a range", expected="a form such as '>=0.2,<0.3'")
         bound = (int(match[2]), int(match[3] or 0))
         holds = holds and (version >= bound if match[1] == ">=" else version < bound)
     return holds

@@ -95,7 +95,7 @@ class Manifest:
     """A manifest that passed every check of its upper part.
 
     Attributes:
-      api: range of contract versions, such as ``">=0.1,<0.2"``.
+      api: range of contract versions, such as ``">=0.2,<0.3"``.
       imports: top-level modules that must be findable.
       install: what to type when one is not.
       generated: text of the lower part, or None when there is none.
