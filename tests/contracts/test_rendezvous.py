@@ -1,18 +1,19 @@
-"""The in-process rendezvous, and a worker that runs a partition on another thread behind it."""
+"""The in-process rendezvous, and a worker that runs its part of a step on another thread behind it."""
 
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 import threaded_worker
-from graphdock.contracts import Builder, OpDef, RendezvousKey, dtypes
+from graphdock.contracts import Builder, OpDef, RendezvousKey, StepContext, StepServices, dtypes
 from graphdock.errors import AbortedError, AlreadyExistsError, DeadlineExceededError, GraphdockError
 from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
 
-KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", "x:0")
+KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", 8, "x:0")
 
 
 class Clock:
@@ -149,8 +150,14 @@ BINARY = {op: OpDef(op) for op in ("Add", "Mul", "Neg")}
 
 
 def crossing(name: str, back: bool = False) -> dict[str, Any]:
-    ends = ("/job:worker", "/job:here") if back else ("/job:here", "/job:worker")
-    return {"tensor_name": name, "send_device": ends[0], "recv_device": ends[1], "incarnation": 1}
+    send, recv = (("/job:worker", 2), ("/job:here", 1)) if back else (("/job:here", 1), ("/job:worker", 2))
+    return {
+        "tensor_name": name,
+        "send_device": send[0],
+        "send_incarnation": send[1],
+        "recv_device": recv[0],
+        "recv_incarnation": recv[1],
+    }
 
 
 def graphs() -> tuple[Any, Any]:
@@ -169,26 +176,31 @@ def graphs() -> tuple[Any, Any]:
     return here.finish([out]), there.finish([squared])
 
 
+def new_step(clock: Any = time.monotonic) -> StepContext:
+    return StepContext(StepServices("session", lambda: LocalRendezvous(clock), clock))
+
+
 @pytest.mark.parametrize("worker_first", [True, False])
 def test_a_step_over_two_threads(worker_first: bool) -> None:
     executor = threaded_worker.InterpretingExecutor()
-    here, there = (executor.compile(g, {}) for g in graphs())
+    here, there = (executor.compile(threaded_worker.placed(g)) for g in graphs())
+    step = new_step()
     for _ in range(3):
-        rendezvous = LocalRendezvous()
         far, near = threaded_worker.Worker(there), threaded_worker.Worker(here)
         pairs = [(far, []), (near, [np.array([1, 2], np.float32)])]
         for worker, feeds in pairs if worker_first else pairs[::-1]:
-            worker.start(feeds, rendezvous).join()  # the thread ends although the step may wait
+            worker.start(step, feeds).join()  # the thread ends although the step may wait
         assert near.result()[0].tolist() == [-4.0, -16.0]
         assert far.result()[0].tolist() == [4.0, 16.0]
+        step.reset()
 
 
 def test_a_failing_worker_wakes_the_one_that_waits() -> None:
-    here, there = (threaded_worker.InterpretedPartition(g) for g in graphs())
-    rendezvous = LocalRendezvous()
+    here, there = (threaded_worker.InterpretedProgram(g) for g in graphs())
+    step = new_step()
     near, far = threaded_worker.Worker(here), threaded_worker.Worker(there)
-    near.start([np.array(["no", "number"])], rendezvous).join()
-    far.start([], rendezvous).join()
+    near.start(step, [np.array(["no", "number"])]).join()
+    far.start(step, []).join()
     for worker in (near, far):
         with pytest.raises(Exception, match="ufunc|add"):
             worker.result()
@@ -197,13 +209,26 @@ def test_a_failing_worker_wakes_the_one_that_waits() -> None:
 def test_a_worker_whose_peer_never_sends_meets_its_deadline() -> None:
     clock = Clock()
     _, there = graphs()
-    far = threaded_worker.Worker(threaded_worker.InterpretedPartition(there))
-    rendezvous = LocalRendezvous(clock)
-    far.start([], rendezvous, deadline=105.0).join()
+    far = threaded_worker.Worker(threaded_worker.InterpretedProgram(there))
+    step = new_step(clock)
+    step.limit(5.0)
+    far.start(step, []).join()
     clock.now = 105.0
-    rendezvous.expire()
+    step.rendezvous.expire()  # type: ignore[attr-defined]
     with pytest.raises(DeadlineExceededError):
         far.result()
+
+
+@pytest.mark.parametrize("end", ["source_incarnation", "destination_incarnation"])
+def test_what_was_sent_to_or_by_a_process_that_died_is_not_taken_for_its_successors(end: str) -> None:
+    """The receiver of a restarted process asks with its own incarnation and never sees the old value."""
+    rendezvous = LocalRendezvous()
+    rendezvous.send(KEY, "old")
+    got, done = collector()
+    rendezvous.receive(KEY._replace(**{end: 99}), done)
+    assert got == [] and rendezvous.waiting == 1
+    rendezvous.send(KEY._replace(**{end: 99}), "new")
+    assert got == [("new", None)]
 
 
 def test_an_executor_refuses_what_it_can_not_run() -> None:
@@ -212,4 +237,4 @@ def test_an_executor_refuses_what_it_can_not_run() -> None:
     x = builder.input("x", f32, ())
     builder.node(OpDef("Tan"), "tan", [x], {}, [(f32, ())])
     with pytest.raises(GraphdockError, match="tan: this executor has no Tan"):
-        threaded_worker.InterpretingExecutor().compile(builder.finish([]), {})
+        threaded_worker.InterpretingExecutor().compile(threaded_worker.placed(builder.finish([])))

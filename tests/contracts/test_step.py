@@ -11,7 +11,7 @@ from graphdock.contracts.step import StepContext, StepServices, TraceEvent
 from graphdock.errors import AbortedError, DeadlineExceededError
 from graphdock.runtime.rendezvous import LocalRendezvous
 
-KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", "x:0")
+KEY = RendezvousKey("s", 1, "/device:a:0", 7, "/device:b:0", 8, "x:0")
 
 
 class Clock:

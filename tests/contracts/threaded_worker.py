@@ -1,17 +1,17 @@
-"""Skeleton (d): a worker that runs a Partition on a thread of its own, behind a Rendezvous.
+"""Skeleton (d): a worker that runs a Program on a thread of its own, behind a Rendezvous.
 
 It stands for another task: what it needs arrives through the rendezvous, what it makes leaves through it, and it knows nothing of
-the executor on the other side. The partition here interprets its graph node by node on the devices it was compiled for.
+the executor on the other side. The program here interprets its graph node by node on the devices it was compiled for.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Device, Executor, Partition, PlanGraph, PlanNode, Rendezvous, RendezvousKey, errors
+from graphdock.contracts import Executor, PlacedGraph, PlanGraph, PlanNode, Program, RendezvousKey, StepContext, errors
 
 #: Op type -> what it computes; enough of a device for a skeleton.
 OPS: dict[str, Callable[..., Any]] = {"Add": np.add, "Mul": np.multiply, "Neg": np.negative}
@@ -19,25 +19,35 @@ OPS: dict[str, Callable[..., Any]] = {"Add": np.add, "Mul": np.multiply, "Neg": 
 
 def edge(node: PlanNode, step: int) -> RendezvousKey:
     """The key of a Send or Recv node in a step."""
-    attrs = node.attrs
-    return RendezvousKey(
-        "session", step, attrs["send_device"], attrs["incarnation"], attrs["recv_device"], attrs["tensor_name"]
-    )
+    a = node.attrs
+    ends = a["send_device"], a["send_incarnation"], a["recv_device"], a["recv_incarnation"]
+    return RendezvousKey("session", step, *ends, a["tensor_name"])
 
 
-class InterpretedPartition(Partition):
+def placed(graph: PlanGraph) -> PlacedGraph:
+    """A graph for executors that look at nothing but its nodes."""
+
+    def absent(*of: Any) -> Any:
+        raise AssertionError(f"{of} was asked for")
+
+    def anywhere(node: PlanNode) -> Sequence[str | None]:
+        return [None] * len(node.inputs)
+
+    return PlacedGraph(graph, {}, {}, anywhere, {}, absent, absent, absent, {}, absent, absent)
+
+
+class InterpretedProgram(Program):
     """Walks the graph. A Recv parks a continuation and gives its thread back; the thread that sends goes on with the rest."""
 
     def __init__(self, graph: PlanGraph) -> None:
         self.graph = graph
-        self.steps = 0
 
-    def run(self, feeds: Sequence[Any], rendezvous: Rendezvous | None = None) -> list[Any]:
+    def run(self, step: StepContext, feeds: Sequence[Any]) -> list[Any]:
         """Run on the calling thread, for a graph without a Recv that has to wait."""
         outcome: list[Any] = []
-        self.start(feeds, rendezvous, lambda results, error: outcome.extend((results, error)))
+        self.start(step, feeds, lambda results, error: outcome.extend((results, error)))
         if not outcome:
-            raise errors.FailedPreconditionError("a Recv of this partition waits; use start")
+            raise errors.FailedPreconditionError("a Recv of this graph waits; use start")
         results, error = outcome
         if error is not None:
             raise error
@@ -45,14 +55,11 @@ class InterpretedPartition(Partition):
 
     def start(
         self,
+        step: StepContext,
         feeds: Sequence[Any],
-        rendezvous: Rendezvous | None,
         done: Callable[[list[Any] | None, BaseException | None], None],
-        deadline: float | None = None,
     ) -> None:
         """Run; ``done`` gets the results or the first error, on whatever thread finished the step."""
-        self.steps += 1
-        step = self.steps
         values: dict[Any, Any] = dict(zip(self.graph.inputs, feeds, strict=True))
 
         def go(at: int) -> None:
@@ -60,18 +67,16 @@ class InterpretedPartition(Partition):
                 while at < len(self.graph.nodes):
                     node = self.graph.nodes[at]
                     at += 1
+                    step.token.check()
                     if node.op == "Recv":
-                        assert rendezvous is not None
-                        rendezvous.receive(edge(node, step), resume(node, at), deadline)
+                        step.rendezvous.receive(edge(node, step.id), resume(node, at), step.deadline)
                         return
                     if node.op == "Send":
-                        assert rendezvous is not None
-                        rendezvous.send(edge(node, step), values[node.inputs[0]])
+                        step.rendezvous.send(edge(node, step.id), values[node.inputs[0]])
                         continue
                     values[node.outputs[0]] = OPS[node.op](*[values[v] for v in node.inputs])
             except Exception as error:  # noqa: BLE001  whatever a kernel raises ends the step, here and at the other side
-                if rendezvous is not None:
-                    rendezvous.abort(error)
+                step.cancel(error)
                 done(None, error)
                 return
             done([values[v] for v in self.graph.outputs], None)
@@ -94,27 +99,25 @@ class InterpretingExecutor(Executor):
 
     name = "interpreting"
 
-    def compile(self, graph: PlanGraph, devices: Mapping[str, Device]) -> InterpretedPartition:
-        for node in graph.nodes:
+    def compile(self, placed: PlacedGraph) -> InterpretedProgram:
+        for node in placed.graph.nodes:
             if node.op not in OPS and node.op not in ("Send", "Recv"):
                 raise errors.UnimplementedError(f"{node.name}: this executor has no {node.op}")
-        return InterpretedPartition(graph)
+        return InterpretedProgram(placed.graph)
 
 
 class Worker:
-    """Runs a partition on its own thread. ``result`` waits for the step to end."""
+    """Runs a program on its own thread. ``result`` waits for the step to end."""
 
-    def __init__(self, partition: InterpretedPartition) -> None:
-        self.partition = partition
+    def __init__(self, program: InterpretedProgram) -> None:
+        self.program = program
         self._ended = threading.Event()
         self._results: list[Any] | None = None
         self._error: BaseException | None = None
 
-    def start(self, feeds: Sequence[Any], rendezvous: Rendezvous, deadline: float | None = None) -> threading.Thread:
+    def start(self, step: StepContext, feeds: Sequence[Any]) -> threading.Thread:
         """Begin a step; the thread is free again as soon as a receive waits."""
-        thread = threading.Thread(
-            target=self.partition.start, args=(feeds, rendezvous, self._done, deadline), daemon=True
-        )
+        thread = threading.Thread(target=self.program.start, args=(step, feeds, self._done), daemon=True)
         thread.start()
         return thread
 

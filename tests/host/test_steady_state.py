@@ -80,7 +80,7 @@ def test_two_hundred_steps_allocate_no_array_but_the_fetched_ones(fetch, traced)
             seen = tf.RunMetadata()
             for _ in range(50):
                 sess.run(names[fetch], feed, run_metadata=seen)
-            instance = seen.plan.lease()
+            step = seen.plan.lease()
             calls: dict[str, list[int]] = {}
             limits: dict[str, int] = {}
 
@@ -92,11 +92,11 @@ def test_two_hundred_steps_allocate_no_array_but_the_fetched_ones(fetch, traced)
 
                 return call
 
-            namespace = instance.step.__globals__
+            namespace = step.state.namespace
             for name in [n for n in namespace if n[0] == "k" and n[1:].isdigit()]:
                 limits[name] = ITERATOR if isinstance(namespace[name], np.ufunc) else VIEW
                 namespace[name] = metered(name, namespace[name])
-            seen.plan.give_back(instance)
+            seen.plan.give_back(step)
             for warm in (True, False):
                 calls.clear()
                 for _ in range(10 if warm else 200):
@@ -231,7 +231,7 @@ def test_a_closed_session_leaves_no_source_behind():
         with tf.Session() as sess:
             seen = tf.RunMetadata()
             sess.run(tf.constant(1.0) + tf.placeholder_with_default(2.0, []), run_metadata=seen)
-            name = seen.plan.filename
+            name = seen.plan.program.filename
             assert "def step" in "".join(linecache.getlines(name))
         del seen
         gc.collect()

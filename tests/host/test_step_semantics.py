@@ -252,7 +252,7 @@ def test_check_numerics_names_the_node():
             sess.run(y, {x: [1.0, 0.0]})
 
 
-@pytest.mark.parametrize("setting", [{"executor": "dataflow"}, {"memory_limit": {"cpu": 1}}, {"intra_op_threads": 2}])
+@pytest.mark.parametrize("setting", [{"memory_limit": {"cpu": 1}}, {"intra_op_threads": 2}])
 def test_a_setting_that_is_not_honoured_is_refused(setting):
     with pytest.raises(tf.errors.UnimplementedError, match=next(iter(setting))):
         tf.Session(config=tf.SessionConfig(**setting))
@@ -415,15 +415,17 @@ def test_steps_that_run_at_once_have_kernels_and_buffers_of_their_own_and_few_ar
         sess.run(tf.nn.softmax(x) * 2.0, {x: np.ones((4, 5), np.float32)}, run_metadata=metadata)
         plan = metadata.plan
         taken = [plan.lease() for _ in range(20)]
-        spaces = [i.step.__globals__ for i in taken]
+        for step in taken:
+            plan.run(step, [np.ones((4, 5), np.float32)])
+        spaces = [step.state.namespace for step in taken]
         kernels = [n for n in spaces[0] if n[0] == "k" and n[1:].isdigit() and not isinstance(spaces[0][n], np.ufunc)]
         assert kernels
         for name in kernels:
             assert len({id(space[name]) for space in spaces}) == 20
-        for instance in taken:
-            plan.give_back(instance)
+        for step in taken:
+            plan.give_back(step)
         assert len(plan.idle) == 16
-        plan.drop_instances()
+        plan.drop_idle()
         assert plan.lease() not in taken
 
 

@@ -3,8 +3,7 @@
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import Builder, Executor, SessionFactory
-from graphdock.dtypes import float32
+from graphdock.contracts import Executor, SessionFactory
 from graphdock.errors import NotFoundError, PluginError
 from graphdock.plugin.host import Host
 
@@ -13,7 +12,7 @@ from graphdock.contracts import Executor, SessionFactory, hookimpl
 
 class Eager(Executor):
     name = "{name}"
-    def compile(self, graph, devices): return None
+    def compile(self, placed): return None
 
 class Far(SessionFactory):
     scheme = "far"
@@ -27,17 +26,53 @@ def register_session_factories(): return [Far()]
 """
 
 
-def test_an_executor_is_found_by_its_name_and_runs_a_plan(toy):
+def test_an_executor_is_found_by_its_name(toy):
     host = Host()
     executor = host.executor("toy")
     assert isinstance(executor, Executor)
     assert host.executor("toy") is executor
-    builder = Builder("step")
-    x = builder.input("x", float32, (2,))
-    y = builder.node(host.ops.get("toy.Scale"), "y", [x], {"factor": 3.0, "T": float32}, [(float32, (2,))])
-    graph = builder.finish(y)
-    partition = executor.compile(graph, {})
-    np.testing.assert_array_equal(partition.run([np.array([1, 2], np.float32)])[0], [3, 6])
+
+
+def test_a_session_runs_on_the_executor_that_its_configuration_names(toy, process_host):
+    process_host(Host())
+    from graphdock_toy.device import LAUNCHES
+
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.nn.relu(x * 3.0 - 1.0)
+    before = LAUNCHES["executor"]
+    with tf.Session(config=tf.SessionConfig(executor="toy")) as sess:
+        explanation = sess.explain(y, {x: [0.0, 1.0]})
+        assert LAUNCHES["executor"] == before
+        assert explanation.summary().endswith(" · toy")
+        for _ in range(2):
+            assert sess.run(y, {x: [0.0, 1.0]}).tolist() == [0.0, 2.0]
+        assert LAUNCHES["executor"] == before + 2
+        with pytest.raises(tf.errors.UnimplementedError, match="the toy executor does not know Tanh"):
+            sess.run(tf.tanh(x), {x: [0.0, 1.0]})
+
+
+def test_a_name_that_no_executor_has_is_refused_when_the_session_is_made(site):
+    site.plugin("engines", OTHER.replace("{name}", "eager"))
+    with pytest.raises(NotFoundError, match="no executor named 'strait_line'") as caught:
+        tf.Session(config=tf.SessionConfig(executor="strait_line"), host=Host())
+    assert caught.value.hint == "did you mean 'straight_line'?"
+
+
+def test_the_straight_line_executor_is_found_as_any_other():
+    host = Host()
+    executor = host.executor("straight_line")
+    assert isinstance(executor, Executor) and host.executor("straight_line") is executor
+    x = tf.placeholder(tf.float32, [2])
+    with tf.Session(config=tf.SessionConfig(executor="straight_line")) as sess:
+        assert sess.run(x + 1.0, {x: [0.0, 1.0]}).tolist() == [1.0, 2.0]
+        assert sess.explain(x, {x: [0.0, 1.0]}).summary().endswith(" · straight_line")
+
+
+def test_a_plugin_can_not_take_the_name_of_the_hosts_own(site):
+    site.plugin("one", OTHER.replace("{name}", "straight_line"))
+    host = Host()
+    with pytest.raises(PluginError, match="'one' brings the executor 'straight_line', which plugin 'graphdock' has"):
+        host.backend("one")
 
 
 def test_a_session_factory_is_found_by_the_targets_scheme(toy):
@@ -58,7 +93,7 @@ def test_names_that_nobody_brings(site):
     with pytest.raises(NotFoundError) as caught:
         Host().executor("eagr")
     assert caught.value.message == "no executor named 'eagr'"
-    assert caught.value.expected == "one of auto, dataflow, eager, straight_line"
+    assert caught.value.expected == "one of auto, eager, straight_line"
     assert caught.value.hint == "did you mean 'eager'?"
     with pytest.raises(NotFoundError, match="no session factory for the target 'ray://head'"):
         Host().session_factory("ray://head")
@@ -71,7 +106,7 @@ def test_two_executors_of_one_name(site):
     host.backend("one")
     with pytest.raises(PluginError, match="plugin 'two' brings the executor 'eager', which plugin 'one' has"):
         host.backend("two")
-    assert host.executors.names() == ["eager"]
+    assert host.executors.names() == ["eager", "straight_line"]
 
 
 def test_a_session_from_the_factory_runs_where_the_target_says(toy, process_host):

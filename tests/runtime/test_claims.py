@@ -18,8 +18,8 @@ from graphdock.plugin.host import Host
 from graphdock.runtime import gate as gate_module
 from graphdock.runtime import plan as plan_module
 from graphdock.runtime.gate import Claim, Visit
-from graphdock.runtime.plan import Instance
 from graphdock.runtime.resources import Access
+from graphdock.runtime.straight_line import program as program_module
 
 ArgDef = opdef.ArgDef
 
@@ -94,7 +94,7 @@ def test_a_step_claims_what_it_reads_and_what_it_writes():
 def test_a_step_without_variables_goes_through_no_gate():
     with tf.Session() as sess:
         plan = plan_of(sess, tf.constant(1.0) + 1.0)
-        assert plan.gates == () and plan.claims is None
+        assert plan.gates == () and plan.resources == ()
 
 
 def test_a_step_that_calls_python_claims_nothing_while_it_calls():
@@ -304,7 +304,8 @@ class Interrupter:
 
     def _call(self, frame, event, arg):
         code = frame.f_code
-        inside = code.co_filename == gate_module.__file__ or code.co_qualname.startswith(("Instance.", "Access."))
+        inside = code.co_filename in (gate_module.__file__, plan_module.__file__, program_module.__file__)
+        inside |= code.co_qualname.startswith("Access.")
         if not inside and not code.co_filename.startswith("<graphdock step"):
             return None
         frame.f_trace_opcodes = True
@@ -343,20 +344,20 @@ def test_an_interrupt_at_any_bytecode_of_a_step_leaks_no_claim(kind, monkeypatch
         points = 0
         while True:
             tracer, caught = Interrupter(points), False
-            instance = plan.lease()
-            if instance.context.used:
-                instance.context.reset()
+            context = plan.lease()
+            if context.used:
+                context.reset()
             if kind == "contended":
                 plan.gates[0].claims[other] = threading.get_ident() + 1
-                instance.context.limit(0.003)
+                context.limit(0.003)
             try:
                 with tracer:
-                    instance.run(())
+                    plan.run(context, ())
             except KeyboardInterrupt:
                 caught = True
             except tf.errors.DeadlineExceededError:
                 assert kind == "contended"
-            plan.give_back(instance)
+            plan.give_back(context)
             plan.gates and plan.gates[0].claims.pop(other, None)
             assert caught == tracer.raised
             for gate in gates:
@@ -435,7 +436,7 @@ def handler_of(code, offset):
 
 @pytest.mark.parametrize(
     "function",
-    [Instance.run, Access.__call__, gate_module.Gate.wait, gate_module.through],
+    [plan_module._GatedPlan.run, Access.__call__, gate_module.Gate.wait, gate_module.through],
     ids=lambda f: f.__qualname__,
 )
 def test_an_interrupt_at_a_jump_back_reaches_the_finally_around_the_loop(function):
@@ -486,10 +487,8 @@ def test_a_forked_child_plans_and_runs_whatever_other_threads_were_doing(where, 
         host.kernels.add(KernelDef("lab.Within", "cpu", build), "user", "lab")
     if where == "while making an instance":
         plan = plan_of(sess, busy)
-        taken = [plan.lease()]  # the next one builds its kernels again, under the plan's lock
-        thread = threading.Thread(target=lambda: taken.append(plan.lease()), daemon=True)
-    else:
-        thread = threading.Thread(target=sess.run, args=(busy,), daemon=True)
+        plan.lease()  # so that another one builds the kernels again, under the program's lock
+    thread = threading.Thread(target=sess.run, args=(busy,), daemon=True)
     thread.start()
     assert inside.wait(60)
     child = os.fork()
@@ -503,7 +502,7 @@ def test_a_forked_child_plans_and_runs_whatever_other_threads_were_doing(where, 
             x = tf.constant([3.0])  # the graph's lock
             got = sess.run(v.assign(x * 2.0))  # the session's and the planner's
             if where == "while making an instance":
-                plan.lease()
+                sess.run(busy)
             tf.Session.reset(host=host)
             sess.close()
             code = 0 if got.tolist() == [6.0] else 2

@@ -434,12 +434,12 @@ def test_a_plan_that_was_leased_before_a_reset_is_made_again(host):
         sess.run(w.initializer)
         seen = tf.RunMetadata()
         sess.run(w, run_metadata=seen)
-        instance = seen.plan.lease()
+        step = seen.plan.lease()
         tf.Session.reset(host=host)
         with pytest.raises(ResourceClosed):
-            instance.run(())
+            seen.plan.run(step, ())
         with pytest.raises(ResourceClosed):
-            seen.plan.lease()
+            seen.plan.run(seen.plan.lease(), ())
         again = tf.RunMetadata()
         with pytest.raises(tf.errors.UninitializedError):
             sess.run(w, run_metadata=again)

@@ -12,7 +12,7 @@ import pluggy
 
 from graphdock import dtypes, errors
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
-from graphdock.contracts.executor import Executor, Partition, SessionFactory
+from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Region, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.ir_print import print_graph, print_node
@@ -35,6 +35,7 @@ from graphdock.contracts.kernel import (
     inplace,
     view,
 )
+from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler, cut_region
@@ -85,9 +86,10 @@ __all__ = [
     "Out",
     "OutInfo",
     "PLANNED",
-    "Partition",
+    "PlacedGraph",
     "PlanGraph",
     "PlanNode",
+    "Program",
     "Queue",
     "QueuedDevice",
     "REQUIRED",
@@ -99,8 +101,10 @@ __all__ = [
     "ResourceKind",
     "ResourceRequest",
     "Rewriter",
+    "SCALAR",
     "Scratch",
     "SessionFactory",
+    "StageReport",
     "StepContext",
     "StepServices",
     "Storage",
@@ -116,6 +120,7 @@ __all__ = [
     "errors",
     "hookimpl",
     "inplace",
+    "kernel_error",
     "print_graph",
     "print_node",
     "shape",

@@ -1,37 +1,145 @@
-"""Executors run the part of a plan that belongs to one task; session factories open sessions on a target.
+"""Executors compile placed graphs and run their steps; session factories open sessions on a target.
 
-Both are contracts for engines that come from plugins. The straight-line executor of the host is the first implementation.
+Both are contracts for engines that come from plugins. The host's own straight-line executor is one of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from graphdock.contracts.device import Device
-from graphdock.contracts.ir import PlanGraph
-from graphdock.contracts.rendezvous import Rendezvous
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.step import StepContext
 
-__all__ = ["Executor", "Partition", "SessionFactory"]
+__all__ = ["Executor", "PlacedGraph", "Program", "SCALAR", "SessionFactory", "StageReport"]
+
+#: Memory space of the small numbers that steer a step: Python ints and bools of the host.
+SCALAR = "scalar"
 
 
-class Partition(ABC):
-    """A compiled part of a plan; immutable. ``run`` may be called from many threads at once."""
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """How long a stage of planning took, in milliseconds."""
+
+    name: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedGraph:
+    """A plan of which everything is decided but storage: what an executor compiles. It is not changed any more.
+
+    Any order of the nodes that keeps data, control and order edges gives the same results; the list of nodes is one of them. A node
+    with bodies runs them as its verb says (:mod:`graphdock.contracts.verbs`, :mod:`graphdock.contracts.bodies`).
+
+    Attributes:
+      graph: every node has its device; tensors that change their memory space do so in nodes of the verb ``move``.
+      kernels: node -> kernel. Absent are nodes that the host runs itself: by verb, or, where the output's home is
+        :data:`SCALAR`, by ``functions``.
+      home: value -> memory space. A constant has none: each reader gets the array in the space that it needs.
+      needs: node -> per input the space it wants it in; None where any will do, and for handles.
+      handles: handle anywhere -> the output of the op that names the resource.
+      resource: that output -> the resource itself. ``access(reads, writes)``: what runs a function under a claim on resources, as
+        ``access(reads, writes)(step.token, function, *args)``; for the statements of a plan that ``holds`` nothing.
+      device_of: node -> its open device. ``spaces``: memory space -> a device that copies and allocates there.
+      functions: node of the verb ``host``, or with a :data:`SCALAR` output -> what computes its outputs from its inputs (of a
+        handle, the resource): host arrays, or Python ints and bools.
+      stream: node that draws -> a new stream of random numbers, the kernel's last argument. Executors ``begin`` it with the ordinal
+        that the step's services give, and say ``at`` which iterations of its loops it stands.
+      holds: a step holds its claim on all resources while it runs. Where False it may wait for another step: the session claims
+        nothing, and the program claims what it touches statement by statement.
+      debug, check_numerics: as configured. ``timed``: steps have deadlines, which the program looks at between nodes.
+    """
+
+    graph: PlanGraph
+    kernels: Mapping[PlanNode, KernelDef]
+    home: Mapping[Value, str]
+    needs: Callable[[PlanNode], Sequence[str | None]]
+    handles: Mapping[Value, Value]
+    resource: Callable[[Value], Any]
+    access: Callable[[Sequence[Any], Sequence[Any]], Callable[..., Any]]
+    device_of: Callable[[PlanNode], Device]
+    spaces: Mapping[str, Device]
+    functions: Callable[[PlanNode], Callable[..., Any]]
+    stream: Callable[[PlanNode], Any]
+    holds: bool = True
+    debug: bool = False
+    check_numerics: bool = False
+    timed: bool = False
+
+
+class Program(ABC):
+    """A compiled plan. Immutable; any number of steps run it at once, each in a context of its own.
+
+    Attributes:
+      holds: the session claims all resources of the plan for the whole step. False where the graph says so, or where a kernel
+        turned out to wait for other steps when it was built: the program then claims for itself.
+      takes_turns: steps wait for something before they claim any resource (``turn``).
+      checked: variables that must hold a value when a step begins, each with a node that reads it; the session sees to it, so that
+        nothing has run when one does not. The program checks all others itself.
+      memory: memory space -> bytes that it keeps in one context (``step.state``).
+      source: its text, for ``explain``; empty where it has none. ``notes``: more lines for ``explain``.
+      stages: the stages of its compilation, in order.
+    """
+
+    holds: bool = True
+    takes_turns: bool = False
+    checked: Sequence[tuple[Any, PlanNode]] = ()
+    memory: Mapping[str, int] = MappingProxyType({})
+    source: str = ""
+    notes: Sequence[str] = ()
+    stages: Sequence[StageReport] = ()
 
     @abstractmethod
-    def run(self, feeds: Sequence[Any], rendezvous: Rendezvous | None = None) -> list[Any]:
-        """Run one step: ``feeds`` in the order of the graph's inputs, as host arrays; returns its outputs as host arrays."""
+    def run(self, step: StepContext, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Run one step on the calling thread.
+
+        It looks at ``step.token`` between nodes where the graph is ``timed``, and passes ``step.deadline`` to every wait. What it
+        keeps for the next step stands in ``step.state``; the first step of a context makes it.
+
+        Args:
+          feeds: host arrays, in the order of the graph's inputs; not to be written.
+
+        Returns:
+          The graph's outputs, in order: arrays of the caller's own, that share memory with nothing; NumPy scalars at rank 0.
+
+        Raises:
+          GraphdockError: what a kernel raised, with the node and the user's line (:func:`graphdock.contracts.kernel_error`).
+        """
+
+    def turn(self, step: StepContext) -> AbstractContextManager[None]:
+        """What a step holds from before its claims until after them, such as a queue that steps take turns on.
+
+        Asked for where ``takes_turns``. So a step that waits for a resource never keeps what another one needs to free it.
+        """
+        raise NotImplementedError
+
+    def free(self, step: StepContext) -> None:
+        """Let go of what ``step.state`` holds, at once. No step runs in the context, and none will. Optional; default: drops it."""
+        step.state = None
 
 
 class Executor(ABC):
-    """Compiles placed graphs. ``name`` is what ``executor=`` in the configuration says."""
+    """Compiles placed graphs. ``name`` is what ``executor=`` in the configuration says.
 
-    name: str
+    Threads: ``compile`` runs under the planner's lock.
+    """
+
+    name: ClassVar[str]
 
     @abstractmethod
-    def compile(self, graph: PlanGraph, devices: Mapping[str, Device]) -> Partition:
-        """Compile a graph whose nodes are all placed on the given devices (keyed by short name, ``cpu:0``)."""
+    def compile(self, placed: PlacedGraph) -> Program:
+        """The program of a graph. It takes no memory of any device: ``explain`` compiles too, and a resource is not there yet.
+
+        Raises:
+          UnimplementedError: the executor can't run this graph; it names the node.
+        """
 
 
 class SessionFactory(ABC):

@@ -14,13 +14,20 @@ __all__ = ["Rendezvous", "RendezvousKey"]
 
 
 class RendezvousKey(NamedTuple):
-    """Names one tensor on its way. ``frame`` tells iterations of a loop apart (empty outside of loops)."""
+    """Names one tensor on its way.
+
+    Attributes:
+      source_incarnation, destination_incarnation: numbers that the two devices took when their processes started: what a process
+        that died has sent, or was to receive, is never taken for its successor's.
+      frame: tells iterations of a loop apart (empty outside of loops).
+    """
 
     session: str
     step: int
     source: str
     source_incarnation: int
     destination: str
+    destination_incarnation: int
     edge: str
     frame: str = ""
 

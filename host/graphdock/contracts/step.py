@@ -98,7 +98,18 @@ class StepContext:
       used: something of this step must be reset before the next.
     """
 
-    __slots__ = ("_events", "_id", "_lock", "_rendezvous", "interrupt", "services", "state", "token", "used")
+    __slots__ = (
+        "__weakref__",
+        "_events",
+        "_id",
+        "_lock",
+        "_rendezvous",
+        "interrupt",
+        "services",
+        "state",
+        "token",
+        "used",
+    )
 
     def __init__(self, services: StepServices) -> None:
         self.services = services

@@ -42,7 +42,7 @@ def register_resource_kinds(host: Host) -> Iterable[ResourceKind]:  # type: igno
 
 @hookspec
 def register_executors(host: Host) -> Iterable[Executor]:  # type: ignore[empty-body]
-    """Return engines that run placed plans; ``SessionConfig(executor=...)`` chooses one by its ``name``."""
+    """Return engines that compile and run placed graphs; ``SessionConfig(executor=...)`` chooses one by its ``name``."""
 
 
 @hookspec

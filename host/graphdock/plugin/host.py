@@ -95,6 +95,7 @@ class Host:
         self._origins = dict(origins or {})
         self._states: list[PluginState] | None = None
         self._all_searched = False
+        self._own_loaded = False
         self._backends: dict[str, Backend] = {}
         self.manager = loader.new_manager()
         self.ops = OpRegistry(self._search, self._notes, self._lock)
@@ -313,12 +314,22 @@ class Host:
         return found
 
     def executor(self, name: str) -> Executor:
-        """The executor of that name, from a plugin.
+        """The executor of that name: the host's own, or from a plugin.
 
         Raises:
           NotFoundError: no allowed plugin brings it. PluginError: the plugin of that name failed to load.
         """
-        return self._named(self.executors, name, f"no executor named {name!r}", ("auto", "dataflow", "straight_line"))
+        self.load_own()
+        return self._named(self.executors, name, f"no executor named {name!r}", ("auto",))
+
+    def load_own(self) -> None:
+        """Register the host's own executors; they come before those of any plugin."""
+        if self._own_loaded:
+            return
+        with self._lock:
+            if not self._own_loaded:
+                self._own_loaded = True
+                loader.load_own(self)
 
     def session_factory(self, target: str) -> SessionFactory:
         """The factory for a target such as ``ray://head:6379``, chosen by its scheme.

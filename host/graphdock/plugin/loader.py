@@ -39,7 +39,7 @@ from graphdock.plugin.registry import load_library
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = ["HOOKS", "PluginState", "check_drift", "load_ops", "load_rest", "new_manager", "triage"]
+__all__ = ["HOOKS", "PluginState", "check_drift", "load_ops", "load_own", "load_rest", "new_manager", "triage"]
 
 #: Hook -> what its iterable holds.
 HOOKS: dict[str, type] = {
@@ -50,6 +50,8 @@ HOOKS: dict[str, type] = {
     "register_executors": Executor,
     "register_session_factories": SessionFactory,
 }
+#: Modules of graphdock that implement hooks as a plugin's does.
+OWN = ("graphdock.runtime.straight_line",)
 
 
 @dataclass
@@ -172,6 +174,17 @@ def load_ops(host: Host, state: PluginState) -> bool:
     return _run(host, state, ("register_ops",)) and (not state.added.ops or load_rest(host, state))
 
 
+def load_own(host: Host) -> None:
+    """Register what graphdock's own modules bring by the hooks of plugins, under graphdock's name."""
+    for name in OWN:
+        module = importlib.import_module(name)
+        state = PluginState(Found("graphdock", name, "graphdock", "0", ""), triaged=True, module=module)
+        manager = new_manager()
+        _validate(manager, state)
+        for hook in HOOKS:
+            _register(host, state, hook, _call(host, manager, state, hook))
+
+
 def load_rest(host: Host, state: PluginState) -> bool:
     """Run every hook of the plugin that has not run yet. Whether it is usable now."""
     return _run(host, state, tuple(HOOKS))
@@ -193,7 +206,7 @@ def _run(host: Host, state: PluginState, hooks: tuple[str, ...]) -> bool:
         if not host.manager.is_registered(state.module):
             _validate(host.manager, state)
         for where in todo:
-            items = _call(host, state, where)
+            items = _call(host, host.manager, state, where)
             _register(host, state, where, items)
     except BaseException as error:
         host.discard(state.name, state.found.package)
@@ -270,9 +283,9 @@ def _misfit(manager: pluggy.PluginManager, module: ModuleType) -> tuple[str, lis
     return "?", []
 
 
-def _call(host: Host, state: PluginState, hook: str) -> list[Any]:
+def _call(host: Host, manager: pluggy.PluginManager, state: PluginState, hook: str) -> list[Any]:
     items: list[Any] = []
-    for impl in getattr(host.manager.hook, hook).get_hookimpls():
+    for impl in getattr(manager.hook, hook).get_hookimpls():
         if impl.plugin is not state.module:
             continue
         result = impl.function(*([host] if impl.argnames else []))
@@ -301,6 +314,7 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
         elif isinstance(item, ResourceKind):
             host.resource_kinds.add(item.name, item, state.name)
         elif isinstance(item, Executor):
+            host.load_own()
             host.executors.add(item.name, item, state.name)
         elif isinstance(item, SessionFactory):
             host.session_factories.add(item.scheme, item, state.name)

@@ -6,25 +6,25 @@ from collections.abc import Callable, Mapping
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.kernel import KernelDef
 from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.device_name import DeviceSpec
-from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["capturing_device", "feeds_first"]
 
 
 def capturing_device(
-    graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel], device_of: Callable[[DeviceSpec], Device]
+    graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], device_of: Callable[[PlanNode], Device]
 ) -> Device | None:
     """The device that may record parts of this placed plan: the one with most kernels of those that can. None if none can."""
-    counts: dict[DeviceSpec, int] = {}
+    counts: dict[Device, int] = {}
     for level in graph.all_graphs():
         for node in level.nodes:
-            if node in kernels and node.device is not None:
-                counts[node.device] = counts.get(node.device, 0) + 1
-    able = [d for d in counts if _can_record(device_of(d))]
-    return device_of(max(able, key=lambda d: counts[d])) if able else None
+            if node in kernels:
+                device = device_of(node)
+                counts[device] = counts.get(device, 0) + 1
+    able = [d for d in counts if _can_record(d)]
+    return max(able, key=lambda d: counts[d]) if able else None
 
 
 def _can_record(device: Device) -> bool:

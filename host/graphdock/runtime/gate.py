@@ -1,7 +1,7 @@
 """The gate of a container: one claim per step on all the resources that it reads and writes, served in order of arrival.
 
 A step enters by one dict assignment, which is its place in the queue, and waits only where an earlier claim conflicts with its
-own. It leaves by one dict pop. The way through, which :meth:`graphdock.runtime.plan.Instance.run` writes out::
+own. It leaves by one dict pop. The way through, which :mod:`graphdock.runtime.plan` writes out::
 
     claims = gate.claims
     try:

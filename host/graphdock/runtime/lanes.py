@@ -18,8 +18,10 @@ import numpy as np
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Queue, QueuedDevice
+from graphdock.contracts.step import CancellationToken
 from graphdock.locks import new_lock
 from graphdock.runtime.device_error import asking
+from graphdock.runtime.gate import PATIENCE
 from graphdock.runtime.honesty import unchecked
 from graphdock.runtime.lower.records import Lowered
 from graphdock.runtime.storage import Root
@@ -86,12 +88,17 @@ class Lanes:
             self._own = True
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Wait for the lanes, and hold them."""
+    def held(self, token: CancellationToken) -> Iterator[None]:
+        """Wait for the lanes, and hold them.
+
+        Raises:
+          DeadlineExceededError: their turn did not come in time. Or the error the step was cancelled with.
+        """
         taken: list[Lane] = []
         try:
             for lane in self._taken:
-                lane.free.acquire()
+                while not lane.free.acquire(timeout=PATIENCE):
+                    token.check()
                 taken.append(lane)
             yield
         finally:

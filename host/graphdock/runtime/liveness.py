@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from graphdock.contracts.bodies import carried, given
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.plugin.registry import RegisteredKernel
+from graphdock.contracts.kernel import KernelDef
 
 __all__ = ["Liveness", "analyse"]
 
@@ -77,7 +77,7 @@ def _level(graph: PlanGraph, loops: tuple[PlanNode, ...]) -> Iterator[_Event | t
     yield "outputs", graph, None, loops
 
 
-def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel], handles: Mapping[Value, Value]) -> Liveness:
+def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], handles: Mapping[Value, Value]) -> Liveness:
     """Number the nodes and find the last uses."""
     facts = Liveness()
     loops_at: dict[Value, tuple[PlanNode, ...]] = {v: () for v in graph.inputs}
@@ -128,8 +128,8 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel], hand
             facts.last[value] = position
     facts.reach = dict(facts.last)
     for node in reversed(order):
-        registered = kernels.get(node)
-        if node.verb != "alias" and (registered is None or not registered.kernel.views):
+        kernel = kernels.get(node)
+        if node.verb != "alias" and (kernel is None or not kernel.views):
             continue
         until = max((facts.reach.get(v, 0) for v in node.outputs), default=0)
         for value in node.inputs:

@@ -43,7 +43,7 @@ class InstancePool:
                     break
                 other = ref()
                 if other is not None:
-                    other.drop_instances()
+                    other.drop_idle()
 
     def close(self, error: Callable[[], BaseException]) -> None:
         """Stop the steps that run, each with an error of its own, and free the memory of idle instances."""

@@ -6,12 +6,16 @@ body computes it by ops that have a formula for scalars; and so is whatever thos
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from graphdock.contracts.bodies import captures, carried
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import Decision
 from graphdock.opdef.scalar_formula import host_scalar
+from graphdock.runtime.host_ops import wrap
 
-__all__ = ["KEPT", "scalar_values"]
+__all__ = ["KEPT", "scalar_function", "scalar_values"]
 
 #: Why a node whose result is a host scalar has no kernel.
 KEPT = Decision("host", "scalar", "a small number that steers the step; the host computes it itself")
@@ -27,6 +31,18 @@ def _has_host_formula(node: PlanNode) -> bool:
     if node.opdef.scalar is None or not all(_small(v) for v in (*node.outputs, *node.inputs)):
         return False
     return host_scalar(node.opdef, node.outputs[0].dtype) is not None
+
+
+def scalar_function(node: PlanNode) -> Callable[..., Any]:
+    """What computes a node's host scalar from those it reads, with the dtype's wrap-around."""
+    dtype = node.outputs[0].dtype
+    template = host_scalar(node.opdef, dtype)
+    assert template is not None
+    names = [f"x{i}" for i in range(len(node.inputs))]
+    formula: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {template.format(*names)}")  # noqa: S307 - a spec's formula, parsed
+    if dtype.name == "bool":
+        return formula
+    return lambda *values: wrap(formula(*values), dtype.size * 8)
 
 
 def scalar_values(graph: PlanGraph) -> set[Value]:

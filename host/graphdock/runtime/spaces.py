@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from graphdock.contracts.bodies import carried, given
 from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.rewriter import Rewriter
@@ -19,7 +20,6 @@ from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces"]
 
-SCALAR = "scalar"
 #: The op of a transfer node; it never stands in a user's graph.
 TRANSFER = OpDef(
     "Transfer", summary="Moves a tensor to another memory space.", executes="move", traits=frozenset({"pure"})

@@ -52,7 +52,7 @@ class SessionConfig:
       fallback: what happens when the wanted device has no kernel: ``forbid``; ``warn``: another listed backend, with
         one warning per plan; ``allow``. Or a table per op: ``{"default": "forbid", "Where": "allow"}``.
       kernels: pins, ``{"MatMul@cuda": "cuda.matmul_lt"}``.
-      executor: ``auto``, ``straight_line``, ``dataflow`` or the name of a plugin's executor.
+      executor: ``auto`` (straight_line), ``straight_line``, or the name of a plugin's executor.
       device_count: device type -> how many to use.
       memory_limit: device type -> bytes, or a text such as ``"20GiB"``.
       passes: pass name -> whether it runs.

@@ -89,7 +89,7 @@ class Explanation:
             f"{_count(self.plan.translated, 'node')} -> {len(self.rows)} after pruning and passes · {where} · "
             f"{_count(moved, 'transfer')} · "
             f"{least}{_amount(cost['flops'], 1000, 'flop')}, {_amount(cost['bytes'], 1024, 'B')} moved · "
-            f"{planned / 1024:.1f} KiB planned · straight_line"
+            f"{planned / 1024:.1f} KiB planned · {self.plan.executor}"
         )
 
     def table(self, lost: bool = False) -> str:
@@ -116,7 +116,8 @@ class Explanation:
             "cost": self.cost(),
             "passes": [asdict(r) for r in self.plan.reports],
             "arena_bytes": self.plan.arena_bytes,
-            "recordings": self.plan.recordings,
+            "stages": [asdict(s) for s in self.plan.stages],
+            "notes": list(self.plan.program.notes),
         }
 
     def __str__(self) -> str:
@@ -126,7 +127,7 @@ class Explanation:
             head.append(
                 f"config  backends={backends} ({self.config.source('backends')}) · fallback={self.config.fallback}"
             )
-        return "\n".join([*head, f"plan    {self.summary()}", *self.plan.recordings, self.table()])
+        return "\n".join([*head, f"plan    {self.summary()}", *self.plan.program.notes, self.table()])
 
     __repr__ = __str__
 

@@ -106,4 +106,4 @@ class PlanCache:
             signature.current = (None, (None,) * len(signature.feeds))
         if not signature.plans and self.signatures.get(signature.key) is signature:
             del self.signatures[signature.key]
-        plan.drop_instances()
+        plan.drop_idle()

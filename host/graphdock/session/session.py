@@ -106,6 +106,7 @@ class Session(metaclass=_SessionType):
             c.source("backends"),
             self._ordinals,
             services,
+            c.executor,
         )
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -242,22 +243,21 @@ class Session(metaclass=_SessionType):
         while True:
             try:
                 try:
-                    instance = plan.idle.pop()
+                    step = plan.idle.pop()
                 except IndexError:
-                    instance = plan.lease()
-                context = instance.context
+                    step = plan.lease()
                 try:
-                    if context.used:
-                        context.reset()
+                    if step.used:
+                        step.reset()
                     if limit is not None:
-                        context.limit(limit)
-                    results = instance.run(values)
+                        step.limit(limit)
+                    results = plan.run(step, values)
                 finally:
                     if run_metadata is not None:
-                        run_metadata.events = context.reported()
-                    plan.idle.append(instance)
+                        run_metadata.events = step.reported()
+                    plan.idle.append(step)
                     if len(plan.idle) > plan.most_idle:
-                        plan.drop_instances(plan.most_idle)
+                        plan.drop_idle(plan.most_idle)
                 break
             except ResourceClosed:
                 plan = self._remake(signature, plan, tuple([v.shape for v in values]))
@@ -377,11 +377,6 @@ class Session(metaclass=_SessionType):
 
 def _refuse(config: SessionConfig) -> None:
     """Raise UnimplementedError for settings that this version knows but could not honour."""
-    if config.executor not in ("auto", "straight_line"):
-        raise UnimplementedError(
-            f"executor = {config.executor!r} ({config.source('executor')}) is not there yet",
-            expected="auto or straight_line",
-        )
     for name in ("memory_limit", "intra_op_threads", "inter_op_threads"):
         if getattr(config, name):
             raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")

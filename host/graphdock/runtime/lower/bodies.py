@@ -70,10 +70,10 @@ def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value,
     inside = set(body.nodes) if direct else set()
     for value, root, name in direct:
         node = value.node
-        registered = state.given.kernels.get(node) if node is not None else None
-        if node is None or registered is None or node not in inside:
+        kernel = state.given.kernels.get(node) if node is not None else None
+        if node is None or kernel is None or node not in inside:
             continue
-        if "planned" in registered.kernel.modes and value.shape == root.shape:
+        if "planned" in kernel.modes and value.shape == root.shape:
             state.direct[value] = (root, name)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, KernelDef, Lit, Mode, Out, OutInfo
+from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.opdef.scalar_formula import host_scalar
-from graphdock.runtime.kernel_error import kernel_error
 from graphdock.runtime.lower.finite import check_buffer, check_finite
 from graphdock.runtime.lower.modes import grant, output_names
 from graphdock.runtime.lower.records import Build, Setup, Slot
@@ -40,7 +40,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if node.outputs and state.given.home.get(node.outputs[0]) == SCALAR:
         _scalar(state, node, block)
         return
-    kernel = state.given.kernels[node].kernel
+    kernel = state.given.kernels[node]
     device = state.given.device_of(node)
     slots, infos, touched = _inputs(state, node, kernel, block, at)
     modes = grant(state, node, kernel, slots, arg_of(node), at)

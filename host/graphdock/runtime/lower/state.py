@@ -9,7 +9,6 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Mode
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.plugin.registry import RegisteredKernel
 from graphdock.runtime.liveness import Liveness
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.program.names import Apply, Literal, Name, Names, Operand, helper
@@ -54,9 +53,9 @@ class Given:
     """
 
     graph: PlanGraph
-    kernels: Mapping[PlanNode, RegisteredKernel]
+    kernels: Mapping[PlanNode, KernelDef]
     home: Mapping[Value, str]
-    needs: Callable[[PlanNode], list[str | None]]
+    needs: Callable[[PlanNode], Sequence[str | None]]
     facts: Liveness
     handles: Mapping[Value, Value]
     spaces: Mapping[str, Device]

@@ -126,7 +126,7 @@ Operand: TypeAlias = Name | Literal | Suffixed | Apply
 
 
 def helper(name: str) -> Name:
-    """The runtime's own function of that name (:data:`graphdock.runtime.plan.HELPERS`)."""
+    """The runtime's own function of that name (:data:`graphdock.runtime.straight_line.helpers.HELPERS`)."""
     return Name("helper", name)
 
 

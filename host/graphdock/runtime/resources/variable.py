@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from graphdock.contracts.device import Buffer
 from graphdock.contracts.resource import ResourceKind, ResourceRequest
 from graphdock.dtypes import DType
-from graphdock.errors import FailedPreconditionError, ShapeError
+from graphdock.errors import FailedPreconditionError, ShapeError, UninitializedError
 from graphdock.runtime.resources.resource import Resource
 from graphdock.shape import Dims, compatible, show
 
 if TYPE_CHECKING:
     from graphdock.runtime.resources.store import ResourceStore
 
-__all__ = ["Current", "Variable"]
+__all__ = ["Current", "Variable", "unset"]
 
 
 class Current:
@@ -100,3 +100,13 @@ class Variable(Resource):
                 got=f"{dtype.name}{show(dims)}",
             )
         self._check_device(request)
+
+
+def unset(variable: Variable, op: str | None = None, site: str | None = None) -> UninitializedError:
+    """The error of a read before the first assignment."""
+    return UninitializedError(
+        f"variable {variable.name!r} is read before it was assigned",
+        op=op,
+        site=site,
+        hint="run tf.global_variables_initializer() first",
+    )

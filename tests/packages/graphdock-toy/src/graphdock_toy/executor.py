@@ -1,11 +1,11 @@
 """An executor that walks a placed plan node by node with NumPy, and a factory of sessions on ``toy://`` targets."""
 
 import numpy as np
-from graphdock.contracts import Executor, Partition, SessionFactory, errors
+from graphdock.contracts import Executor, Program, SessionFactory, errors
 
 from graphdock_toy.device import count
 
-__all__ = ["ToyExecutor", "ToyPartition", "ToySessions"]
+__all__ = ["ToyExecutor", "ToyProgram", "ToySessions"]
 
 #: Op -> function of the node and its inputs' arrays.
 _OPS = {
@@ -22,29 +22,29 @@ _OPS = {
 }
 
 
-class ToyPartition(Partition):
+class ToyProgram(Program):
     def __init__(self, graph):
         self.graph = graph
 
-    def run(self, feeds, rendezvous=None):
+    def run(self, step, feeds):
         count("executor")
         values = dict(zip(self.graph.inputs, feeds, strict=True))
         for node in self.graph.nodes:
             (out,) = node.outputs
             values[out] = np.asarray(_OPS[node.op](node, *(values[i] for i in node.inputs)), out.dtype.np)
-        return [values[v] for v in self.graph.outputs]
+        return [np.array(values[v])[()] for v in self.graph.outputs]
 
 
 class ToyExecutor(Executor):
     name = "toy"
 
-    def compile(self, graph, devices):
-        for node in graph.nodes:
+    def compile(self, placed):
+        for node in placed.graph.nodes:
             if node.op not in _OPS:
                 raise errors.UnimplementedError(
                     f"the toy executor does not know {node.op}", op=node.name, site=node.site
                 )
-        return ToyPartition(graph)
+        return ToyProgram(placed.graph)
 
 
 class ToySessions(SessionFactory):

@@ -1,0 +1,78 @@
+"""Draft: a plan in the making. One object goes through the stages of planning; each fills in what it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graphdock.contracts.device import Device
+from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
+from graphdock.contracts.ir import PlanGraph, Value
+from graphdock.contracts.step import StepServices
+from graphdock.device_name import DeviceSpec
+from graphdock.graph.operation import Operation
+from graphdock.graph.tensor import Tensor
+from graphdock.passes.pipeline import PassReport
+from graphdock.placement.choose import Chooser
+from graphdock.placement.placer import Placement
+from graphdock.plugin.host import Host
+from graphdock.runtime.random_stream import RandomOrdinals
+from graphdock.runtime.spaces import Spaces
+from graphdock.shape import Dims
+
+__all__ = ["Draft", "Setting"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all plans of a session are made with. Nothing here changes.
+
+    Attributes:
+      devices: whole names, in order of preference. ``opened``: name -> the open device.
+      spaces: memory space -> a device that copies and allocates there.
+      fallback: op type -> ``forbid``, ``warn`` or ``allow``.
+      passes: pass name -> whether it runs.
+    """
+
+    host: Host
+    chooser: Chooser
+    devices: Sequence[DeviceSpec]
+    opened: Mapping[DeviceSpec, Device]
+    spaces: Mapping[str, Device]
+    executor: Executor
+    services: StepServices
+    ordinals: RandomOrdinals
+    fallback: Callable[[str], str]
+    passes: Mapping[str, bool]
+    debug: bool
+    check_numerics: bool
+
+
+@dataclass
+class Draft:
+    """A plan in the making. Used once, by one thread, under the planner's lock.
+
+    Attributes:
+      outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
+      timed: its steps have deadlines.
+      graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
+      scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
+        resource.
+      stages: the stages that it went through.
+    """
+
+    setting: Setting
+    outputs: Sequence[Tensor]
+    targets: Sequence[Operation]
+    feeds: Sequence[tuple[Tensor, Dims]]
+    timed: bool = False
+    graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
+    translated: int = 0
+    reports: Sequence[PassReport] = ()
+    placement: Placement = field(default_factory=Placement)
+    scalars: set[Value] = field(default_factory=set)
+    spaces: Spaces | None = None
+    handles: Mapping[Value, Value] = field(default_factory=dict)
+    placed: PlacedGraph | None = None
+    program: Program | None = None
+    stages: list[StageReport] = field(default_factory=list)

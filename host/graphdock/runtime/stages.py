@@ -1,0 +1,150 @@
+"""The stages of planning, from fetches and feeds to a program. Each is a function of the draft.
+
+No stage takes a device's memory: ``explain`` runs them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.executor import PlacedGraph
+from graphdock.contracts.handles import check_handles, handle_of, resource_name
+from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.ir_check import check, check_order
+from graphdock.contracts.resource import VARIABLE
+from graphdock.dtypes import string
+from graphdock.errors import NotFoundError
+from graphdock.passes.pipeline import run_passes
+from graphdock.passes.rewrite import Tools
+from graphdock.placement.placer import place
+from graphdock.runtime.draft import Draft, Setting
+from graphdock.runtime.evaluate import evaluator
+from graphdock.runtime.host_ops import build_host_op
+from graphdock.runtime.random_stream import RandomStream
+from graphdock.runtime.resources import Access, Resource, ResourceStore
+from graphdock.runtime.scalars import KEPT, scalar_function, scalar_values
+from graphdock.runtime.spaces import assign_spaces
+from graphdock.runtime.translate import translate
+
+__all__ = ["STAGES"]
+
+
+def _translate(draft: Draft) -> None:
+    """The user's graph becomes a plan graph: what the fetches need, with shapes inferred from the feeds'."""
+    draft.graph = translate(draft.outputs, draft.targets, draft.feeds)
+    draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
+
+
+def _passes(draft: Draft) -> None:
+    """What changes nothing, is computed twice or is known already goes."""
+    setting = draft.setting
+    tools = Tools(evaluator(setting), setting.host.ops.get("Const"))
+    draft.reports = run_passes(draft.graph, setting.passes, tools, setting.debug)
+
+
+def _place(draft: Draft) -> None:
+    """Every node gets a device and a kernel."""
+    setting = draft.setting
+    check_handles(draft.graph)
+    draft.placement = place(
+        draft.graph, setting.devices, setting.chooser, setting.fallback, lambda name: _device_type(setting, name)
+    )
+
+
+def _scalars(draft: Draft) -> None:
+    """The small numbers that steer the step are the host's own, without kernels."""
+    draft.scalars = scalar_values(draft.graph)
+    kernels = draft.placement.kernels
+    for value in draft.scalars:
+        if value.node in kernels:
+            del kernels[value.node]
+            value.node.decision = KEPT
+
+
+def _spaces(draft: Draft) -> None:
+    """Every value gets a memory space; where a reader wants it elsewhere, it is moved."""
+    opened = draft.setting.opened
+    draft.spaces = assign_spaces(draft.graph, draft.placement.kernels, draft.scalars, lambda d: opened[d].memory_space)
+    for level in draft.graph.all_graphs():
+        for node in level.nodes:
+            if node.verb == "move" and node.device is None:
+                source = node.inputs[0].node
+                node.device = source.device if source is not None else None
+    if draft.setting.debug:
+        check(draft.graph)
+        check_order(draft.graph, "placement")
+
+
+def _seal(draft: Draft) -> None:
+    """What an executor compiles: everything but storage is decided."""
+    setting, graph, spaces = draft.setting, draft.graph, draft.spaces
+    assert spaces is not None
+    draft.handles = handle_of(draft.graph)
+    draft.placed = PlacedGraph(
+        graph,
+        {node: registered.kernel for node, registered in draft.placement.kernels.items()},
+        spaces.home,
+        spaces.needs,
+        draft.handles,
+        lambda handle: _resource(setting, handle),
+        lambda reads, writes: Access(graph, reads, writes),
+        lambda node: setting.opened[node.device],  # type: ignore[index]
+        setting.spaces,
+        _function,
+        lambda node: _stream(setting, node),
+        not any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes),
+        setting.debug,
+        setting.check_numerics,
+        draft.timed,
+    )
+
+
+def _compile(draft: Draft) -> None:
+    """The executor makes its program."""
+    assert draft.placed is not None
+    draft.program = draft.setting.executor.compile(draft.placed)
+
+
+#: Name -> stage, in the order of running.
+STAGES: Mapping[str, Callable[[Draft], None]] = {
+    "translate": _translate,
+    "passes": _passes,
+    "place": _place,
+    "scalars": _scalars,
+    "spaces": _spaces,
+    "seal": _seal,
+    "compile": _compile,
+}
+
+
+def _device_type(setting: Setting, name: str) -> str:
+    """The device type behind an alias (``gpu``); the name itself where nobody owns it."""
+    try:
+        return setting.host.device_type(name)
+    except NotFoundError:
+        return name
+
+
+def _resource(setting: Setting, handle: Value) -> Resource:
+    """The resource that a handle names: declared, of which nothing is made yet."""
+    owner = handle.node
+    assert owner is not None and owner.device is not None
+    container, name = resource_name(owner)
+    assert owner.opdef.resource is not None  # check_handles saw to it
+    kind = setting.host.resource_kind(owner.opdef.resource, owner.opdef.package)
+    space = setting.opened[owner.device].memory_space
+    if kind is VARIABLE and owner.attrs["dtype"] is string:
+        space = HOST_MEMORY  # nowhere else are there strings
+    store: ResourceStore = setting.services.container(container)
+    return store.declare(kind, name, owner.attrs, setting.spaces[space])
+
+
+def _function(node: PlanNode) -> Callable[..., Any]:
+    return build_host_op(node) if node.verb == "host" else scalar_function(node)
+
+
+def _stream(setting: Setting, node: PlanNode) -> RandomStream:
+    attrs = node.attrs
+    return setting.ordinals.stream(node.origin, int(attrs.get("seed", 0)), int(attrs.get("seed2", 0)))

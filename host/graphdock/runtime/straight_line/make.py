@@ -1,0 +1,210 @@
+"""Making an instance: memory, variables, kernels bound to queues, views and recordings, as names of the generated source."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.executor import PlacedGraph
+from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.kernel import Bound, BuildContext, Lit
+from graphdock.contracts.step import StepContext
+from graphdock.locks import new_lock
+from graphdock.runtime.device_error import asking
+from graphdock.runtime.honesty import honest, unchecked
+from graphdock.runtime.lanes import Lanes, Recording, devices_of, worker_of
+from graphdock.runtime.lower import Build, Lowered
+from graphdock.runtime.random_stream import RandomStream
+from graphdock.runtime.storage import Root
+from graphdock.runtime.straight_line.helpers import HELPERS, poison
+from graphdock.runtime.straight_line.instance import Instance, LaneInstance, interrupter
+
+__all__ = ["Maker"]
+
+
+@dataclass
+class _Streams:
+    """The random streams of an instance: by op, and, of each queued device, those whose ordinals are step arguments."""
+
+    of_op: dict[str, list[RandomStream]]
+    arguments: dict[Device, list[RandomStream]]
+
+
+class Maker:
+    """Makes the instances of one program. ``make`` may be called from many threads.
+
+    Args:
+      memory: memory space -> bytes of planned buffers; ``roots``: memory space -> the buffers.
+      code: the generated source, compiled. ``holds``: steps hold their claims.
+    """
+
+    def __init__(
+        self,
+        placed: PlacedGraph,
+        lowered: Lowered,
+        memory: Mapping[str, int],
+        roots: Mapping[str, Sequence[Root]],
+        code: CodeType,
+        holds: bool,
+    ) -> None:
+        self._placed = placed
+        self._lowered = lowered
+        self._memory = memory
+        self._roots = roots
+        self._code = code
+        self._holds = holds
+        self.queued = devices_of(lowered)
+        self._bounds: list[Any] | None = lowered.first_bounds
+        self._constants: dict[str, Any] | None = None
+        self._lock = new_lock()
+
+    def make(self, step: StepContext) -> Instance:
+        """A new instance for a context; its memory is taken now.
+
+        Raises:
+          ResourceExhaustedError, InternalError: what a device or a kernel raises, with its name. ResourceClosed: a resource of the
+            step was reset.
+        """
+        lanes = Lanes(self.queued, own=not self._holds)
+        try:
+            with lanes.entered():
+                return self._on(lanes, step)
+        except BaseException:
+            lanes.close()
+            raise
+
+    def _on(self, lanes: Lanes, step: StepContext) -> Instance:
+        lowered, debug = self._lowered, self._placed.debug
+        bounds = self._shared(lanes)
+        assert self._constants is not None
+        ns: dict[str, Any] = dict(self._constants)
+        ns.update(HELPERS)
+        ns.update({name.text: item for name, item in lowered.objects.items()})
+        ns["check"], ns["token"] = step.token.check, step.token
+        self._buffers(ns, lanes)
+        for name, resource in lowered.variables.items():
+            ns[name.text] = resource.open()
+        for name, variable in lowered.states.items():
+            variable.open()
+            ns[name.text] = variable
+        lanes.bind(ns, lowered)
+        for name, root in lowered.makers.items():
+            ns[name.text] = self._new(root, lanes)
+        streams = self._streams(ns, lanes)
+        self._kernels(ns, bounds, lanes)
+        ns["__name__"] = "graphdock.step"
+        called = {name: value for name, value in ns.items() if callable(value)}
+        exec(self._code, ns)  # noqa: S102 - the source is our own
+        for segment in lowered.segments:
+            assert segment.device is not None
+            replay = _recording(ns[f"{segment.replay.text}_body"], segment.device, lanes)
+            called[segment.replay.text] = ns[segment.replay.text] = replay
+        step.interrupt = interrupter(ns, called)
+        if lanes.of:
+            return LaneInstance(ns, called, streams.of_op, self._holds, debug, lanes, streams.arguments)
+        return Instance(ns, called, streams.of_op, self._holds, debug)
+
+    def _shared(self, lanes: Lanes) -> list[Bound | None]:
+        """The kernels, built for this instance; the constants, put where their readers are, for all of them."""
+        with self._lock:
+            bounds, self._bounds = self._bounds, None
+            if bounds is None or lanes.of:
+                bounds = [_built(build, lanes) for build in self._lowered.builds]
+            if self._constants is None:
+                constants = self._lowered.constants.items()
+                self._constants = {name.text: self._constant(*item) for name, item in constants}
+            return bounds
+
+    def _constant(self, node: PlanNode, space: str, dtype: Any) -> Any:
+        array = node.attrs["value"]
+        if space == HOST_MEMORY:
+            return array
+        device = self._placed.spaces[space]
+        with asking(device, f"empty of {array.nbytes} bytes for a constant", node):
+            buffer = device.empty(dtype, array.shape)
+        with asking(device, "from_host of a constant", node):
+            device.from_host(array, buffer)
+        return buffer
+
+    def _buffers(self, ns: dict[str, Any], lanes: Lanes) -> None:
+        """One block of each memory space, cut into the planned buffers."""
+        for space, roots in self._roots.items():
+            nbytes = self._memory[space]
+            if space in self._lowered.slots:
+                lanes.bind_slots(ns, self._lowered.slots[space], nbytes, roots)
+                continue
+            device = self._placed.spaces[space]
+            largest = max(roots, key=lambda root: root.nbytes)
+            with asking(device, f"allocate {nbytes} bytes for a step's buffers", largest.node):
+                storage = device.allocate(nbytes, device.alignment)
+            for root in roots:
+                with asking(device, f"view of {root.nbytes} bytes", root.node):
+                    ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
+                if self._placed.debug and space == HOST_MEMORY:
+                    poison(ns[root.name])
+
+    def _new(self, root: Root, lanes: Lanes) -> Any:
+        """What makes a buffer for one step."""
+        if root.device == HOST_MEMORY:
+            return functools.partial(np.empty, root.shape, root.dtype.np)
+        worker = worker_of(self._placed.spaces[root.device], lanes.of)
+        return functools.partial(worker.empty, root.dtype, root.shape)
+
+    def _streams(self, ns: dict[str, Any], lanes: Lanes) -> _Streams:
+        found = _Streams({}, {})
+        for name, (node, device) in self._lowered.streams.items():
+            stream = ns[name.text] = self._placed.stream(node)
+            found.of_op.setdefault(node.origin, []).append(stream)
+            if device in lanes.of:
+                stream.slot = 8 * len(found.arguments.setdefault(device, []))
+                found.arguments[device].append(stream)
+        return found
+
+    def _kernels(self, ns: dict[str, Any], bounds: Sequence[Bound | None], lanes: Lanes) -> None:
+        """What statements call, and the views that are made once."""
+        for build, bound in zip(self._lowered.builds, bounds, strict=True):
+            if bound is None:
+                ns[build.name.text] = self._placed.functions(build.node)
+                continue
+            ns[build.name.text] = honest(bound, _context(build, lanes)) if self._placed.debug else bound.compute
+            for literal, index in build.literals:
+                assert bound.args is not None
+                item = bound.args[index]
+                assert isinstance(item, Lit)
+                ns[literal.text] = item.value
+        for setup in self._lowered.setups:
+            made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
+            if len(setup.names) == 1:
+                ns[setup.names[0].text] = made[0] if isinstance(made, (tuple, list)) else made
+            else:
+                ns.update(zip([n.text for n in setup.names], made, strict=True))
+
+
+def _context(build: Build, lanes: Lanes) -> BuildContext:
+    """What a kernel is told, with the queue of this instance's lane."""
+    assert build.ctx is not None
+    lane = lanes.of.get(build.ctx.device)
+    return build.ctx if lane is None else replace(build.ctx, queue=lane.queue)
+
+
+def _built(build: Build, lanes: Lanes) -> Bound | None:
+    """The kernel, bound to the queue of its device's lane."""
+    if build.kernel is None:
+        return None
+    made = build.kernel.build(_context(build, lanes))
+    return made if isinstance(made, Bound) else Bound(made)
+
+
+def _recording(body: Any, device: Device, lanes: Lanes) -> Any:
+    """What runs a recorded part of the step."""
+    if device in lanes.of:
+        return Recording(body, lanes.of[device].queue.capture)
+    device.activate()
+    with unchecked():
+        return device.capture(body) or body
