@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import click
@@ -17,7 +17,8 @@ __all__ = ["command"]
 def facts(opdef: OpDef) -> dict[str, Any]:
     """An OpDef as JSON; a required attribute has no ``default``."""
     row: dict[str, Any] = {
-        k: (dict(v) if hasattr(v, "items") else v) for k, v in ((f, getattr(opdef, f)) for f in opdef.__slots__)
+        k: (dict(v) if hasattr(v, "items") else v)
+        for k, v in ((f.name, getattr(opdef, f.name)) for f in fields(opdef) if f.init)
     }
     row["traits"] = sorted(opdef.traits)
     row["effects"] = sorted(opdef.effects)

@@ -162,7 +162,7 @@ class PlanGraph:
         while stack:
             graph = stack.pop()
             yield graph
-            for node in reversed(graph.nodes):
+            for node in reversed([n for n in graph.nodes if n.bodies]):
                 stack.extend(reversed(node.bodies))
 
     def __str__(self) -> str:
@@ -235,11 +235,11 @@ class Builder:
         return self.graph
 
 
-def arg_of(node: PlanNode) -> list[ArgDef]:
+def arg_of(node: PlanNode) -> Sequence[ArgDef]:
     """The ArgDef of each flattened input."""
     args = node.opdef.inputs
-    if len(args) == len(node.inputs) and all(a.arity == "one" for a in args):
-        return list(args)
+    if node.opdef.plain and len(args) == len(node.inputs):
+        return args
     fixed = sum(a.arity == "one" for a in args)
     open_count = sum(a.arity != "one" for a in args)
     rest = len(node.inputs) - fixed

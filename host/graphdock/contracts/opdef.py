@@ -148,6 +148,8 @@ class OpDef:
       decomposition: ``"module:name"`` of a function that builds the op from others.
       reference: ``"module:name"`` of the oracle used by conformance; never the cpu kernel's own callable.
       operators: Python operator methods that this op implements, such as ``__add__``.
+      plain: every input is one tensor. (Derived.)
+      is_stateful: two nodes of it may differ although attributes and inputs are equal: never merged, never folded. (Derived.)
       package: import package that declared it; its own kernels need no entry in ``backends``.
       source: file and line of its spec.
     """
@@ -183,6 +185,14 @@ class OpDef:
     deprecated: str | None = None
     package: str = ""
     source: str = ""
+    plain: bool = field(init=False, repr=False, compare=False, default=True)
+    is_stateful: bool = field(init=False, repr=False, compare=False, default=False)
+
+    def __post_init__(self) -> None:
+        # asked for every node of every plan, some ten times
+        object.__setattr__(self, "plain", all(a.arity == "one" for a in self.inputs))
+        stateful = "stateful" in self.traits or bool(self.effects) or any(a.access for a in self.inputs)
+        object.__setattr__(self, "is_stateful", stateful)
 
     def attr(self, name: str) -> AttrDef | None:
         """The attribute of that name, or None."""
@@ -195,11 +205,6 @@ class OpDef:
     def verb(self) -> Verb:
         """The facts of ``executes``."""
         return VERBS[self.executes]
-
-    @property
-    def is_stateful(self) -> bool:
-        """Whether two nodes of it may differ although attributes and inputs are equal: never merged, never folded."""
-        return "stateful" in self.traits or bool(self.effects) or any(a.access for a in self.inputs)
 
     @property
     def is_active(self) -> bool:

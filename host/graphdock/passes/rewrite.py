@@ -53,8 +53,9 @@ def prune(graph: PlanGraph) -> None:
         if node in needed:
             continue
         needed.add(node)
-        stack.extend(v.node for v in node.inputs if v.node is not None)
-        stack.extend(node.control)
+        stack += [v.node for v in node.inputs if v.node is not None]
+        if node.control:
+            stack += node.control
     if len(needed) != len(graph.nodes):
         with Rewriter(graph) as change:
             for node in graph.nodes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
@@ -43,8 +43,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     kernel = state.given.kernels[node]
     device = state.given.device_of(node)
     slots, infos, touched = _inputs(state, node, kernel, block, at)
-    modes = grant(state, node, kernel, slots, arg_of(node), at)
-    ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes), device, device.queue)
+    out_names = output_names(node)
+    modes = grant(state, node, kernel, slots, arg_of(node), out_names, at)
+    ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes, out_names), device, device.queue)
     bound = _built(kernel, ctx, node)
     state.out.first_bounds.append(bound)
     name = state.names.new("kernel")
@@ -57,11 +58,10 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         given.append(stream)
     # a view that needs no value of the step but where its source lies is made once per instance
     viewed = {m.input for m in modes if m.kind == "view"}
-    reads = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
-    once = not node.opdef.is_stateful and all(i in viewed or infos[i].value is not None for i in reads)
+    once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
     made = [
         output(state, v, mode, slots, kernel, n, at, block, once)
-        for v, mode, n in zip(node.outputs, modes, output_names(node), strict=True)
+        for v, mode, n in zip(node.outputs, modes, out_names, strict=True)
     ]
     written = [s.at for s, m in zip(made, modes, strict=True) if m.kind in ("planned", "inplace")]
     scratch = _scratch(state, bound, device.memory_space, at, node)
@@ -76,10 +76,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if "random" in node.opdef.effects and state.counters:
         block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
-    claim = access(state, [r for r, writes in touched if not writes], [r for r, writes in touched if writes])
-    on_host = [r for s, i in zip(slots, infos, strict=True) if i.memory_space == HOST_MEMORY for r in s.roots]
-    read = [r for s, i in zip(slots, infos, strict=True) if i.memory_space != HOST_MEMORY for r in s.roots]
-    changed = [r for s, arg in zip(slots, arg_of(node), strict=True) if arg.mutates for r in s.roots]
+    claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
+    reads, writes, touches = _storages(node, slots, infos, made, scratch) if state.queues else ((), (), ())
     block.add(
         Launch(
             name,
@@ -88,9 +86,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
             claim,
             node=node,
             device=device,
-            reads=tuple(read),
-            writes=(*changed, *(r for s in made for r in s.roots), *(r for r, _ in scratch)),
-            touches=tuple(on_host),
+            reads=reads,
+            writes=writes,
+            touches=touches,
             settle=settled(state, device, claim),
             hold=_hold(node, bound, infos, device),
         )
@@ -102,6 +100,27 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
             if isinstance(variable, Variable) and variable.dtype.is_floating:
                 space, label = variable.device.memory_space, Literal(variable.name)
                 check_buffer(state, space, variable.dtype, variable_slot(state, variable), block, node, label)
+
+
+def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:
+    """Whether a call takes only what is viewed and what never changes."""
+    taken = range(len(infos)) if bound.args is None else [a.index for a in bound.args if isinstance(a, In)]
+    return all(i in viewed or infos[i].value is not None for i in taken)
+
+
+def _storages(
+    node: PlanNode,
+    slots: Sequence[Slot],
+    infos: Sequence[ArgInfo],
+    made: Sequence[Slot],
+    scratch: Sequence[tuple[Root, Name]],
+) -> tuple[tuple[Root, ...], tuple[Root, ...], tuple[Root, ...]]:
+    """What a launch reads and writes, and what the host touches while it makes the launch."""
+    pairs = list(zip(slots, infos, strict=True))
+    reads = tuple([r for s, i in pairs if i.memory_space != HOST_MEMORY for r in s.roots])
+    touches = tuple([r for s, i in pairs if i.memory_space == HOST_MEMORY for r in s.roots])
+    changed = [r for s, arg in zip(slots, arg_of(node), strict=True) if arg.mutates for r in s.roots]
+    return reads, (*changed, *(r for s in made for r in s.roots), *(r for r, _ in scratch)), touches
 
 
 def _inputs(
@@ -135,12 +154,12 @@ def _inputs(
     return slots, infos, touched
 
 
-def _outputs(state: State, node: PlanNode, modes: Sequence[Mode]) -> tuple[OutInfo, ...]:
+def _outputs(state: State, node: PlanNode, modes: Sequence[Mode], names: Sequence[str]) -> tuple[OutInfo, ...]:
     last, home = state.given.facts.last, state.given.home
     return tuple(
         [
             OutInfo(name, v.dtype, v.shape, home[v], mode, v in last)
-            for name, v, mode in zip(output_names(node), node.outputs, modes, strict=True)
+            for name, v, mode in zip(names, node.outputs, modes, strict=True)
         ]
     )
 

@@ -81,6 +81,7 @@ def lower(given: Given) -> Lowered:
         if target.shape is not None and target.shape != () and None not in target.shape:
             state.escapes.add(target)
     state.sole = _only(given)
+    state.queues = any(isinstance(d, QueuedDevice) for d in given.spaces.values())
     _levels(state, graph, out.block)
     _fetches(state)
     if given.debug:
@@ -102,8 +103,7 @@ def _only(given: Given) -> QueuedDevice | None:
 def _order_queues(state: State) -> None:
     """Let the host and the queues wait for one another where they touch the same storage."""
     out = state.out
-    devices = involved(out.block)
-    if not devices:
+    if not state.queues or not involved(out.block):
         return
 
     def fence(device: QueuedDevice, before: Statement) -> Fence:

@@ -22,11 +22,17 @@ def output_names(node: PlanNode) -> list[str]:
 
 
 def grant(
-    state: State, node: PlanNode, kernel: KernelDef, slots: Sequence[Slot], args: Sequence[ArgDef], at: int
+    state: State,
+    node: PlanNode,
+    kernel: KernelDef,
+    slots: Sequence[Slot],
+    args: Sequence[ArgDef],
+    out_names: Sequence[str],
+    at: int,
 ) -> list[Mode]:
     """A mode per output, of those that the kernel accepts."""
     names = [a.name for a in args]
-    outputs, out_names = node.outputs, output_names(node)
+    outputs = node.outputs
     if kernel.views and outputs and all(n in kernel.views for n in out_names):
         rules = [kernel.views[n] for n in out_names]
         indexes = [names.index(r.input) for r in rules]

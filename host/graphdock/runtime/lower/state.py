@@ -78,7 +78,7 @@ class State:
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       branches: how many branches stand around the node that is being lowered.
       counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
-      sole: the plan's only queued device.
+      sole: the plan's only queued device. ``queues``: there is one, so that statements say what storage they touch.
       active: the device that is current on the step's thread, as far as is known here.
     """
 
@@ -97,6 +97,7 @@ class State:
     counters: list[Name] = field(default_factory=list)
     active: Device | None = None
     sole: Device | None = None
+    queues: bool = False
     method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
     buffer_names: dict[Root, Name] = field(default_factory=dict)

@@ -83,8 +83,10 @@ def settled(state: State, device: Device | None, claim: Name | None) -> Name | N
 
 def access(state: State, reads: Sequence[Resource] = (), writes: Sequence[Resource] = ()) -> Name | None:
     """What claims for one statement, in a step that holds no claim while it runs; None where nothing need be claimed."""
+    if state.given.locked or not (reads or writes):
+        return None
     made = Access(state.given.graph, reads, writes)
-    if state.given.locked or not made:
+    if not made:
         return None
     name = state.names.new("access")
     state.out.objects[name] = made
