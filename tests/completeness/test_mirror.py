@@ -64,6 +64,7 @@ ELSEWHERE = {
     "plugin/loader.py": "tests/plugin/test_host.py and test_discovery.py",
     "plugin/settings.py": "tests/config/test_config_file.py",
     "plugin/toml_text.py": "tests/config/test_toml_text.py",
+    "runtime/elsewhere.py": "tests/runtime/lower/test_elsewhere.py: steps that hold nothing call it",
     "runtime/capture.py": "tests/runtime/program/test_segments.py",
     "runtime/draft.py": RECORDS,
     "runtime/evaluate.py": "tests/passes/test_simplify.py: folding goes through it",

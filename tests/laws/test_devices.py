@@ -128,7 +128,6 @@ UPDATES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="t: an update without a kernel where its variable lives breaks the variable")
 @pytest.mark.parametrize("op", UPDATES)
 def test_an_update_without_a_kernel_on_the_variables_device_runs_by_policy(host, op, caplog):
     def run(**session):

@@ -1,7 +1,10 @@
 """Placing a plan: a device for every node, honouring constraints, colocation and the order of backends.
 
-Nodes that touch one variable, and nodes the user colocated, form a group (union-find). A group goes to the first device of the
-session's order that satisfies every request in it and has a kernel for each of its nodes.
+Nodes that the user colocated, and those that touch one resource, form a group (union-find). A group goes to the first device of
+the session's order that satisfies every request in it and has a kernel for each of its nodes.
+
+Where a variable lives is settled before, whatever the plan does with it: where it is, once it exists; else on the first device that
+satisfies the request of its handle. A kernel that takes its handle runs there too, or falls back alone, to a copy of the variable.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from graphdock.contracts.handles import handle_of
-from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Candidate, Decision
+from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError, KernelNotFoundError
 from graphdock.placement.choose import Chooser
@@ -63,6 +67,7 @@ def place(
     chooser: Chooser,
     fallback: Callable[[str], str],
     device_type: Callable[[str], str] = str,
+    lives: Callable[[PlanNode], Sequence[DeviceSpec]] = lambda handle: (),
 ) -> Placement:
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
@@ -70,6 +75,7 @@ def place(
       devices: the session's devices in order of preference, whole names.
       fallback: op type -> ``forbid``, ``warn`` or ``allow`` (DESIGN section 3).
       device_type: what a scope calls a device type -> its own name (aliases).
+      lives: the node of a variable's handle -> the devices in whose memory the variable is; none before it exists.
 
     Raises:
       InvalidArgumentError: no such device, or colocated nodes that ask for different ones.
@@ -81,9 +87,19 @@ def place(
     for node in nodes:
         if node.requested is not None and node.requested.type not in known and node.requested.type is not None:
             node.requested = replace(node.requested, type=device_type(node.requested.type))
-    groups = _groups(graph, nodes)
-    for members in groups:
-        _place_group(members, devices, chooser, fallback, placement)
+    handles = handle_of(graph)
+    groups = _groups(nodes, handles)
+    homes = [any(_is_variable(n) for n in members) for members in groups]
+    for members, home in zip(groups, homes, strict=True):
+        if home:
+            _settle_variables(members, handles, devices, lives)
+    for members, home in zip(groups, homes, strict=True):
+        if home or (len(members) == 1 and _variables_of(members[0], handles)):
+            anchor = next((n for n in members if _is_variable(n)), None)
+            for node in members:
+                _place_near(node, anchor, handles, devices, chooser, fallback, placement)
+        else:
+            _place_group(members, _allowed(members, devices), devices, chooser, fallback, placement)
     loud = [(n, why) for n, why in placement.fallbacks if fallback(n.op) == "warn"]
     if loud:
         lines = "; ".join(f"{n.name} ({n.op}) on {n.device.short() if n.device else '?'}: {why}" for n, why in loud)
@@ -92,9 +108,22 @@ def place(
     return placement
 
 
-def _groups(graph: PlanGraph, nodes: Sequence[PlanNode]) -> list[list[PlanNode]]:
+def _is_variable(node: PlanNode) -> bool:
+    """Whether a node makes the handle of a variable."""
+    return node.verb == "handle" and node.opdef.resource == VARIABLE.name
+
+
+def _variables_of(node: PlanNode, handles: Mapping[Value, Value]) -> list[PlanNode]:
+    """The nodes of the variables' handles that a node takes, those that it writes first."""
+    if node.bodies or node.verb == "alias" or handles.keys().isdisjoint(node.inputs):
+        return []
+    taken = [(a.mutates, handles[v].node) for v, a in zip(node.inputs, arg_of(node), strict=True) if v in handles]
+    found = [(writes, owner) for writes, owner in taken if owner is not None and _is_variable(owner)]
+    return [owner for _, owner in sorted(found, key=lambda item: not item[0])]
+
+
+def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> list[list[PlanNode]]:
     union = _Groups()
-    handles = handle_of(graph)
     by_name: dict[str, PlanNode] = {}
     if any("_colocate" in n.attrs for n in nodes):
         by_name = {origin: n for n in nodes for origin in n.origins}
@@ -104,6 +133,8 @@ def _groups(graph: PlanGraph, nodes: Sequence[PlanNode]) -> list[list[PlanNode]]
             if value.dtype.name == "resource" and not node.bodies:
                 owner = handles[value].node
                 assert owner is not None
+                if node.opdef.verb.kernel and _is_variable(owner):
+                    continue  # it may run elsewhere, on a copy
                 union.union(owner, node)
                 special[owner] = special[node] = None
         for name in node.attrs.get("_colocate", ()):
@@ -148,35 +179,94 @@ def _request(members: Sequence[PlanNode]) -> tuple[DeviceSpec | None, PlanNode |
     return merged, by
 
 
-def _place_group(
+def _settle_variables(
     members: Sequence[PlanNode],
+    handles: Mapping[Value, Value],
+    devices: Sequence[DeviceSpec],
+    lives: Callable[[PlanNode], Sequence[DeviceSpec]],
+) -> None:
+    """Where the variables of a group live: each by its own request, for others of the group are not in every plan."""
+    same: dict[PlanNode, list[PlanNode]] = {}
+    for node in members:
+        owner = handles[node.outputs[0]].node if _is_variable(node) else None
+        if owner is not None:
+            same.setdefault(owner, []).append(node)
+    _request([n for made in same.values() for n in made])
+    for owner, made in same.items():
+        allowed = _allowed(made, devices).of
+        home = next((d for d in lives(owner) if d in allowed), allowed[0])
+        for node in made:
+            node.device, node.decision = home, _HOST
+
+
+def _place_near(
+    node: PlanNode,
+    anchor: PlanNode | None,
+    handles: Mapping[Value, Value],
     devices: Sequence[DeviceSpec],
     chooser: Chooser,
     fallback_of: Callable[[str], str],
     out: Placement,
 ) -> None:
-    request, by = _request(members)
-    first = members[0]
-    if request is None:
-        allowed = _first_of_each_type(devices)
+    """Place a node that touches variables, or is colocated with one (``anchor``), where that lives, or else by itself."""
+    stays = [*_variables_of(node, handles), *([] if anchor is None else [anchor])]
+    near = node.device or stays[0].device
+    assert near is not None
+    if not node.opdef.verb.kernel:
+        node.device, node.decision = near, _HOST
+        return
+    _request([*stays, node])
+    if node.requested is None:
+        others = [d for d in _first_of_each_type(devices) if d.type != near.type]
+        allowed = _Allowed([near, *others], None)
     else:
-        allowed = [d for d in devices if request.matches(d)]
-        if not allowed:
-            assert by is not None
-            raise InvalidArgumentError(
-                f"{by.name} asks for the device {request.short()}, which this session does not have",
-                op=by.name,
-                site=by.site,
-                expected="one of " + ", ".join(d.short() for d in devices),
-                hint="set device_count or backends in the session's configuration",
-            )
+        allowed = _allowed([node], devices)
+        if near in allowed.of:
+            allowed = _Allowed([near], node.requested)
+    _place_group([node], allowed, devices, chooser, fallback_of, out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """The devices that nodes may run on, in order, and what their scopes ask for."""
+
+    of: Sequence[DeviceSpec]
+    request: DeviceSpec | None
+
+
+def _allowed(members: Sequence[PlanNode], devices: Sequence[DeviceSpec]) -> _Allowed:
+    request, by = _request(members)
+    if request is None:
+        return _Allowed(_first_of_each_type(devices), None)
+    allowed = [d for d in devices if request.matches(d)]
+    if not allowed:
+        assert by is not None
+        raise InvalidArgumentError(
+            f"{by.name} asks for the device {request.short()}, which this session does not have",
+            op=by.name,
+            site=by.site,
+            expected="one of " + ", ".join(d.short() for d in devices),
+            hint="set device_count or backends in the session's configuration",
+        )
+    return _Allowed(allowed, request)
+
+
+def _place_group(
+    members: Sequence[PlanNode],
+    allowed: _Allowed,
+    devices: Sequence[DeviceSpec],
+    chooser: Chooser,
+    fallback_of: Callable[[str], str],
+    out: Placement,
+) -> None:
+    request, first = allowed.request, members[0]
     work = [n for n in members if n.opdef.verb.kernel]
     policies = {fallback_of(n.op) for n in work} or {"warn"}
     fallback = next(p for p in ("forbid", "warn", "allow") if p in policies)
     missing: list[tuple[PlanNode, Decision]] = []
-    ranked = list(allowed)
+    ranked = list(allowed.of)
     if request is not None and fallback == "allow":
-        ranked += [d for d in _first_of_each_type(devices) if d not in allowed]
+        ranked += [d for d in _first_of_each_type(devices) if d not in ranked]
     for device in ranked:
         assert device.type is not None
         choices = [(n, chooser.choose(n, device.type)) for n in work]
@@ -184,7 +274,7 @@ def _place_group(
         if lacking:
             missing += lacking
             continue
-        moved = device.type != (request.type if request is not None and request.type else devices[0].type)
+        moved = device.type != ranked[0].type
         if moved and missing and fallback == "forbid" and request is None:
             missing += [(n, c.decision) for n, c in choices]
             break
@@ -196,7 +286,7 @@ def _place_group(
             out.kernels[node] = choice.kernel
             node.decision = choice.decision
             if moved and missing:
-                why = _why_not(missing, node, devices[0])
+                why = _why_not(missing, node, ranked[0])
                 out.fallbacks.append((node, why))
                 node.decision = Decision(
                     choice.decision.kernel,

@@ -14,6 +14,7 @@ from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.resource import VARIABLE
+from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.errors import NotFoundError
 from graphdock.passes.pipeline import run_passes
@@ -49,7 +50,12 @@ def _place(draft: Draft) -> None:
     setting = draft.setting
     check_handles(draft.graph)
     draft.placement = place(
-        draft.graph, setting.devices, setting.chooser, setting.fallback, lambda name: _device_type(setting, name)
+        draft.graph,
+        setting.devices,
+        setting.chooser,
+        setting.fallback,
+        lambda name: _device_type(setting, name),
+        lambda handle: _lives(setting, handle),
     )
 
 
@@ -134,11 +140,27 @@ def _resource(setting: Setting, handle: Value) -> Resource:
     container, name = resource_name(owner)
     assert owner.opdef.resource is not None  # check_handles saw to it
     kind = setting.host.resource_kind(owner.opdef.resource, owner.opdef.package)
-    space = setting.opened[owner.device].memory_space
-    if kind is VARIABLE and owner.attrs["dtype"] is string:
-        space = HOST_MEMORY  # nowhere else are there strings
+    device = setting.opened[owner.device]
+    strings = kind is VARIABLE and owner.attrs["dtype"] is string
+    if strings or device.memory_space == HOST_MEMORY:
+        device = setting.spaces[HOST_MEMORY]
     store: ResourceStore = setting.services.container(container)
-    return store.declare(kind, name, owner.attrs, setting.spaces[space])
+    return store.declare(kind, name, owner.attrs, device)
+
+
+def _lives(setting: Setting, handle: PlanNode) -> list[DeviceSpec]:
+    """The devices of the session in whose memory a variable is, its own first; none before it exists."""
+    container, name = resource_name(handle)
+    store: ResourceStore = setting.services.container(container)
+    found = store.get(name)
+    if handle.attrs["dtype"] is string:
+        device = setting.spaces[HOST_MEMORY]  # nowhere else are there strings
+    elif found is not None and found.made:
+        device = found.device
+    else:
+        return []
+    near = [d for d in setting.devices if setting.opened[d].memory_space == device.memory_space]
+    return sorted(near, key=lambda d: setting.opened[d] is not device)
 
 
 def _function(node: PlanNode) -> Callable[..., Any]:

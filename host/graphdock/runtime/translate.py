@@ -155,7 +155,7 @@ class _Translation:
                 op.node_attrs,
                 [(t.dtype, s) for t, s in zip(op.outputs, shapes, strict=True)],
                 [nodes[b] for b in op._control if b in nodes],
-                op._device,
+                _requested(op),
                 _Site(op),
                 bodies,
             )
@@ -261,6 +261,20 @@ def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Op
             known[graph] = [op for op in ops if op.op_def.is_active or any(known[b] for b in op.bodies)]
         stack.extend(inner)
     return known[body]
+
+
+def _requested(op: Operation) -> Any:
+    """What an op's scopes ask for. A handle that asks for nothing asks for what the op does that it is colocated with, whether
+    that is in the plan or not: a resource lives on one device in all plans."""
+    seen = {op}
+    asking = op
+    while asking._device is None and asking._colocation and op.op_def.executes == "handle":
+        found = op.graph._by_name.get(asking._colocation[0])
+        if found is None or found in seen:
+            break
+        seen.add(found)
+        asking = found
+    return asking._device
 
 
 class _Site:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
@@ -11,6 +11,7 @@ from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, KernelD
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.opdef.scalar_formula import host_scalar
+from graphdock.runtime.lower.elsewhere import bring, is_copy, is_elsewhere, one_call, take_back
 from graphdock.runtime.lower.finite import check_buffer, check_finite
 from graphdock.runtime.lower.modes import grant, output_names
 from graphdock.runtime.lower.records import Build, Setup, Slot
@@ -42,7 +43,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         return
     kernel = state.given.kernels[node]
     device = state.given.device_of(node)
-    slots, infos, touched = _inputs(state, node, kernel, block, at)
+    slots, infos, touched, copies = _inputs(state, node, kernel, block, at)
     out_names = output_names(node)
     modes = grant(state, node, kernel, slots, arg_of(node), out_names, at)
     ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes, out_names), device, device.queue)
@@ -78,21 +79,23 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     activate(state, device, block, node)
     claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
     reads, writes, touches = _storages(node, slots, infos, made, scratch) if state.queues else ((), (), ())
-    block.add(
-        Launch(
-            name,
-            tuple(args),
-            returned,  # type: ignore[arg-type]
-            claim,
-            node=node,
-            device=device,
-            reads=reads,
-            writes=writes,
-            touches=touches,
-            settle=settled(state, device, claim),
-            hold=_hold(node, bound, infos, device),
-        )
+    launch = Launch(
+        name,
+        tuple(args),
+        returned,  # type: ignore[arg-type]
+        claim,
+        node=node,
+        device=device,
+        reads=reads,
+        writes=writes,
+        touches=touches,
+        settle=settled(state, device, claim),
+        hold=_hold(node, bound, infos, device),
     )
+    if copies:
+        _add_around(state, launch, copies, [r for r, w in touched if w], block, at)
+    else:
+        block.add(launch)
     if state.given.check_numerics:
         for value, where in zip(node.outputs, made, strict=True):
             check_finite(state, value, where, block, node)
@@ -100,6 +103,23 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
             if isinstance(variable, Variable) and variable.dtype.is_floating:
                 space, label = variable.device.memory_space, Literal(variable.name)
                 check_buffer(state, space, variable.dtype, variable_slot(state, variable), block, node, label)
+
+
+def _add_around(
+    state: State, launch: Launch, copies: Mapping[Variable, Slot], written: Sequence[Resource], block: Block, at: int
+) -> None:
+    """Add a launch on copies of variables, and what takes back those that it writes."""
+    node, device = launch.node, launch.device
+    assert node is not None and device is not None and isinstance(launch.kernel, Name)
+    whole = [(v, s.at, v in written) for v, s in copies.items() if not is_copy(s)]
+    if whole:
+        launch.kernel, launch.args = one_call(state, launch.kernel, device, whole, launch.args)
+        launch.device = launch.settle = None
+        launch.hold = "it moves a variable between devices"
+    block.add(launch)
+    for variable, copy in copies.items():
+        if variable in written and is_copy(copy):
+            take_back(state, variable, copy, device, node, block, at)
 
 
 def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collection[int]) -> bool:
@@ -125,18 +145,25 @@ def _storages(
 
 def _inputs(
     state: State, node: PlanNode, kernel: KernelDef, block: Block, at: int
-) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]]]:
-    """Where the inputs are, what the kernel is told of them, and the resources among them, with whether it writes them."""
+) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]], dict[Variable, Slot]]:
+    """Where the inputs are, what the kernel is told of them, the resources among them, with whether it writes them, and what it
+    gets for variables that live elsewhere."""
     device = state.given.device_of(node)
     needs = state.given.needs(node)
     slots: list[Slot] = []
     infos: list[ArgInfo] = []
     touched: list[tuple[Resource, bool]] = []
+    copies: dict[Variable, Slot] = {}
     for i, (value, arg) in enumerate(zip(node.inputs, arg_of(node), strict=True)):
         if value.dtype.name == "resource":
             writes = arg.access != "reads"
             resource = touch(state, value, node, block, writes)
-            slots.append(variable_slot(state, resource))
+            if isinstance(resource, Variable) and is_elsewhere(resource, device):
+                if resource not in copies:
+                    copies[resource] = bring(state, resource, device, node, block, at)
+                slots.append(copies[resource])
+            else:
+                slots.append(variable_slot(state, resource))
             if isinstance(resource, Variable):
                 infos.append(ArgInfo(arg.name, resource.dtype, resource.dims, device.memory_space, None, True, True))
             else:
@@ -151,7 +178,7 @@ def _inputs(
         known = source.node.attrs["value"] if is_constant(source) and source.node is not None else None
         slots.append(where)
         infos.append(ArgInfo(arg.name, value.dtype, value.shape, space, known, where.contiguous))
-    return slots, infos, touched
+    return slots, infos, touched, copies
 
 
 def _outputs(state: State, node: PlanNode, modes: Sequence[Mode], names: Sequence[str]) -> tuple[OutInfo, ...]:

@@ -80,8 +80,8 @@ def lower(given: Given) -> Lowered:
         target = given.facts.of(value)
         if target.shape is not None and target.shape != () and None not in target.shape:
             state.escapes.add(target)
-    state.sole = _only(given)
     state.queues = any(isinstance(d, QueuedDevice) for d in given.spaces.values())
+    state.sole = _only(given) if state.queues else None
     _levels(state, graph, out.block)
     _fetches(state)
     if given.debug:
@@ -94,8 +94,9 @@ def lower(given: Given) -> Lowered:
 
 
 def _only(given: Given) -> QueuedDevice | None:
-    """The only queued device that runs kernels of the plan."""
-    devices = {given.device_of(n) for n in given.kernels if n.device is not None}
+    """The only queued device that the plan gives work to."""
+    names = {n.device: n for level in given.graph.all_graphs() for n in level.nodes if n.device is not None}
+    devices = [given.device_of(n) for n in names.values()]
     queued = [d for d in devices if isinstance(d, QueuedDevice)]
     return queued[0] if len(queued) == 1 else None
 

@@ -83,6 +83,7 @@ def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, a
     function, other = ("push", target) if source == HOST_MEMORY else ("pull", source)
     device, dtype = state.names.new("object"), state.names.new("object")
     state.out.workers[device], state.out.objects[dtype] = mover(state, other, node), result.dtype
+    activate(state, state.out.workers[device], block, node)
     assert isinstance(made.at, Name)
     args = (device, where.at, dtype)
     block.add(Call(helper(function), args, (made.at,), node=node, reads=where.roots, hold="its shape is unknown"))

@@ -14,7 +14,7 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import uint8
 from graphdock.runtime.lower.finite import check_buffer
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, fresh, keep, method, mover, output, slot, worker
+from graphdock.runtime.lower.state import State, activate, fresh, keep, method, mover, output, slot, worker
 from graphdock.runtime.program.names import Literal, Name, Operand, Suffixed
 from graphdock.runtime.program.statements import Block, Call, Copy, Flag, Require
 from graphdock.runtime.resources import Access, Resource, Variable
@@ -112,6 +112,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     device = worker(state, space, node)
     settle = settled(state, device, claim)
     if not variable.static or concrete(value.shape) is None:
+        _activate(state, device, block, node)
         made = fresh(state, value, given.home[value], at, "value")
         resource = resource_name(state, variable)
         assert isinstance(made.at, Name)
@@ -137,6 +138,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
         state.slots[value] = where
         return
     made = output(state, value, PLANNED, [], None, "", at, block)
+    _activate(state, device, block, node)
     copy = method(state, mover(state, space, node), "copy")
     block.add(
         Copy(
@@ -151,6 +153,11 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
             settle=settle,
         )
     )
+
+
+def _activate(state: State, device: Device | None, block: Block, node: PlanNode) -> None:
+    if device is not None:
+        activate(state, device, block, node)
 
 
 def _by(state: State, variable: Variable, node: PlanNode) -> tuple[Operand, ...]:
@@ -174,6 +181,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
     target = variable_slot(state, variable)
     device = worker(state, space, node)
     settle = settled(state, device, claim)
+    _activate(state, device, block, node)
     if variable.static and value.shape == variable.dims:
         copy = method(state, mover(state, space, node), "copy")
         block.add(

@@ -64,7 +64,7 @@ class Statement:
 class Launch(Statement):
     """``returns = kernel(args)``. ``access``: what claims for this call alone, in a step that holds no claim while it runs."""
 
-    kernel: Name
+    kernel: Operand
     args: tuple[Operand, ...]
     returns: tuple[Name, ...] = ()
     access: Name | None = None

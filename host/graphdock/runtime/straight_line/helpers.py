@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.errors import InvalidArgumentError
+from graphdock.runtime.elsewhere import run_elsewhere
 from graphdock.runtime.host_ops import fetch_any, pull, push, wrap
 from graphdock.runtime.resources import Variable, unset
 
@@ -55,6 +56,7 @@ def _keep(array: Any) -> Any:
 
 #: Name in the source -> function.
 HELPERS: Mapping[str, Callable[..., Any]] = {
+    "elsewhere": run_elsewhere,
     "fetch_any": fetch_any,
     "fill": np.copyto,
     "finite": _finite,
