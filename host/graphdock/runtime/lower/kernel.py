@@ -18,9 +18,9 @@ from graphdock.runtime.lower.records import Build, Setup, Slot
 from graphdock.runtime.lower.state import (
     State,
     activate,
+    constant,
     contiguous_copy,
     copied,
-    is_constant,
     keep,
     output,
     resolve,
@@ -171,11 +171,13 @@ def _inputs(
             touched.append((resource, writes))
             continue
         space = needs[i] or HOST_MEMORY
-        where = slot(state, value, needs[i])
+        source, known = resolve(state, value), None
+        if source.node is not None and source.node.verb == "constant":
+            where, known = constant(state, source, space), source.node.attrs["value"]
+        else:
+            where = state.slots[source]
         if kernel.layout == "contiguous" and not where.contiguous:
             where = contiguous_copy(state, value, where, space, block, at, node)
-        source = resolve(state, value)
-        known = source.node.attrs["value"] if is_constant(source) and source.node is not None else None
         slots.append(where)
         infos.append(ArgInfo(arg.name, value.dtype, value.shape, space, known, where.contiguous))
     return slots, infos, touched, copies
