@@ -16,7 +16,7 @@ MUTATORS = {"append", "extend", "insert", "remove", "pop", "clear", "sort", "rev
 MAKERS = {
     "contracts/ir.py",
     "contracts/rewriter.py",
-    "contracts/region.py",
+    "contracts/cut.py",
     "contracts/effects.py",
     "runtime/translate.py",
 }

@@ -42,6 +42,7 @@ def _takes(node: PlanNode) -> bool:
 class InterpretingCompiler(RegionCompiler):
     """For the cpu. ``built`` counts regions."""
 
+    name = "interpreter"
     device_type = "cpu"
 
     def __init__(self) -> None:

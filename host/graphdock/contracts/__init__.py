@@ -11,6 +11,7 @@ import importlib
 import pluggy
 
 from graphdock import dtypes, errors
+from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Region, Value
@@ -38,7 +39,7 @@ from graphdock.contracts.kernel import (
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
-from graphdock.contracts.region import Claim, Refusal, RegionCompiler, cut_region
+from graphdock.contracts.region import Claim, Refusal, RegionCompiler
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
 from graphdock.contracts.rewriter import Rewriter
@@ -66,6 +67,7 @@ __all__ = [
     "CancellationToken",
     "Candidate",
     "Claim",
+    "Cutter",
     "DType",
     "Decision",
     "Device",

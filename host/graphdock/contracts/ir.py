@@ -172,21 +172,35 @@ class PlanGraph:
 
 
 class Region:
-    """A connected set of nodes offered to a region compiler, as a graph of its own.
+    """Nodes of a placed plan as a graph of their own, offered to a region compiler.
 
-    ``graph`` computes the region: its inputs are the values that enter, its outputs those that leave. ``device`` is where all of
-    its nodes are placed. ``entering`` and ``leaving`` are the plan's values for them, where the region was cut from a plan.
+    Attributes:
+      graph: computes the region: its inputs are the values that enter, its outputs those that leave.
+      device: where all of its nodes are placed.
+      entering, leaving: the plan's values for them, where the region was cut from a plan.
+      source: node of ``graph`` -> the plan's node that it copies.
+      control, order: nodes of the plan, outside of the region, that must run before it.
     """
 
-    __slots__ = ("device", "entering", "graph", "leaving")
+    __slots__ = ("control", "device", "entering", "graph", "leaving", "order", "source")
 
     def __init__(
-        self, graph: PlanGraph, device: DeviceSpec, entering: tuple[Value, ...] = (), leaving: tuple[Value, ...] = ()
+        self,
+        graph: PlanGraph,
+        device: DeviceSpec,
+        entering: tuple[Value, ...] = (),
+        leaving: tuple[Value, ...] = (),
+        source: Mapping[PlanNode, PlanNode] | None = None,
+        control: tuple[PlanNode, ...] = (),
+        order: tuple[PlanNode, ...] = (),
     ) -> None:
         self.graph = graph
         self.device = device
         self.entering = entering
         self.leaving = leaving
+        self.source = {} if source is None else source
+        self.control = control
+        self.order = order
 
 
 class Builder:

@@ -20,6 +20,7 @@ from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError, KernelNotFoundError
 from graphdock.placement.choose import Chooser
+from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["Placement", "place"]
@@ -36,10 +37,12 @@ class Placement:
     Attributes:
       kernels: node -> kernel; interpreted nodes are absent.
       fallbacks: nodes that run on another device type than they prefer, with the reason.
+      notes: what region compilers said to nodes that they were offered.
     """
 
     kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
     fallbacks: list[tuple[PlanNode, str]] = field(default_factory=list)
+    notes: list[RegionNote] = field(default_factory=list)
 
 
 class _Groups:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from graphdock.contracts import DeviceFactory, Executor, KernelDef, OpLibrary, ResourceKind, SessionFactory
+    from graphdock.contracts import (
+        DeviceFactory,
+        Executor,
+        KernelDef,
+        OpLibrary,
+        RegionCompiler,
+        ResourceKind,
+        SessionFactory,
+    )
     from graphdock.plugin.host import Host
 
 hookspec = pluggy.HookspecMarker("graphdock")
@@ -33,6 +41,11 @@ def register_ops(host: Host) -> Iterable[OpLibrary]:  # type: ignore[empty-body]
 @hookspec
 def register_kernels(host: Host) -> Iterable[KernelDef]:  # type: ignore[empty-body]
     """Return kernels, for any op and any device type."""
+
+
+@hookspec
+def register_region_compilers(host: Host) -> Iterable[RegionCompiler]:  # type: ignore[empty-body]
+    """Return what makes one kernel of connected nodes of a device type, for sessions that list the plugin in ``backends``."""
 
 
 @hookspec

@@ -38,7 +38,7 @@ from graphdock.plugin.discovery import Found, discover, duplicates, normalized
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.loader import PluginState
 from graphdock.plugin.manifest import Manifest
-from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, NamedRegistry, OpRegistry
+from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, NamedRegistry, OpRegistry, RegisteredCompiler
 from graphdock.plugin.settings import plugin_settings
 
 __all__ = ["Backend", "Host", "configured_host", "default_host"]
@@ -103,6 +103,7 @@ class Host:
         self.devices = DeviceRegistry()
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
+        self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry("region compiler")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
         self._table = DeviceTable(self._owner, self.plugin_options, self._report, self._lock)
@@ -423,7 +424,15 @@ class Host:
     def discard(self, plugin: str, package: str) -> None:
         """Take back everything that a plugin registered."""
         self.ops.discard(package)
-        for registry in (self.kernels, self.devices, self.resource_kinds, self.executors, self.session_factories):
+        registries = (
+            self.kernels,
+            self.devices,
+            self.region_compilers,
+            self.resource_kinds,
+            self.executors,
+            self.session_factories,
+        )
+        for registry in registries:
             registry.discard(plugin)
 
 

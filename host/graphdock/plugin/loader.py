@@ -26,6 +26,7 @@ from graphdock.contracts import (
     Executor,
     KernelDef,
     OpLibrary,
+    RegionCompiler,
     ResourceKind,
     SessionFactory,
     api_accepts,
@@ -34,7 +35,7 @@ from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you
 from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.discovery import Found, manifest_path
 from graphdock.plugin.ledger import FAULTS, Added, LedgerEntry
-from graphdock.plugin.registry import load_library
+from graphdock.plugin.registry import RegisteredCompiler, load_library
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
@@ -46,6 +47,7 @@ HOOKS: dict[str, type] = {
     "register_devices": DeviceFactory,
     "register_ops": OpLibrary,
     "register_kernels": KernelDef,
+    "register_region_compilers": RegionCompiler,
     "register_resource_kinds": ResourceKind,
     "register_executors": Executor,
     "register_session_factories": SessionFactory,
@@ -311,6 +313,9 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
             host.devices.add(item, state.name)
         elif isinstance(item, KernelDef):
             host.kernels.add(item, state.name, state.found.package)
+        elif isinstance(item, RegionCompiler):
+            compiler = RegisteredCompiler(state.name, state.found.package, item)
+            host.region_compilers.add(compiler.full_name, compiler, state.name)
         elif isinstance(item, ResourceKind):
             host.resource_kinds.add(item.name, item, state.name)
         elif isinstance(item, Executor):

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from graphdock.contracts import DeviceFactory, KernelDef, OpDef
+from graphdock.contracts import DeviceFactory, KernelDef, OpDef, RegionCompiler
 from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
 from graphdock.locks import new_lock
 
-__all__ = ["DeviceRegistry", "KernelRegistry", "NamedRegistry", "OpRegistry", "RegisteredKernel"]
+__all__ = ["DeviceRegistry", "KernelRegistry", "NamedRegistry", "OpRegistry", "RegisteredCompiler", "RegisteredKernel"]
 
 T = TypeVar("T")
 #: The package under which the host's own ops are declared.
@@ -40,6 +40,20 @@ class RegisteredKernel:
     def full_name(self) -> str:
         """``cpu.mat_mul``; what pins and Decisions write."""
         return f"{self.plugin}.{self.kernel.short_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredCompiler:
+    """A region compiler and who brought it; attributes as of a :class:`RegisteredKernel`."""
+
+    plugin: str
+    package: str
+    compiler: RegionCompiler
+
+    @property
+    def full_name(self) -> str:
+        """``llvm.region``; what ``explain`` writes."""
+        return f"{self.plugin}.{self.compiler.name}"
 
 
 class OpRegistry:
@@ -285,7 +299,8 @@ class DeviceRegistry:
 
 
 class NamedRegistry(Generic[T]):
-    """Name -> an object and the plugin that brought it: resource kinds and executors by name, session factories by scheme.
+    """Name -> an object and the plugin that brought it: resource kinds, region compilers and executors by name, session
+    factories by scheme.
 
     Args:
       noun: what is registered, for messages.
@@ -314,6 +329,10 @@ class NamedRegistry(Generic[T]):
 
     def names(self) -> list[str]:
         return sorted(self._items)
+
+    def of_plugin(self, plugin: str) -> list[T]:
+        """What a plugin brought, in the order in which it brought it."""
+        return [item for item, owner in self._items.values() if owner == plugin]
 
     def discard(self, plugin: str) -> None:
         """Take back everything of a plugin."""

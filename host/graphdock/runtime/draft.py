@@ -16,6 +16,7 @@ from graphdock.passes.pipeline import PassReport
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import Placement
 from graphdock.plugin.host import Host
+from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.spaces import Spaces
 from graphdock.shape import Dims
@@ -28,6 +29,7 @@ class Setting:
     """What all plans of a session are made with. Nothing here changes.
 
     Attributes:
+      compilers: region compilers in the order in which they are asked; none where fusion is off.
       devices: whole names, in order of preference. ``opened``: name -> the open device.
       spaces: memory space -> a device that copies and allocates there.
       fallback: op type -> ``forbid``, ``warn`` or ``allow``.
@@ -36,6 +38,7 @@ class Setting:
 
     host: Host
     chooser: Chooser
+    compilers: Sequence[RegisteredCompiler]
     devices: Sequence[DeviceSpec]
     opened: Mapping[DeviceSpec, Device]
     spaces: Mapping[str, Device]

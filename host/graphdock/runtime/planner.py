@@ -17,6 +17,7 @@ from graphdock.locks import new_lock
 from graphdock.passes.pipeline import check_switches
 from graphdock.placement.choose import Chooser
 from graphdock.plugin.host import Host
+from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.host_memory import HostMemory
 from graphdock.runtime.pipeline import run_stages
@@ -53,6 +54,7 @@ class Planner:
 
     Args:
       backends: names of plugins, in order. ``device_count``: device type -> how many.
+      fusion: whether region compilers are asked.
       named_by: where ``backends`` was written, for messages.
       services: what the steps of the session share. ``executor``: name of one, or ``auto``.
     """
@@ -65,6 +67,7 @@ class Planner:
         pins: Mapping[str, str],
         fallback: Callable[[str], str],
         passes: Mapping[str, bool],
+        fusion: bool,
         options: Mapping[str, Mapping[str, Any]],
         debug: bool,
         check_numerics: bool,
@@ -81,12 +84,15 @@ class Planner:
             for name in names:
                 self._check_device_type(label, name)
         chooser = Chooser(host, backends, pins)
+        compilers: list[RegisteredCompiler] = []
         self.devices: list[DeviceSpec] = []
         opened: dict[DeviceSpec, Device] = {}
         spaces: dict[str, Device] = {HOST_MEMORY: HostMemory()}
         for name in backends:
             host.plugin_options(name, options.get(name, {}))
             backend = host.backend(name, named_by)
+            if fusion:
+                compilers += host.region_compilers.of_plugin(name)
             for kind in backend.device_types:
                 for info in host.device_infos(kind, device_count.get(kind, 1)):
                     spec = DeviceSpec("localhost", 0, kind, info.index)
@@ -102,6 +108,7 @@ class Planner:
         self.setting = Setting(
             host,
             chooser,
+            compilers,
             self.devices,
             opened,
             spaces,

@@ -20,6 +20,7 @@ from graphdock.errors import NotFoundError
 from graphdock.passes.pipeline import run_passes
 from graphdock.passes.rewrite import Tools
 from graphdock.placement.placer import place
+from graphdock.placement.regions import fuse
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.evaluate import evaluator
 from graphdock.runtime.host_ops import build_host_op
@@ -67,6 +68,14 @@ def _scalars(draft: Draft) -> None:
         if value.node in kernels:
             del kernels[value.node]
             value.node.decision = KEPT
+
+
+def _regions(draft: Draft) -> None:
+    """What region compilers claim becomes one node each."""
+    draft.placement.notes = fuse(draft.graph, draft.placement.kernels, draft.setting.compilers)
+    if draft.setting.debug:
+        check(draft.graph)
+        check_order(draft.graph, "the region compilers")
 
 
 def _spaces(draft: Draft) -> None:
@@ -119,6 +128,7 @@ STAGES: Mapping[str, Callable[[Draft], None]] = {
     "passes": _passes,
     "place": _place,
     "scalars": _scalars,
+    "regions": _regions,
     "spaces": _spaces,
     "seal": _seal,
     "compile": _compile,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -115,6 +115,7 @@ class Explanation:
             "kernels": self.kernels(),
             "cost": self.cost(),
             "passes": [asdict(r) for r in self.plan.reports],
+            "regions": [asdict(n) for n in self.plan.placement.notes],
             "arena_bytes": self.plan.arena_bytes,
             "stages": [asdict(s) for s in self.plan.stages],
             "notes": list(self.plan.program.notes),
@@ -127,7 +128,12 @@ class Explanation:
             head.append(
                 f"config  backends={backends} ({self.config.source('backends')}) · fallback={self.config.fallback}"
             )
-        return "\n".join([*head, f"plan    {self.summary()}", *self.plan.program.notes, self.table()])
+        refused = [
+            f"region  {n.compiler} refused {_count(len(n.ops), 'node')} on {n.device} ({_listed(n.ops)}): {n.what}"
+            for n in self.plan.placement.notes
+            if not n.claimed
+        ]
+        return "\n".join([*head, f"plan    {self.summary()}", *self.plan.program.notes, *refused, self.table()])
 
     __repr__ = __str__
 
@@ -151,6 +157,11 @@ def _place(node: PlanNode) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
     device = node.device.short() if node.device is not None else "host"
     lost = tuple((c.name, c.reason) for c in decision.candidates if c.reason is not None)
     return device, decision.kernel, decision.why, lost
+
+
+def _listed(ops: Sequence[str]) -> str:
+    """``Add, Mul 3, Tanh``: op types with how many there are of each."""
+    return ", ".join(op if n == 1 else f"{op} {n}" for op, n in sorted(Counter(ops).items()))
 
 
 def log_placement(plan: Plan) -> None:

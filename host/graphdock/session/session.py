@@ -100,6 +100,7 @@ class Session(metaclass=_SessionType):
             c.kernels,
             c.fallback_for,
             c.passes,
+            c.fusion,
             c.options,
             c.debug,
             c.check_numerics,

@@ -23,6 +23,13 @@ def register_kernels():
 
 
 @hookimpl
+def register_region_compilers():
+    from graphdock_toy.regions import Scales
+
+    return [Scales()]
+
+
+@hookimpl
 def register_executors():
     from graphdock_toy.executor import ToyExecutor
 

@@ -1,0 +1,143 @@
+"""Cutting regions out of a level of a plan: each as a graph of its own, in time that depends on the region, not on the level."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, arg_of, copy_node
+from graphdock.device_name import DeviceSpec
+from graphdock.errors import PlanError
+
+__all__ = ["Cutter", "cut_region"]
+
+
+class Cutter:
+    """Cuts regions out of one level, which must not change meanwhile. Making one costs the level's size.
+
+    Regions that were taken count as one node each from then on: what would make a cycle with one of them is refused.
+
+    Attributes:
+      visited: how many nodes have been looked at by all cuts together.
+    """
+
+    def __init__(self, graph: PlanGraph) -> None:
+        self.graph = graph
+        self.visited = 0
+        self._place = {node: i for i, node in enumerate(graph.nodes)}
+        self._readers: dict[Value, list[PlanNode]] = {}
+        self._followers: dict[PlanNode, list[PlanNode]] = {}
+        self._returned = set(graph.outputs)
+        #: member of a region that was taken -> all of its members, in order
+        self._taken: dict[PlanNode, Sequence[PlanNode]] = {}
+        for node in graph.nodes:
+            for value in node.inputs:
+                self._readers.setdefault(value, []).append(node)
+            for before in (*node.control, *node.order):
+                self._followers.setdefault(before, []).append(node)
+
+    def cut(self, nodes: Collection[PlanNode], device: DeviceSpec) -> Region:
+        """The region of these nodes as a graph of its own; the plan stays as it is.
+
+        Constants that the nodes read are copied into the region. The nodes of its graph keep their control and order edges among
+        each other; what leads to them from outside stands in ``Region.control`` and ``Region.order``.
+
+        Raises:
+          PlanError: a node is not of this level or taken already, or a path leaves the nodes and comes back, so that no single
+            kernel could stand for them.
+        """
+        place = self._place
+        for node in nodes:
+            if node not in place:
+                raise PlanError(f"{node.name} is no node of graph {self.graph.name}")
+            if node in self._taken:
+                raise PlanError(f"{node.name} is in another region already")
+        chosen = sorted(set(nodes), key=place.__getitem__)
+        self.visited += len(chosen)
+        inside = set(chosen)
+        self._check_convex(chosen, inside)
+        graph = PlanGraph(f"{self.graph.name}/{chosen[0].name}" if chosen else self.graph.name)
+        copies: dict[PlanNode, PlanNode] = {}
+        values: dict[tuple[Value, bool], Value] = {}  # (value, whether it is wanted in host memory)
+        entering: list[Value] = []
+        control: dict[PlanNode, None] = {}
+        order: dict[PlanNode, None] = {}
+        for node in chosen:
+            inputs = []
+            host = {i for i, arg in enumerate(arg_of(node)) if arg.memory == "host"}
+            for i, value in enumerate(node.inputs):
+                maker = value.node
+                if maker in inside:
+                    assert maker is not None
+                    inputs.append(copies[maker].outputs[value.index])
+                    continue
+                key = value, i in host
+                if key not in values:
+                    if maker is not None and maker.verb == "constant":
+                        copy = copies.get(maker)
+                        if copy is None:
+                            copy = copies[maker] = copy_node(maker, ())
+                            graph.nodes.append(copy)
+                        values[key] = copy.outputs[value.index]
+                    else:
+                        name = value.name if (value, not key[1]) not in values else f"{value.name}/host"
+                        values[key] = Value(name, value.dtype, value.shape)
+                        graph.inputs.append(values[key])
+                        entering.append(value)
+                inputs.append(values[key])
+            control.update((n, None) for n in node.control if n not in inside)
+            order.update((n, None) for n in node.order if n not in inside)
+            copies[node] = copy_node(
+                node,
+                inputs,
+                [copies[n] for n in node.control if n in inside],
+                [copies[n] for n in node.order if n in inside],
+            )
+            graph.nodes.append(copies[node])
+        leaving = [v for n in chosen for v in n.outputs if self._leaves(v, inside)]
+        graph.outputs = [copies[v.node].outputs[v.index] for v in leaving if v.node is not None]
+        source = {copy: node for node, copy in copies.items()}
+        return Region(graph, device, tuple(entering), tuple(leaving), source, tuple(control), tuple(order))
+
+    def take(self, nodes: Iterable[PlanNode]) -> None:
+        """From now on these nodes, which were cut, count as one."""
+        members = sorted(nodes, key=self._place.__getitem__)
+        self._taken.update((node, members) for node in members)
+
+    def _leaves(self, value: Value, inside: set[PlanNode]) -> bool:
+        readers = self._readers.get(value, ())
+        return value in self._returned or any(reader not in inside for reader in readers)
+
+    def _after(self, node: PlanNode) -> Iterable[PlanNode]:
+        for value in node.outputs:
+            yield from self._readers.get(value, ())
+        yield from self._followers.get(node, ())
+
+    def _check_convex(self, chosen: Sequence[PlanNode], inside: set[PlanNode]) -> None:
+        """Walk on from the nodes to whatever stands before the last of them; a way that comes back is refused."""
+        if not chosen:
+            return
+        last = self._place[chosen[-1]]
+        seen: set[PlanNode] = set()
+        stack = [n for c in chosen for n in self._after(c) if n not in inside]
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            members = self._taken.get(node) or (node,)
+            if self._place[members[0]] > last:
+                continue
+            seen.update(members)
+            self.visited += len(members)
+            for member in members:
+                for after in self._after(member):
+                    if after in inside:
+                        raise PlanError(
+                            f"a region with {after.name} needs {member.name}, which depends on the region and is not in it"
+                        )
+                    if after not in seen:
+                        stack.append(after)
+
+
+def cut_region(graph: PlanGraph, nodes: Collection[PlanNode], device: DeviceSpec) -> Region:
+    """One region of a level, as :meth:`Cutter.cut`; who cuts several makes one :class:`Cutter`."""
+    return Cutter(graph).cut(nodes, device)

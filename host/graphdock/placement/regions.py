@@ -1,0 +1,235 @@
+"""Regions: connected nodes are offered to region compilers, and what one claims becomes one node."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graphdock.contracts.cut import Cutter
+from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, arg_of, make_node
+from graphdock.contracts.kernel import Candidate, Decision, KernelDef
+from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef
+from graphdock.contracts.region import Claim, Refusal
+from graphdock.contracts.rewriter import Rewriter
+from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import DType
+from graphdock.errors import PlanError, PluginError
+from graphdock.opdef.cost import cost_of
+from graphdock.placement.grow import elementwise, grow, without
+from graphdock.plugin.registry import RegisteredCompiler, RegisteredKernel
+from graphdock.shape import Dims
+
+__all__ = ["RegionNote", "fuse", "put_back"]
+
+#: The op type of a region; it never stands in a user's graph.
+REGION = "Region"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionNote:
+    """What a compiler said to nodes that it was offered; printed by ``explain``.
+
+    Attributes:
+      compiler: full name. ``device``: where the nodes are. ``ops``: their op types.
+      claimed: how many it took; 0 when it refused.
+      what: the region that it took, or why it refused.
+    """
+
+    compiler: str
+    device: str
+    ops: tuple[str, ...]
+    claimed: int
+    what: str
+
+
+def fuse(
+    graph: PlanGraph,
+    kernels: dict[PlanNode, RegisteredKernel],
+    compilers: Sequence[RegisteredCompiler],
+) -> list[RegionNote]:
+    """Offer connected elementwise nodes of every level to the compilers, and put one node in the place of each claim.
+
+    Args:
+      kernels: node -> kernel, of every placed node that a kernel computes; changed along.
+      compilers: in the order in which they are asked.
+
+    Returns:
+      What they said.
+
+    Raises:
+      PluginError: a claim cannot be one node, or is none of what was offered; names the compiler.
+    """
+    notes: list[RegionNote] = []
+    if not compilers:
+        return notes
+    types = {c.compiler.device_type for c in compilers}
+
+    def device_of(node: PlanNode) -> DeviceSpec | None:
+        fits = node in kernels and node.device is not None and node.device.type in types and elementwise(node)
+        return node.device if fits else None
+
+    for level in list(graph.all_graphs()):
+        candidates = grow(level.nodes, device_of)
+        if not candidates:
+            continue
+        cutter = Cutter(level)
+        with Rewriter(level) as change:
+            for members in candidates:
+                for region, mine in _claims(cutter, members, compilers, notes):
+                    node = _one_node(region, mine, notes)
+                    _put(change, node, region)
+                    kernels[node] = _kernel(region, mine)
+                    for member in _members(region):
+                        del kernels[member]
+    return notes
+
+
+def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
+    """Put a region's own nodes in the place of the node that stands for it; their devices and decisions are as they were.
+
+    They read the plan's own constants again, which :func:`fuse` left there.
+    """
+    graph, nodes = region.graph, []
+    for inner in region.graph.nodes:
+        if inner.verb == "constant":
+            change.redirect(inner.outputs[0], region.source[inner].outputs[0])
+        else:
+            nodes.append(inner)
+    change.splice(node, PlanGraph(graph.name, graph.inputs, nodes, graph.outputs), own_names=True)
+
+
+def _claims(
+    cutter: Cutter, members: list[PlanNode], compilers: Sequence[RegisteredCompiler], notes: list[RegionNote]
+) -> Iterable[tuple[Region, RegisteredCompiler]]:
+    """The regions that compilers claim of a group, one after another; what is left of a claim is offered again."""
+    waiting = [(members, 0)]
+    while waiting:
+        nodes, turn = waiting.pop()
+        device = nodes[0].device
+        assert device is not None
+        able = [c for c in compilers[turn:] if c.compiler.device_type == device.type]
+        if not able:
+            continue
+        asked = able[0]
+        offered = cutter.cut(nodes, device)
+        answer = asked.compiler.claim(offered)
+        if isinstance(answer, Refusal):
+            ops = tuple(n.op for n in nodes)
+            notes.append(RegionNote(asked.full_name, device.short(), ops, 0, answer.reason))
+            waiting.append((nodes, compilers.index(asked) + 1))
+            continue
+        if not isinstance(answer, Claim):
+            raise _broken(asked, "answers neither with a Claim nor with a Refusal", nodes[0], repr(answer))
+        claimed = [offered.source.get(n) for n in answer.nodes]
+        chosen = [n for n in claimed if n is not None and n.verb != "constant"]
+        if len(chosen) < 2 or None in claimed:
+            raise _broken(asked, "claims what is not two nodes and more of the candidate", nodes[0], repr(answer.nodes))
+        try:
+            region = cutter.cut(chosen, device)
+        except PlanError as error:
+            raise _broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
+        cutter.take(chosen)
+        yield region, asked
+        waiting.extend((rest, turn) for rest in reversed(without(nodes, chosen)))
+
+
+def _broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | None = None) -> PluginError:
+    return PluginError(
+        f"the region compiler {compiler.full_name} (of {compiler.package}) {what}",
+        op=node.origin,
+        site=node.site,
+        got=got,
+        hint="fusion = false under [session] does without it",
+    )
+
+
+def _members(region: Region) -> list[PlanNode]:
+    """The plan's nodes that a region stands for, in order; constants, which it copies, are not among them."""
+    return [region.source[n] for n in region.graph.nodes if n.verb != "constant"]
+
+
+def _one_node(region: Region, compiler: RegisteredCompiler, notes: list[RegionNote]) -> PlanNode:
+    members = _members(region)
+    ops = tuple(n.op for n in members)
+    costs = [cost_of(n.opdef, n.attrs, _typed(n.inputs), _typed(n.outputs)).flops for n in members]
+    flops = None if None in costs else sum(c or 0 for c in costs)
+    node = make_node(
+        _opdef(region),
+        f"{members[0].name}/region",
+        region.entering,
+        {"ops": ops, "flops": flops},
+        [(v.dtype, v.shape) for v in region.leaving],
+        region.control,
+        site_of=members[0].site_of,
+        origins=members[0].origins,
+        order=region.order,
+    )
+    node.device = region.device
+    what = f"Region of {len(members)} nodes: " + ", ".join(n.origin for n in members[:8])
+    what += f", and {len(members) - 8} more" if len(members) > 8 else ""
+    winner = Candidate(compiler.full_name, compiler.compiler.device_type)
+    node.decision = Decision(compiler.full_name, "region", what, (winner,))
+    notes.append(RegionNote(compiler.full_name, region.device.short(), ops, len(members), what))
+    return node
+
+
+def _put(change: Rewriter, node: PlanNode, region: Region) -> None:
+    became: dict[Value, Value] = dict(zip(region.leaving, node.outputs, strict=True))
+    members = _members(region)
+    change.insert(node, before=members[-1])
+    for member in members:
+        change.replace(member, [became.get(v) for v in member.outputs], by=node)
+
+
+def _kernel(region: Region, compiler: RegisteredCompiler) -> RegisteredKernel:
+    mine = compiler.compiler
+    kernel = KernelDef(
+        REGION,
+        mine.device_type,
+        lambda ctx: mine.build(region, ctx),
+        mine.name,
+        layout=mine.layout,
+        inplace=mine.inplace(region),
+    )
+    return RegisteredKernel(compiler.plugin, compiler.package, kernel)
+
+
+def _typed(values: Sequence[Value]) -> list[tuple[DType, Dims]]:
+    return [(v.dtype, v.shape) for v in values]
+
+
+def _opdef(region: Region) -> OpDef:
+    """The op of a region: what its nodes do to resources and to the world, taken together. Equal regions share one."""
+    access: dict[Value, str] = {}
+    host: set[Value] = set()
+    strength = {"": 0, "uses": 1, "reads": 2, "writes": 3}
+    for node in region.graph.nodes:
+        for value, arg in zip(node.inputs, arg_of(node), strict=True):
+            if arg.memory == "host":
+                host.add(value)
+            if strength[arg.access] > strength[access.get(value, "")]:
+                access[value] = arg.access
+    nodes = [n for n in region.graph.nodes if n.verb != "constant"]
+    return _shared(
+        tuple((v.dtype.name, "host" if v in host else "device", access.get(v, "")) for v in region.graph.inputs),
+        tuple(v.dtype.name for v in region.graph.outputs),
+        frozenset().union(*(n.opdef.effects for n in nodes)),
+        any("stateful" in n.opdef.traits for n in nodes),
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared(
+    inputs: tuple[tuple[str, str, str], ...], outputs: tuple[str, ...], effects: frozenset[str], stateful: bool
+) -> OpDef:
+    return OpDef(
+        REGION,
+        summary="Nodes that a region compiler computes as one.",
+        inputs=tuple(ArgDef(f"in{i}", t, memory=m, access=a) for i, (t, m, a) in enumerate(inputs)),
+        outputs=tuple(ArgDef(f"out{i}", t) for i, t in enumerate(outputs)),
+        attrs=(AttrDef("ops", "list(string)"), AttrDef("flops", "int", None)),
+        effects=effects,
+        traits=frozenset({"stateful"} if stateful else ()),
+        cost={"flops": "flops"},
+    )

@@ -1,0 +1,255 @@
+"""Regions from the hook to the result: what a compiler claims is one node, and everything treats it as one."""
+
+from __future__ import annotations
+
+import json
+import types
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import Claim, Refusal, Rewriter, check, hookimpl, print_graph
+from graphdock.contracts.ir_check import check_order
+from graphdock.placement.regions import put_back
+from graphdock.plugin.host import Host
+from interpreting_compiler import InterpretingCompiler
+
+
+class Lab:
+    """A host with a compiler, in a plugin that sessions list before cpu; ``run`` builds, runs and explains."""
+
+    def __init__(self, compiler, process_host):
+        self.compiler = compiler
+        self.host = process_host(Host())
+        self.host.register("lab", types.SimpleNamespace(register_region_compilers=self.hook, __name__="lab"))
+
+    @property
+    def hook(self):
+        return hookimpl(specname="register_region_compilers")(lambda: [self.compiler])
+
+    def session(self, **fields):
+        return tf.Session(config=tf.SessionConfig(**{"backends": ["lab", "cpu"], **fields}), host=self.host)
+
+
+@pytest.fixture
+def lab(process_host):
+    def make(compiler=None):
+        return Lab(InterpretingCompiler() if compiler is None else compiler, process_host)
+
+    with tf.Graph().as_default():
+        yield make
+
+
+def regions(plan):
+    return [n for g in plan.graph.all_graphs() for n in g.nodes if n.op == "Region"]
+
+
+def gelu(x):
+    """Five elementwise nodes in a row, over one value."""
+    return (tf.tanh(x * 0.5) + 1.0) * x - x
+
+
+X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
+WANT = ((np.tanh(X * np.float32(0.5)) + 1) * X - X).astype(np.float32)
+
+
+def test_connected_nodes_become_one_and_compute_the_same(lab):
+    made = lab()
+    x = tf.placeholder(tf.float32, [2, 4], name="x")
+    y = gelu(x)
+    with made.session() as sess:
+        explained = sess.explain(y, {x: X})
+        (node,) = regions(explained.plan)
+        assert node.attrs["ops"] == ("Mul", "Tanh", "Add", "Mul", "Sub")
+        assert explained.kernels() == {"lab.interpreter": 1}
+        (row,) = explained.rows
+        assert row.kernel == "lab.interpreter" and row.why.startswith("Region of 5 nodes: ")
+        assert row.flops == 5 * 8
+        for scale in (1.0, 3.0):
+            want = (np.tanh(X * scale * 0.5) + 1) * X * scale - X * scale
+            np.testing.assert_allclose(sess.run(y, {x: X * scale}), want, rtol=1e-5, atol=1e-6)
+    assert made.compiler.built >= 1
+
+
+def test_fusion_off_and_a_plugin_that_is_not_listed_offer_nothing(lab):
+    made = lab()
+    x = tf.placeholder(tf.float32, [2, 4])
+    y = gelu(x)
+    for fields in ({"fusion": False}, {"backends": ["cpu"]}):
+        with made.session(**fields) as sess:
+            assert not regions(sess.explain(y, {x: X}).plan)
+            np.testing.assert_allclose(sess.run(y, {x: X}), WANT, rtol=1e-6)
+    assert made.compiler.built == 0
+
+
+def test_refusals_are_shown_with_their_reason(lab):
+    class Refusing(InterpretingCompiler):
+        def claim(self, candidate):
+            return Refusal("too small to be worth it")
+
+    made = lab(Refusing())
+    x = tf.placeholder(tf.float32, [2, 4])
+    with made.session() as sess:
+        explained = sess.explain(gelu(x), {x: X})
+        expected = "region  lab.interpreter refused 5 nodes on cpu:0 (Add, Mul 2, Sub, Tanh): too small to be worth it"
+        assert expected in str(explained).splitlines()
+        (note,) = json.loads(explained.to_json())["regions"]
+        assert note["claimed"] == 0 and note["what"] == "too small to be worth it"
+
+
+def test_what_a_claim_leaves_is_offered_again(lab):
+    class Pairs(InterpretingCompiler):
+        def claim(self, candidate):
+            nodes = [n for n in candidate.graph.nodes if n.op != "Const"]
+            return Claim(tuple(nodes[:2]), 1.0)
+
+    made = lab(Pairs())
+    x = tf.placeholder(tf.float32, [2, 4])
+    y = tf.negative(gelu(x))
+    with made.session() as sess:
+        plan = sess.explain(y, {x: X}).plan
+        assert [n.attrs["ops"] for n in regions(plan)] == [("Mul", "Tanh"), ("Add", "Mul"), ("Sub", "Neg")]
+        np.testing.assert_allclose(sess.run(y, {x: X}), -WANT, rtol=1e-6)
+
+
+def test_a_region_in_a_loop_and_in_a_branch(lab):
+    made = lab()
+    x = tf.placeholder(tf.float32, [2, 4])
+    looped = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, tf.tanh(v * 0.5) + x), [0, x])[1]
+    chosen = tf.cond(tf.reduce_sum(x) > 100.0, lambda: gelu(looped), lambda: tf.tanh(-looped))
+    with made.session() as sess:
+        assert len(regions(sess.explain(chosen, {x: X}).plan)) == 3
+        v = X
+        for _ in range(3):
+            v = np.tanh(v * 0.5) + X
+        np.testing.assert_allclose(sess.run(chosen, {x: X}), np.tanh(-v), rtol=1e-5)
+
+
+def test_control_and_order_lead_over_a_region(lab):
+    """The nodes wait for an update, and another update waits for them."""
+    made = lab()
+    x = tf.placeholder(tf.float32, [2, 4])
+    v = tf.Variable(np.zeros((2, 4), np.float32))
+    with tf.control_dependencies([v.assign_add(x)]):
+        a = tf.negative(tf.tanh(x))
+        read = tf.identity(v.read_value())
+    with tf.control_dependencies([a]):
+        later = v.assign_add(x, read_value=False)
+    both = a * read + read
+    with made.session() as sess:
+        sess.run(v.initializer)
+        plan = sess.explain([both, later], {x: X}).plan
+        assert regions(plan)
+        check(plan.graph)
+        check_order(plan.graph, "the regions")
+        for turn in (1, 3):
+            got, _ = sess.run([both, later], {x: X})
+            np.testing.assert_allclose(got, -np.tanh(X) * X * turn + X * turn, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(sess.run(v), 4 * X, rtol=1e-6)
+
+
+@pytest.mark.parametrize("fields", [{}, {"debug": True}])
+def test_storage_treats_a_region_as_a_node(lab, fields):
+    """A region that takes over its input's buffer, a fetched value inside of one, and a result that is fed back."""
+
+    class Inplace(InterpretingCompiler):
+        def inplace(self, region):
+            # each element is read for the last time when it is written: the region is a chain over one input
+            chain = len(region.graph.inputs) == len(region.graph.outputs) == 1
+            return {"out0": ("in0",)} if chain else {}
+
+    x = tf.placeholder(tf.float32, [2, 4])
+    inner = tf.tanh(tf.matmul(x, tf.ones([4, 4])))
+    y = tf.matmul(tf.negative(tf.negative(tf.negative(inner))), tf.ones([4, 4]))
+    made = lab(Inplace())
+    with made.session(**fields) as sess:
+        want = np.tanh(X @ np.ones((4, 4), np.float32))
+        for _ in range(3):
+            got, kept = sess.run([y, inner], {x: X})
+            np.testing.assert_allclose(kept, want, rtol=1e-5)
+            np.testing.assert_allclose(got, -want @ np.ones((4, 4)), rtol=1e-5)
+        np.testing.assert_allclose(sess.run(y, {x: X}), -want @ np.ones((4, 4)), rtol=1e-5)
+
+
+class Broken(InterpretingCompiler):
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def claim(self, candidate):
+        return self.answer(candidate)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda c: None, "answers neither with a Claim nor with a Refusal"),
+        (lambda c: Claim((), 1.0), "claims what is not two nodes and more of the candidate"),
+        (lambda c: Claim(tuple(c.source.values()), 1.0), "claims what is not two nodes and more of the candidate"),
+        (lambda c: Claim((c.graph.nodes[1], c.graph.nodes[-1]), 1.0), "claims nodes that cannot be one"),
+    ],
+)
+def test_a_compiler_that_breaks_the_contract_is_named(lab, answer, message):
+    made = lab(Broken(answer))
+    x = tf.placeholder(tf.float32, [2, 4])
+    with made.session() as sess, pytest.raises(tf.errors.PluginError) as caught:
+        sess.run(gelu(x), {x: X})
+    assert "the region compiler lab.interpreter (of lab)" in caught.value.message and message in caught.value.message
+    assert caught.value.op is not None and "test_regions.py" in str(caught.value.site)
+
+
+def test_two_compilers_of_one_name_and_a_wrong_item_are_refused(lab):
+    made = lab()
+    hook = hookimpl(specname="register_region_compilers")(lambda: [InterpretingCompiler(), InterpretingCompiler()])
+    twice = types.SimpleNamespace(register_region_compilers=hook, __name__="twice")
+    with pytest.raises(tf.errors.PluginError, match="brings the region compiler 'twice.interpreter'"):
+        made.host.register("twice", twice)
+    assert made.host.region_compilers.names() == ["lab.interpreter"]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_graphs_compute_the_same_with_and_without_regions(lab, seed):
+    made = lab()
+    rng = np.random.default_rng(seed)
+    x = [tf.placeholder(tf.float32, [3, 3]) for _ in range(2)]
+    tensors = list(x)
+    for _ in range(30):
+        a, b = (tensors[int(i)] for i in rng.integers(max(0, len(tensors) - 8), len(tensors), 2))
+        kind = int(rng.integers(6))
+        makes = [tf.add, lambda a, b: tf.tanh(a), tf.multiply, tf.maximum, tf.matmul]
+        tensors.append(makes[kind](a, b) if kind < 5 else -tf.reduce_sum(a, 0, keepdims=True) + b)
+    fetches = [tensors[int(i)] for i in rng.integers(2, len(tensors), 5)]
+    feeds = {t: (rng.standard_normal((3, 3)) / 3).astype(np.float32) for t in x}
+    results = []
+    for fields in ({"fusion": False}, {}, {"debug": True}):
+        with made.session(**fields) as sess:
+            if fields == {}:
+                assert regions(sess.explain(fetches, feeds).plan)
+            results.append(sess.run(fetches, feeds))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def test_a_region_can_be_put_back(lab):
+    """Its own nodes stand where the one stood, with their devices, kernels and edges."""
+    from graphdock.placement import regions as module
+
+    made, kept = lab(), []
+    put = module._put
+    x = tf.placeholder(tf.float32, [2, 4])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            module, "_put", lambda change, node, region: kept.append((node, region)) or put(change, node, region)
+        )
+        with made.session() as sess:
+            plan = sess.explain(gelu(x), {x: X}).plan
+    ((node, region),) = kept
+    with Rewriter(plan.graph) as change:
+        put_back(change, node, region)
+    check(plan.graph)
+    assert [n.op for n in plan.graph.nodes if n.op != "Const"] == ["Mul", "Tanh", "Add", "Mul", "Sub"]
+    assert all(
+        n.device is not None and n.decision.kernel.startswith("cpu.") for n in plan.graph.nodes if n.op != "Const"
+    )
+    assert "Region" not in print_graph(plan.graph)
