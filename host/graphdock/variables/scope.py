@@ -60,12 +60,31 @@ class VariableScope:
 
 
 class _Store(threading.local):
-    """The scopes of this thread; ``variables`` is the graph's, shared by its threads."""
+    """The scopes of this thread; ``variables`` is the graph's, shared by its threads.
+
+    Attributes:
+      stack: the scopes entered, innermost last. ``opened``: for each, the full names opened directly inside.
+      openings: full name -> how often a scope of that name was opened since the one around it was entered.
+    """
 
     def __init__(self, variables: dict[str, Variable], lock: threading.RLock) -> None:
         self.variables = variables
         self.lock = lock
         self.stack: list[VariableScope] = [VariableScope()]
+        self.opened: list[list[str]] = [[]]
+        self.openings: dict[str, int] = {}
+
+    def enter(self, scope: VariableScope) -> None:
+        self.openings[scope.name] = self.openings.get(scope.name, 0) + 1
+        self.opened[-1].append(scope.name)
+        self.stack.append(scope)
+        self.opened.append([])
+
+    def leave(self) -> None:
+        """Default names inside begin again when the scope is entered again."""
+        self.stack.pop()
+        for name in self.opened.pop():
+            self.openings.pop(name, None)
 
 
 def _store() -> _Store:
@@ -95,7 +114,8 @@ def variable_scope(
 
     Args:
       name_or_scope: a name below the current scope, or a scope to enter again.
-      default_name: used, made unique, when ``name_or_scope`` is None; variables inside are new then.
+      default_name: used when ``name_or_scope`` is None, with a number where a scope of that name was opened before in the scope
+        around it. Numbers begin again when that scope is entered again, so that its variables are found again.
       values: taken for TensorFlow's sake.
       initializer, regularizer, dtype: defaults of variables made inside; inherited.
       reuse: True: variables must exist; AUTO_REUSE: they are made when they do not; None: inherited; once True it stays.
@@ -127,11 +147,14 @@ def variable_scope(
             dtype=base.dtype if dtype is None else as_dtype(dtype),
             original_name_scope=opened,
         )
-        store.stack.append(made)
+        store.enter(made)
         try:
             yield made
         finally:
-            store.stack.pop()
+            store.leave()
+            if isinstance(name_or_scope, VariableScope):  # a scope that is entered again counts for nothing where it is entered
+                store.opened[-1].pop()
+                store.openings[full] -= 1
 
 
 def _name_scope(label: str) -> Any:
@@ -141,9 +164,8 @@ def _name_scope(label: str) -> Any:
 
 
 def _unused(store: _Store, outer: VariableScope, name: str) -> str:
-    taken = {v[len(outer.name) + 1 if outer.name else 0 :].partition("/")[0] for v in store.variables}
     found, number = name, 1
-    while found in taken:
+    while store.openings.get(outer.full_name(found)):
         found, number = f"{name}_{number}", number + 1
     return found
 
