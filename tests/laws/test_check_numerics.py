@@ -23,9 +23,21 @@ def test_a_kernel_that_makes_an_infinity_is_named():
     assert stopped(tf.log(x, name="ln"), {x: [0.0, 1.0]}) == "ln"
 
 
-@pytest.mark.xfail(strict=True, reason="i: folded nodes are not checked")
 def test_a_folded_node_that_makes_an_infinity_is_named():
     assert stopped(tf.identity(tf.log(tf.constant(0.0), name="ln"))) == "ln"
+
+
+def test_a_folded_node_of_a_body_that_makes_a_nan_is_named():
+    x = tf.placeholder(tf.float32, [])
+    made = tf.cond(x > 0.0, lambda: tf.sqrt(tf.constant(-1.0), name="root") + x, lambda: x)
+    assert stopped(made, {x: 1.0}).endswith("root")
+
+
+def test_a_folded_node_that_nobody_runs_stops_nothing():
+    x = tf.placeholder(tf.float32, [])
+    made = tf.cond(x > 0.0, lambda: tf.sqrt(tf.constant(-1.0)) + x, lambda: x)
+    with tf.Session(config=tf.SessionConfig(check_numerics=True)) as sess:
+        assert sess.run(made, {x: -1.0}) == -1.0
 
 
 def test_a_python_function_that_makes_a_nan_is_named():

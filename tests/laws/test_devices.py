@@ -9,6 +9,8 @@ import pytest
 from graphdock.contracts import ArgDef, AttrDef, DeviceInfo, KernelDef, OpDef, ResourceKind
 from graphdock.plugin.host import Host
 from graphdock.testing import fake, queued
+from graphdock.testing.driver import races
+from graphdock.testing.driver.queue import DriverQueue
 
 
 @pytest.fixture
@@ -87,17 +89,72 @@ class Shared(fake.FakeDevice):
         super().copy(src, dst)
 
 
-@pytest.mark.xfail(strict=True, reason="g: the first device of a memory space makes the copies of all")
-def test_each_device_of_a_shared_memory_makes_its_own_copies(host):
-    Shared.made = ()
+def stepped(x):
+    return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.tanh(y * 2.0) + x), [tf.constant(0), x])[1]
+
+
+def branched(x):
+    return tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.tanh(x * 2.0), lambda: tf.constant([1.0, 2.0, 3.0, 4.0]))
+
+
+def varied(x):
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0])
+    with tf.control_dependencies([v.assign(x)]):
+        before = v.read_value() * 2.0
+    with tf.control_dependencies([before]):
+        return before + v.assign_add(x)
+
+
+SHARED = {"straight": lambda x: tf.tanh(x * 2.0), "loop": stepped, "cond": branched, "variable": varied}
+
+
+def on_the_second(host, program, **session):
     x = tf.placeholder(tf.float32, [4])
-    with tf.device("/device:fake:1"):
-        y = tf.tanh(x * 2.0)
-    with tf.Session(**faked(host, Shared, count=2)) as sess:
-        for number in (1.0, 2.0):
-            np.testing.assert_allclose(sess.run(y, {x: [number] * 4}), np.tanh([number * 2] * 4), rtol=1e-6)
+    with tf.device(f"/device:{session.pop('kind')}:1"):
+        y = SHARED[program](x)
+    with tf.Session(host=host, **session) as sess:
+        sess.run(tf.global_variables_initializer())
+        return [sess.run(y, {x: [number] * 4}) for number in (1.0, -1.0, 2.0)]
+
+
+def wanted(program):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [4])
+        y = SHARED[program](x)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            return [sess.run(y, {x: [number] * 4}) for number in (1.0, -1.0, 2.0)]
+
+
+@pytest.mark.parametrize("program", SHARED)
+def test_each_device_of_a_shared_memory_makes_its_own_copies(host, program):
+    Shared.made = ()
+    got = on_the_second(host, program, kind="fake", config=faked(host, Shared, count=2)["config"])
+    np.testing.assert_allclose(got, wanted(program), rtol=1e-6)
     first, second = Shared.made
     assert first.copies == 0 and second.copies > 0
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("program", SHARED)
+def test_each_device_with_queues_makes_its_own_copies(host, program, shared, monkeypatch):
+    copying = set()
+
+    def told(method):
+        def call(queue, *args):
+            copying.add(queue.device.info.index)
+            return method(queue, *args)
+
+        return call
+
+    for name in ("copy", "from_host", "to_host"):
+        monkeypatch.setattr(DriverQueue, name, told(getattr(DriverQueue, name)))
+    device = queued.install(host, seed=5, shared=shared)
+    config = tf.SessionConfig(backends=("queued", "cpu"), device_count={"queued": 2})
+    with races.check(device):
+        got = on_the_second(host, program, kind="queued", config=config)
+    np.testing.assert_allclose(got, wanted(program), rtol=1e-6)
+    assert copying == {1}
 
 
 def test_a_failing_asynchronous_step_fails_itself_and_no_other():
@@ -188,14 +245,39 @@ def test_an_error_of_a_device_names_the_device_and_what_it_was_asked_for(host, m
         assert isinstance(info.value.__cause__, RuntimeError)
 
 
-def test_a_string_variable_works_whatever_the_device(host):
-    v = tf.Variable(["a", "bc"])
-    update = v.assign(["d", ""])
+@pytest.mark.parametrize("scope", [None, "/device:fake:0", "/device:cpu:0"])
+@pytest.mark.parametrize("validate_shape", [True, False])
+def test_a_string_variable_works_whatever_the_device(host, scope, validate_shape):
+    with tf.device(scope):
+        v = tf.Variable(["a", "bc"], validate_shape=validate_shape)
+        update = v.assign(["d", ""])
+        chosen = tf.cond(tf.placeholder_with_default(True, []), lambda: v.read_value(), lambda: tf.constant(["x", "y"]))
     with tf.Session(**faked(host)) as sess:
         sess.run(v.initializer)
         assert sess.run(v).tolist() == [b"a", b"bc"]
         assert sess.run(update).tolist() == [b"d", b""]
         assert sess.run(v).tolist() == [b"d", b""]
+        assert sess.run(chosen).tolist() == [b"d", b""]
+
+
+def test_a_string_variable_works_without_a_device_on_host_memory(host):
+    v = tf.Variable(["a", "bc"])
+    session = faked(host)
+    session["config"] = session["config"].replace(backends=session["config"].backends[:1])
+    with tf.Session(**session) as sess:
+        sess.run(v.initializer)
+        assert sess.run(v).tolist() == [b"a", b"bc"]
+
+
+def test_a_string_variable_works_beside_queues(host):
+    v = tf.Variable(["a", "bc"])
+    x = tf.Variable([1.0, 2.0])
+    update = [v.assign(["d", ""]), x.assign_add([1.0, 1.0])]
+    device = queued.install(host, seed=2)
+    with races.check(device), tf.Session(config=tf.SessionConfig(backends=("queued", "cpu")), host=host) as sess:
+        sess.run(tf.global_variables_initializer())
+        strings, numbers = sess.run(update)
+        assert strings.tolist() == [b"d", b""] and numbers.tolist() == [2.0, 3.0]
 
 
 # -- handles of plugins

@@ -60,6 +60,10 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
                 bound.compute(*args)
         except Exception:  # noqa: BLE001 - whatever a kernel raises
             return None  # the step itself will raise it, with the node's own line
+        if setting.check_numerics:
+            floating = [o for v, o in zip(node.outputs, outs, strict=True) if v.dtype.is_floating]
+            if not all(np.isfinite(o).all() for o in floating):
+                return None  # the step itself stops at it
         return outs
 
     return evaluate

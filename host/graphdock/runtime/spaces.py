@@ -61,8 +61,10 @@ class Spaces:
         self.home: dict[Value, str] = {}
         self.count = 0
         self._levels: dict[PlanGraph, _Level] = {}
-        #: input of a body -> the space in which its first reader wants it
-        self._wanted: dict[Value, str] = {}
+        #: input of a body -> the space in which its first reader wants it, and that reader's device
+        self._wanted: dict[Value, tuple[str, DeviceSpec | None]] = {}
+        #: values of nodes with bodies, and inputs of bodies -> the device that works on them, where one does
+        self._near: dict[Value, DeviceSpec] = {}
 
     def run(self, graph: PlanGraph) -> None:
         self._find_wanted(graph)
@@ -121,17 +123,24 @@ class Spaces:
         inputs: list[Value] | None = None
         for i, need in enumerate(needs):
             if need is not None:
-                value = self.moved(node.inputs[i], need, level, node)
+                reader = self._near.get(node.bodies[-1].inputs[i]) if node.verb == "loop" else node.device
+                value = self.moved(node.inputs[i], need, level, node, reader)
                 if value is not node.inputs[i]:
                     inputs = list(node.inputs) if inputs is None else inputs
                     inputs[i] = value
         if inputs is not None:
             level.change.rebind(node, inputs=inputs)
 
-    def returned(self, graph: PlanGraph, spaces: Sequence[str | None]) -> None:
-        """Let a graph return its outputs in these spaces; None where any will do."""
+    def returned(
+        self, graph: PlanGraph, spaces: Sequence[str | None], readers: Sequence[DeviceSpec | None] | None = None
+    ) -> None:
+        """Let a graph return its outputs in these spaces, for devices that read them; None where any will do."""
         level = self._levels[graph]
-        outputs = [v if s is None else self.moved(v, s, level) for v, s in zip(graph.outputs, spaces, strict=True)]
+        reader = {} if readers is None else dict(zip(graph.outputs, readers, strict=True))
+        outputs = [
+            v if s is None else self.moved(v, s, level, reader=reader.get(v))
+            for v, s in zip(graph.outputs, spaces, strict=True)
+        ]
         if outputs != graph.outputs:
             level.change.returns(outputs)
 
@@ -161,8 +170,22 @@ class Spaces:
     def is_constant(self, value: Value) -> bool:
         return value.node is not None and value.node.verb == "constant"
 
-    def moved(self, value: Value, space: str, level: _Level, before: PlanNode | None = None) -> Value:
-        """The value in a space; where it is not there a transfer is put before a node, or at the end of the level."""
+    def near(self, value: Value) -> DeviceSpec | None:
+        """The device that works on a value; None where only the host does."""
+        return self._near.get(value) or (None if value.node is None or value.node.bodies else value.node.device)
+
+    def moved(
+        self,
+        value: Value,
+        space: str,
+        level: _Level,
+        before: PlanNode | None = None,
+        reader: DeviceSpec | None = None,
+    ) -> Value:
+        """The value in a space; where it is not there a transfer is put before a node, or at the end of the level.
+
+        A device makes the transfers of what it works on: those to a reader in its memory, and those of what it made.
+        """
         if self.is_constant(value) or value.dtype.name == "resource" or self.home[value] == space:
             return value
         found = level.moved.get((value, space))
@@ -171,7 +194,9 @@ class Spaces:
         source = value
         if HOST_MEMORY not in (space, self.home[value]):
             source = self.moved(value, HOST_MEMORY, level, before)
+        maker = self.near(source)
         self.count += 1
+        moving = {self.home[source], space} - {HOST_MEMORY, SCALAR}
         origin = value.node
         node = make_node(
             TRANSFER,
@@ -182,6 +207,7 @@ class Spaces:
             site_of=origin.site_of if origin is not None else None,
             origins=origin.origins if origin is not None else (value.name,),
         )
+        node.device = next((d for d in (reader, maker) if d is not None and self.of_device(d) in moving), maker)
         (result,) = node.outputs
         level.change.insert(node, before)
         self.home[result] = space
@@ -205,25 +231,34 @@ class Spaces:
                     continue
                 for value, need in zip(node.inputs, self.needs(node), strict=True):
                     if need is not None and value in inputs:
-                        self._wanted.setdefault(value, need)
+                        self._wanted.setdefault(value, (need, node.device))
 
     def branch(self, node: PlanNode, level: _Level) -> Iterator[PlanGraph]:
         self.bind(node, [SCALAR, *[None] * (len(node.inputs) - 1)], level)
         for body in node.bodies:
             for outer, inner in zip(given(node), body.inputs, strict=True):
                 self.home[inner] = self.home.get(outer, HOST_MEMORY)
+                self._note(inner, self.near(outer))
         yield from node.bodies
         spaces: list[str | None] = []
+        readers: list[DeviceSpec | None] = []
         for i, out in enumerate(node.outputs):
             if out in self.scalars:
                 space = SCALAR
             else:
-                homes = [self.home.get(b.outputs[i]) for b in node.bodies if not self.is_constant(b.outputs[i])]
-                space = next((h for h in homes if h not in (None, SCALAR)), HOST_MEMORY) or HOST_MEMORY
+                made = [b.outputs[i] for b in node.bodies if not self.is_constant(b.outputs[i])]
+                first = next((v for v in made if self.home.get(v) not in (None, SCALAR)), None)
+                space = HOST_MEMORY if first is None else self.home[first]
+                self._note(out, None if first is None else self.near(first))
             self.home[out] = space
             spaces.append(space)
+            readers.append(self._near.get(out))
         for body in node.bodies:
-            self.returned(body, spaces)
+            self.returned(body, spaces, readers)
+
+    def _note(self, value: Value, device: DeviceSpec | None) -> None:
+        if device is not None:
+            self._near[value] = device
 
     def loop(self, node: PlanNode, level: _Level) -> Iterator[PlanGraph]:
         cond, body = node.bodies
@@ -237,7 +272,10 @@ class Spaces:
                 space: str = SCALAR
             else:
                 start = None if self.is_constant(value) else self.home.get(value)
-                space = self._wanted.get(body.inputs[i]) or self._wanted.get(cond.inputs[i]) or start or HOST_MEMORY
+                wanted = self._wanted.get(body.inputs[i]) or self._wanted.get(cond.inputs[i])
+                space, device = wanted or (start or HOST_MEMORY, self.near(value))
+                for v in (body.inputs[i], cond.inputs[i], *node.outputs[i:count][:1]):
+                    self._note(v, device)
                 if space == SCALAR and (i < count or value not in self.scalars):
                     space = SCALAR if i >= count else HOST_MEMORY
             needs.append(space)
@@ -248,4 +286,5 @@ class Spaces:
         self.bind(node, needs, level)
         yield from node.bodies
         self.returned(cond, [SCALAR])
-        self.returned(body, [self.home.get(v) for v in body.inputs[:count]])
+        variables = body.inputs[:count]
+        self.returned(body, [self.home.get(v) for v in variables], [self._near.get(v) for v in variables])

@@ -80,7 +80,7 @@ def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value,
 def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Block, node: PlanNode) -> None:
     """Make ``target`` hold a branch's output."""
     space = state.given.home[outer]
-    source = slot(state, value, space)
+    source = slot(state, value, space, node)
     assert isinstance(target.at, Name)
     if target.kind == "scalar":
         block.add(Let((target.at,), (source.at,), node=node))
@@ -88,13 +88,13 @@ def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Bl
         return
     elif target.static:
         copy = method(state, mover(state, space, node), "copy")
-        device = worker(state, space, node)
+        device = worker(state, space, node, block)
         block.add(Copy(copy, source.at, target.at, node=node, device=device, reads=source.roots, writes=target.roots))
     elif source.kind == "fresh":
         block.add(Let((target.at,), (source.at,), node=node))
     else:
         made = copied(state, space, value, source.at, node)
-        device = worker(state, space, node)
+        device = worker(state, space, node, block)
         block.add(Let((target.at,), (made,), node=node, device=device, reads=source.roots))
 
 
@@ -141,7 +141,7 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
     cond, body = node.bodies
     value, parameter = node.inputs[index], body.inputs[index]
     space = state.given.home[parameter]
-    source = slot(state, value, space)
+    source = slot(state, value, space, node)
     following: Slot | None = None
     if space == SCALAR:
         name = state.names.new("loop")
@@ -154,7 +154,7 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
         where = Slot(name, (first, second), True, False, "loop")
         following = Slot(after, (second, first), True, False, "loop")
         copy = method(state, mover(state, space, node), "copy")
-        device = worker(state, space, node)
+        device = worker(state, space, node, block)
         block.add(Copy(copy, source.at, first_name, node=node, device=device, reads=source.roots, writes=(first,)))
         block.add(Let((name,), (first_name,), node=node))
         block.add(Let((after,), (second_name,), node=node))
@@ -162,7 +162,7 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
         name = state.names.new("loop")
         where = Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "loop")
         made = copied(state, space, value, source.at, node)
-        device = worker(state, space, node)
+        device = worker(state, space, node, block)
         block.add(Let((name,), (made,), node=node, device=device, reads=source.roots))
     for graph in (cond, body):
         state.slots[graph.inputs[index]] = where
@@ -172,7 +172,7 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
 def _kept(state: State, space: str, value: Value, source: Slot, block: Block, node: PlanNode) -> Operand:
     """A copy of a value for the next iteration."""
     made = copied(state, space, value, source.at, node)
-    device = worker(state, space, node)
+    device = worker(state, space, node, block)
     if device is None:
         return made
     name = state.names.new("copy")
@@ -189,7 +189,7 @@ def _advance(
     for i, (where, following) in enumerate(zip(params, nexts, strict=True)):
         value = body.outputs[i]
         space = state.given.home[body.inputs[i]]
-        source = slot(state, value, space)
+        source = slot(state, value, space, node)
         assert isinstance(where.at, Name)
         if source.at is where.at:
             continue
@@ -197,7 +197,7 @@ def _advance(
             assert isinstance(following.at, Name)
             if source.at is not following.at:
                 copy = method(state, mover(state, space, node), "copy")
-                device = worker(state, space, node)
+                device = worker(state, space, node, block)
                 block.add(
                     Copy(
                         copy,

@@ -173,7 +173,7 @@ def _inputs(
         space = needs[i] or HOST_MEMORY
         source, known = resolve(state, value), None
         if source.node is not None and source.node.verb == "constant":
-            where, known = constant(state, source, space), source.node.attrs["value"]
+            where, known = constant(state, source, space, node), source.node.attrs["value"]
         else:
             where = state.slots[source]
         if kernel.layout == "contiguous" and not where.contiguous:

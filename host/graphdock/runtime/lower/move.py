@@ -31,7 +31,7 @@ __all__ = ["lower_move"]
 def lower_move(state: State, node: PlanNode, block: Block, at: int) -> None:
     value, result = node.inputs[0], node.outputs[0]
     source, target = node.attrs["source"], node.attrs["target"]
-    where = slot(state, value, source)
+    where = slot(state, value, source, node)
     if target == SCALAR:
         name = state.names.new("scalar")
         item = Suffixed(where.at, ".item()")

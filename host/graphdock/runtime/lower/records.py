@@ -66,10 +66,10 @@ class Lowered:
 
     Attributes:
       fills: what the host copies into staging memory as soon as the step begins.
-      constants: name -> (node, memory space, dtype). ``variables``: name -> resource whose object (of a variable, its
-        buffer) it is; ``states``: name -> the variable itself. ``methods``: name -> (device, method of it, or of its queue).
-        ``makers``: name -> the root whose buffer it makes anew. ``workers``: name -> a device, or its queue. ``copiers``: name
-        -> (device, dtype) of what copies a buffer of any shape. ``streams``: name -> (random node, its device). ``events``:
+      constants: name -> (node, the device that puts it in place, dtype). ``variables``: name -> resource whose object (of a
+        variable, its buffer) it is; ``states``: name -> the variable itself. ``methods``: name -> (device, method of it, or of its
+        queue). ``makers``: name -> the root whose buffer it makes anew. ``workers``: name -> a device, or its queue. ``copiers``:
+        name -> (device, dtype) of what copies a buffer of any shape. ``streams``: name -> (random node, its device). ``events``:
         name -> the device whose queue records it. ``objects``: name -> anything else. ``slots``: what staging memory is called
         -> whose it is.
       written, read: resources. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
@@ -84,7 +84,7 @@ class Lowered:
     roots: list[Root] = field(default_factory=list)
     builds: list[Build] = field(default_factory=list)
     setups: list[Setup] = field(default_factory=list)
-    constants: dict[Name, tuple[PlanNode, str, DType]] = field(default_factory=dict)
+    constants: dict[Name, tuple[PlanNode, Device, DType]] = field(default_factory=dict)
     variables: dict[Name, Resource] = field(default_factory=dict)
     states: dict[Name, Variable] = field(default_factory=dict)
     methods: dict[Name, tuple[Device, str]] = field(default_factory=dict)

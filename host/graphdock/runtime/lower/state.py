@@ -120,15 +120,16 @@ def resolve(state: State, value: Value) -> Value:
         value = alias[value]
 
 
-def slot(state: State, value: Value, space: str | None) -> Slot:
-    """Where a value is, for a reader in ``space``."""
+def slot(state: State, value: Value, space: str | None, node: PlanNode | None = None) -> Slot:
+    """Where a value is, for a reader (``node``) in ``space``."""
     value = resolve(state, value)
     if is_constant(value):
-        return constant(state, value, space or HOST_MEMORY)
+        return constant(state, value, space or HOST_MEMORY, node)
     return state.slots[value]
 
 
-def constant(state: State, value: Value, space: str) -> Slot:
+def constant(state: State, value: Value, space: str, node: PlanNode | None = None) -> Slot:
+    """A constant in a memory space. The device of the first node that reads it there puts it there."""
     assert value.node is not None
     array = value.node.attrs["value"]
     if space == SCALAR:
@@ -137,7 +138,8 @@ def constant(state: State, value: Value, space: str) -> Slot:
     name = state.constant_names.get(key)
     if name is None:
         name = state.constant_names[key] = state.names.new("constant")
-        state.out.constants[name] = (value.node, space, value.dtype)
+        device = mover(state, space, value.node if node is None else node)
+        state.out.constants[name] = (value.node, device, value.dtype)
     return Slot(name, (), True, True, "constant")
 
 
@@ -186,9 +188,13 @@ def mover(state: State, space: str, node: PlanNode) -> Device:
     return state.given.spaces[space]
 
 
-def worker(state: State, space: str, node: PlanNode) -> Device | None:
-    """The device that works on a space's buffers for a node; None where the host does, at once."""
-    return None if space in (HOST_MEMORY, SCALAR) else mover(state, space, node)
+def worker(state: State, space: str, node: PlanNode, block: Block) -> Device | None:
+    """The device that works on a space's buffers for a node, and is current from here on; None where the host does, at once."""
+    if space in (HOST_MEMORY, SCALAR):
+        return None
+    device = mover(state, space, node)
+    activate(state, device, block, node)
+    return device
 
 
 def method(state: State, device: Device, called: str) -> Name:
@@ -216,12 +222,12 @@ def contiguous_copy(
     if concrete(value.shape) is None:
         name = state.names.new("copy")
         made = copied(state, space, value, source.at, node)
-        device = worker(state, space, node)
+        device = worker(state, space, node, block)
         block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots))
         return Slot(name, (), True, False, "fresh")
     root, buffer = new_root(state, "planned", space, value, at)
     copy = method(state, mover(state, space, node), "copy")
-    device = worker(state, space, node)
+    device = worker(state, space, node, block)
     block.add(Copy(copy, source.at, buffer, node=node, device=device, reads=source.roots, writes=(root,)))
     return Slot(buffer, (root,), True, True, "copy")
 

@@ -14,7 +14,7 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import uint8
 from graphdock.runtime.lower.finite import check_buffer
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, activate, fresh, keep, method, mover, output, slot, worker
+from graphdock.runtime.lower.state import State, fresh, keep, method, mover, output, slot, worker
 from graphdock.runtime.program.names import Literal, Name, Operand, Suffixed
 from graphdock.runtime.program.statements import Block, Call, Copy, Flag, Require
 from graphdock.runtime.resources import Access, Resource, Variable
@@ -108,12 +108,21 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     value = node.outputs[0]
     where = variable_slot(state, variable)
     space = variable.device.memory_space
+    known = variable.static and concrete(value.shape) is not None
+    writes = given.facts.writes.get(given.handles[node.inputs[0]], ())
+    until = given.facts.reach.get(value, at)
+    if known and given.locked and not any(at < w <= until for w in writes):
+        state.slots[value] = where
+        return
     claim = access(state, [variable])
-    device = worker(state, space, node)
-    settle = settled(state, device, claim)
-    if not variable.static or concrete(value.shape) is None:
-        _activate(state, device, block, node)
+    if known:
+        made = output(state, value, PLANNED, [], None, "", at, block)
+    else:
         made = fresh(state, value, given.home[value], at, "value")
+        keep(state, value, made, at)
+    device = worker(state, space, node, block)
+    settle = settled(state, device, claim)
+    if not known:
         resource = resource_name(state, variable)
         assert isinstance(made.at, Name)
         block.add(
@@ -130,15 +139,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
                 hold="its shape is unknown",
             )
         )
-        keep(state, value, made, at)
         return
-    writes = given.facts.writes.get(given.handles[node.inputs[0]], ())
-    until = given.facts.reach.get(value, at)
-    if given.locked and not any(at < w <= until for w in writes):
-        state.slots[value] = where
-        return
-    made = output(state, value, PLANNED, [], None, "", at, block)
-    _activate(state, device, block, node)
     copy = method(state, mover(state, space, node), "copy")
     block.add(
         Copy(
@@ -153,11 +154,6 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
             settle=settle,
         )
     )
-
-
-def _activate(state: State, device: Device | None, block: Block, node: PlanNode) -> None:
-    if device is not None:
-        activate(state, device, block, node)
 
 
 def _by(state: State, variable: Variable, node: PlanNode) -> tuple[Operand, ...]:
@@ -177,11 +173,10 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
     claim = access(state, writes=[variable])
     space = variable.device.memory_space
     value = node.inputs[1]
-    source = slot(state, value, space)
+    source = slot(state, value, space, node)
     target = variable_slot(state, variable)
-    device = worker(state, space, node)
+    device = worker(state, space, node, block)
     settle = settled(state, device, claim)
-    _activate(state, device, block, node)
     if variable.static and value.shape == variable.dims:
         copy = method(state, mover(state, space, node), "copy")
         block.add(

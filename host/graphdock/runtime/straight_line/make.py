@@ -121,11 +121,10 @@ class Maker:
                 self._constants = {name.text: self._constant(*item) for name, item in constants}
             return bounds
 
-    def _constant(self, node: PlanNode, space: str, dtype: Any) -> Any:
+    def _constant(self, node: PlanNode, device: Device, dtype: Any) -> Any:
         array = node.attrs["value"]
-        if space == HOST_MEMORY:
+        if device.memory_space == HOST_MEMORY:
             return array
-        device = self._placed.spaces[space]
         with asking(device, f"empty of {array.nbytes} bytes for a constant", node):
             buffer = device.empty(dtype, array.shape)
         with asking(device, "from_host of a constant", node):
