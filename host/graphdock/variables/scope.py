@@ -152,7 +152,8 @@ def variable_scope(
             yield made
         finally:
             store.leave()
-            if isinstance(name_or_scope, VariableScope):  # a scope that is entered again counts for nothing where it is entered
+            # a scope that is entered again counts for nothing where it is entered
+            if isinstance(name_or_scope, VariableScope):
                 store.opened[-1].pop()
                 store.openings[full] -= 1
 
