@@ -18,8 +18,9 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Candidate, Decision
 from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import InvalidArgumentError, KernelNotFoundError
+from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
+from graphdock.placement.lacks import Lack, not_found
 from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredKernel
 
@@ -38,11 +39,13 @@ class Placement:
       kernels: node -> kernel; interpreted nodes are absent.
       fallbacks: nodes that run on another device type than they prefer, with the reason.
       notes: what region compilers said to nodes that they were offered.
+      lacks: nodes without a kernel; none in a plan that is made.
     """
 
     kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
     fallbacks: list[tuple[PlanNode, str]] = field(default_factory=list)
     notes: list[RegionNote] = field(default_factory=list)
+    lacks: list[Lack] = field(default_factory=list)
 
 
 class _Groups:
@@ -82,7 +85,8 @@ def place(
 
     Raises:
       InvalidArgumentError: no such device, or colocated nodes that ask for different ones.
-      KernelNotFoundError: no kernel on any device the node may run on; lists each candidate and why it lost.
+      KernelNotFoundError: nodes for which no device that they may run on has a kernel; lists all of them by op, with each
+        candidate and why it lost.
     """
     placement = Placement()
     nodes = [n for level in graph.all_graphs() for n in level.nodes]
@@ -103,6 +107,8 @@ def place(
                 _place_near(node, anchor, handles, devices, chooser, fallback, placement)
         else:
             _place_group(members, _allowed(members, devices), devices, chooser, fallback, placement)
+    if placement.lacks:
+        raise not_found(placement.lacks)
     loud = [(n, why) for n, why in placement.fallbacks if fallback(n.op) == "warn"]
     if loud:
         lines = "; ".join(f"{n.name} ({n.op}) on {n.device.short() if n.device else '?'}: {why}" for n, why in loud)
@@ -298,7 +304,7 @@ def _place_group(
                     choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
                 )
         return
-    _fail(first, missing, request, fallback, devices)
+    out.lacks.append(_lack(first, missing, request, fallback, devices))
 
 
 def _first_of_each_type(devices: Sequence[DeviceSpec]) -> list[DeviceSpec]:
@@ -317,19 +323,19 @@ def _why_not(missing: Sequence[tuple[PlanNode, Decision]], node: PlanNode, prefe
     return f"it stays with {other.name}, and {preferred.type} has no kernel for {other.op}"
 
 
-def _fail(
+def _lack(
     first: PlanNode,
     missing: Sequence[tuple[PlanNode, Decision]],
     request: DeviceSpec | None,
     fallback: str,
     devices: Sequence[DeviceSpec],
-) -> None:
+) -> Lack:
     node = missing[0][0] if missing else first
     candidates: dict[str, Candidate] = {}
     for _, decision in missing:
         for c in decision.candidates:
             candidates.setdefault(f"{c.name} ({c.device})", c)
-    lines = [f"\n    {name}: {c.reason or 'fits, but fallback is forbidden'}" for name, c in candidates.items()]
+    lines = [f"{name}: {c.reason or 'fits, but fallback is forbidden'}" for name, c in candidates.items()]
     types: Mapping[str, str] = {k: v.name for k, v in node.attrs.items() if hasattr(v, "as_numpy_dtype")}
     shown = ", ".join(f"{k}={v}" for k, v in types.items())
     where = (
@@ -342,9 +348,4 @@ def _fail(
         hint = 'loosen the device scope, or set fallback = "allow"'
     elif fallback == "forbid":
         hint = 'set fallback = "warn" under [session]'
-    raise KernelNotFoundError(
-        f"no kernel for {node.op}({shown}) on {where}; candidates:" + ("".join(lines) or " none"),
-        op=node.name,
-        site=node.site,
-        hint=hint,
-    )
+    return Lack(node, f"{node.op}({shown}) on {where}", tuple(lines), hint)
