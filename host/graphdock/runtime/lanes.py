@@ -111,8 +111,7 @@ class Lanes:
         with self.entered():
             try:
                 for device, data in arguments.items():
-                    with asking(device, "set_arguments"):
-                        self.of[device].queue.set_arguments(data)
+                    self._set_arguments(self.of[device], data)
                 yield
             except BaseException as error:
                 for late in self._fence():
@@ -121,6 +120,14 @@ class Lanes:
             errors = self._fence()
             if errors:
                 raise errors[0]
+
+    def _set_arguments(self, lane: Lane, data: bytes) -> None:
+        with asking(lane.device, "set_arguments"):
+            previous = lane.device.activate(lane.queue)
+            try:
+                lane.queue.set_arguments(data)
+            finally:
+                lane.device.restore(previous)
 
     def _fence(self) -> list[Exception]:
         errors: list[Exception] = []

@@ -11,7 +11,18 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import float32
 from graphdock.runtime.program.hazards import order_queues
 from graphdock.runtime.program.names import Name
-from graphdock.runtime.program.statements import Block, Branch, Call, Fence, Launch, Loop, Statement, Wait
+from graphdock.runtime.program.statements import (
+    Activate,
+    Block,
+    Branch,
+    Call,
+    Fence,
+    Launch,
+    Let,
+    Loop,
+    Statement,
+    Wait,
+)
 from graphdock.runtime.storage import Root
 
 
@@ -24,8 +35,8 @@ A, B, C = (Chip(DeviceInfo("chip", i)) for i in range(3))
 NAME = Name("kernel", "k0")
 
 
-def root(name: str = "b") -> Root:
-    return Root("planned", "space", float32, (4,), 0, 0, name)
+def root(name: str = "b", kind: str = "planned") -> Root:
+    return Root(kind, "space", float32, (4,), 0, 0, name)
 
 
 def work(device: Any, reads: tuple[Root, ...] = (), writes: tuple[Root, ...] = (), **facts: Any) -> Statement:
@@ -50,15 +61,26 @@ def wait(device: QueuedDevice, other: QueuedDevice, before: Statement) -> Statem
     return made
 
 
+def activate(device: QueuedDevice, before: Statement) -> Statement:
+    return Activate(NAME, device=device)
+
+
+def waits(block: Block) -> list[str]:
+    """A block's own statements without those that make a queue current."""
+    return [shown(s) for s in block.statements if not isinstance(s, Activate)]
+
+
 def ordered(*statements: Statement, at_end: tuple[Root, ...] = ()) -> list[str]:
     block = Block(statements)
-    order_queues(block, fence, wait, at_end)
-    return [shown(s) for s in block.statements]
+    order_queues(block, fence, wait, activate, at_end)
+    return waits(block)
 
 
 def shown(s: Statement) -> str:
     if isinstance(s, Waits):
         return f"{s.device!r} waits for {s.on!r}".replace("<Chip chip:", "").replace(">", "")
+    if isinstance(s, Activate):
+        return f"activate {s.device.info.index}"
     if isinstance(s, Fence):
         return f"fence {s.device.info.index}"
     return "host" if s.device is None else f"work {s.device.info.index}"
@@ -100,15 +122,94 @@ def test_the_end_of_an_iteration_is_seen_from_its_beginning() -> None:
     x = root()
     body = Block([work(B, (x,)), work(A, (), (x,))])
     block = Block([Loop(body)])
-    order_queues(block, fence, wait)
-    assert [shown(s) for s in body.statements] == ["1 waits for 0", "work 1", "0 waits for 1", "work 0"]
+    order_queues(block, fence, wait, activate)
+    assert waits(body) == ["1 waits for 0", "work 1", "0 waits for 1", "work 0"]
 
 
 def test_both_branches_are_seen_after_them() -> None:
     x, y = root(), root()
     block = Block([Branch(NAME, Block([work(A, (), (x,))]), Block([work(B, (), (y,))])), work(C, (x, y))])
-    order_queues(block, fence, wait)
-    assert [shown(s) for s in block.statements[1:]] == ["2 waits for 0", "2 waits for 1", "work 2"]
+    order_queues(block, fence, wait, activate)
+    assert waits(block)[1:] == ["2 waits for 0", "2 waits for 1", "work 2"]
+
+
+def test_a_name_is_given_to_another_buffer_once_all_queues_are_done_with_the_first() -> None:
+    x, y = root("x", "fresh"), root("y", "fresh")
+    again = Let((NAME,), (NAME,), rebinds=((x, (y,)),))
+    alone = ordered(work(A, (), (x,)), work(A, (x,)), work(A, (), (y,)), again)
+    assert alone == ["work 0", "work 0", "work 0", "host"]
+    shared = ordered(work(A, (), (x,)), work(B, (x,)), work(A, (), (y,)), again)
+    assert shared == ["work 0", "1 waits for 0", "work 1", "work 0", "fence 1", "host"]
+
+
+def test_a_name_brings_what_is_pending_on_its_new_storage() -> None:
+    x, y = root("x", "fresh"), root("y", "fresh")
+    swap = Let((NAME, NAME), (NAME, NAME), rebinds=((x, (y,)), (y, (x,))))
+    assert ordered(work(A, (), (y,)), swap, work(B, (x,)), work(B, (y,)))[1:] == [
+        *("host", "1 waits for 0", "work 1", "work 1", "fence 1")
+    ]
+
+
+def test_what_a_step_made_is_freed_behind_all_queues_that_used_it() -> None:
+    x, y = root("x", "fresh"), root("y", "fresh")
+    steps = [work(A, (), (x,)), work(B, (x,)), work(A, (), (y,))]
+    assert ordered(*steps) == ["work 0", "1 waits for 0", "work 1", "work 0", "fence 1"]
+
+
+def test_a_queue_is_current_when_it_gets_work() -> None:
+    inner, then, other = Block([work(A), work(B)]), Block([work(A)]), Block([work(B)])
+    block = Block([work(A), work(A), Branch(NAME, then, other), Loop(inner), work(B)])
+    order_queues(block, fence, wait, activate, current=A)
+    assert [shown(s) for s in block.statements] == ["work 0", "work 0", "host", "host", "activate 1", "work 1"]
+    assert [shown(s) for s in (*then.statements, *other.statements)] == ["work 0", "activate 1", "work 1"]
+    assert [shown(s) for s in inner.statements] == ["activate 0", "work 0", "activate 1", "work 1"]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_right_queue_is_current_on_every_way_through_random_programs(seed: int) -> None:
+    rng = random.Random(seed)
+    block = _nest(rng, 3)
+    order_queues(block, fence, wait, activate, current=rng.choice([None, A]))
+    for _ in range(40):
+        current = None
+        for statement in _walked(rng, block):
+            if isinstance(statement, Activate):
+                current = statement.device
+            elif isinstance(statement, Launch):
+                assert statement.device is current or (current is None and statement.device is A)
+
+
+def _nest(rng: random.Random, depth: int) -> Block:
+    block = Block()
+    for _ in range(rng.randint(0, 4)):
+        kind = rng.choice("wwwbl") if depth else "w"
+        if kind == "w":
+            block.add(work(rng.choice([A, B, None])))
+        elif kind == "b":
+            block.add(Branch(NAME, _nest(rng, depth - 1), _nest(rng, depth - 1)))
+        else:
+            block.add(Loop(_nest(rng, depth - 1)))
+    return block
+
+
+def _walked(rng: random.Random, block: Block) -> list[Statement]:
+    """One way through a block; a loop is left anywhere among its own statements."""
+    found: list[Statement] = []
+    for s in block.statements:
+        if isinstance(s, Branch):
+            found += _walked(rng, rng.choice([s.then, s.otherwise]))
+        elif isinstance(s, Loop):
+            for _ in range(rng.randint(0, 2)):
+                found += _walked(rng, s.body)
+            leaving = _walked(rng, s.body)
+            found += leaving[: rng.randint(0, len(leaving))] if not any(map(_nested, s.body.statements)) else []
+        else:
+            found.append(s)
+    return found
+
+
+def _nested(s: Statement) -> bool:
+    return isinstance(s, (Branch, Loop))
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -122,7 +223,7 @@ def test_random_programs_against_brute_force(seed: int) -> None:
     if looped:
         statements = [*statements[:where], Loop(Block(statements[where:]))]
     block = Block(statements)
-    order_queues(block, fence, wait)
+    order_queues(block, fence, wait, activate)
     flat = _unrolled(block, set())
     assert not _unordered(flat)
     if not looped:
@@ -155,6 +256,9 @@ def _unordered(flat: list[Statement]) -> list[tuple[int, int]]:
     accesses: list[tuple[int, Any, set[Root], set[Root]]] = []
     found = []
     for i, s in enumerate(flat):
+        if isinstance(s, Activate):
+            before.append(set())
+            continue
         if isinstance(s, Fence):
             host |= queue_last.get(s.device, set())
             before.append(set())

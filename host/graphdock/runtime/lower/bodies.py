@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from graphdock.contracts.bodies import carried
+from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.runtime.lower.records import Slot
 from graphdock.runtime.lower.state import State, copied, keep, method, mover, new_root, slot, worker
@@ -91,11 +92,18 @@ def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Bl
         device = worker(state, space, node, block)
         block.add(Copy(copy, source.at, target.at, node=node, device=device, reads=source.roots, writes=target.roots))
     elif source.kind == "fresh":
-        block.add(Let((target.at,), (source.at,), node=node))
+        block.add(Let((target.at,), (source.at,), rebinds=((target.roots[0], source.roots),), node=node))
     else:
         made = copied(state, space, value, source.at, node)
-        device = worker(state, space, node, block)
-        block.add(Let((target.at,), (made,), node=node, device=device, reads=source.roots))
+        block.add(_new(target, made, source, worker(state, space, node, block), node))
+
+
+def _new(target: Slot, made: Operand, source: Slot, device: Device | None, node: PlanNode) -> Let:
+    """``target`` stands for a new buffer, which a device fills from ``source``."""
+    assert isinstance(target.at, Name)
+    writes = () if device is None else target.roots
+    rebinds = ((target.roots[0], ()),)
+    return Let((target.at,), (made,), node=node, device=device, reads=source.roots, writes=writes, rebinds=rebinds)
 
 
 def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
@@ -162,22 +170,22 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
         name = state.names.new("loop")
         where = Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "loop")
         made = copied(state, space, value, source.at, node)
-        device = worker(state, space, node, block)
-        block.add(Let((name,), (made,), node=node, device=device, reads=source.roots))
+        block.add(_new(where, made, source, worker(state, space, node, block), node))
     for graph in (cond, body):
         state.slots[graph.inputs[index]] = where
     return where, following
 
 
-def _kept(state: State, space: str, value: Value, source: Slot, block: Block, node: PlanNode) -> Operand:
+def _kept(state: State, space: str, value: Value, source: Slot, block: Block, node: PlanNode) -> Slot:
     """A copy of a value for the next iteration."""
     made = copied(state, space, value, source.at, node)
     device = worker(state, space, node, block)
     if device is None:
-        return made
+        return Slot(made)
     name = state.names.new("copy")
-    block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots))
-    return name
+    new = Root("fresh", space, value.dtype, (), name=name.text)
+    block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots, writes=(new,)))
+    return Slot(name, (new,))
 
 
 def _advance(
@@ -186,6 +194,7 @@ def _advance(
     """End of an iteration: every next value is in place before any loop variable changes."""
     left: list[Name] = []
     right: list[Operand] = []
+    rebinds: list[tuple[Root, tuple[Root, ...]]] = []
     for i, (where, following) in enumerate(zip(params, nexts, strict=True)):
         value = body.outputs[i]
         space = state.given.home[body.inputs[i]]
@@ -214,6 +223,8 @@ def _advance(
         else:
             left.append(where.at)
             kept = where.kind == "scalar" or source.kind == "fresh"
-            right.append(source.at if kept else _kept(state, space, value, source, block, node))
+            following = source if kept else _kept(state, space, value, source, block, node)
+            right.append(following.at)
+            rebinds += [(root, following.roots) for root in where.roots]
     if left:
-        block.add(Let(tuple(left), tuple(right), node=node))
+        block.add(Let(tuple(left), tuple(right), node=node, rebinds=tuple(rebinds)))

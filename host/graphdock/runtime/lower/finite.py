@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import DType
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, mover
+from graphdock.runtime.lower.state import State, worker
 from graphdock.runtime.program.names import Apply, Literal, helper
 from graphdock.runtime.program.statements import Block, Call
 
@@ -27,10 +27,13 @@ def check_buffer(
     state: State, space: str, dtype: DType, where: Slot, block: Block, node: PlanNode, shown: Literal
 ) -> None:
     """As :func:`check_finite`, for any buffer of a memory space."""
-    at = where.at
-    if space != HOST_MEMORY:
-        worker, kind = state.names.new("object"), state.names.new("object")
-        state.out.workers[worker], state.out.objects[kind] = mover(state, space, node), dtype
-        at = Apply(helper("pull"), worker, at, kind)
+    at, device = where.at, worker(state, space, node, block)
+    if device is not None:
+        name, kind = state.names.new("object"), state.names.new("object")
+        state.out.workers[name], state.out.objects[kind] = device, dtype
+        at = Apply(helper("pull"), name, at, kind)
     hold = "the host looks at its result"
-    block.add(Call(helper("finite"), (at, shown), node=node, reads=where.roots, hold=hold))
+    looked = Call(helper("finite"), (at, shown), node=node, reads=where.roots, hold=hold)
+    if isinstance(device, QueuedDevice):
+        looked.device, looked.fences = device, True
+    block.add(looked)

@@ -90,7 +90,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         writes=writes,
         touches=touches,
         settle=settled(state, device, claim),
-        hold=_hold(node, bound, infos, device),
+        hold=_hold(state, node, bound, infos, device),
     )
     if copies:
         _add_around(state, launch, copies, [r for r, w in touched if w], block, at)
@@ -98,7 +98,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
         block.add(launch)
     if state.given.check_numerics:
         for value, where in zip(node.outputs, made, strict=True):
-            check_finite(state, value, where, block, node)
+            if value in state.given.facts.last:  # a kernel need not write what nobody reads
+                check_finite(state, value, where, block, node)
         for variable in dict.fromkeys(r for r, writes in touched if writes):
             if isinstance(variable, Variable) and variable.dtype.is_floating:
                 space, label = variable.device.memory_space, Literal(variable.name)
@@ -204,12 +205,14 @@ def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:
     return made if isinstance(made, Bound) else Bound(made)
 
 
-def _hold(node: PlanNode, bound: Bound, infos: Sequence[ArgInfo], device: Device) -> str:
+def _hold(state: State, node: PlanNode, bound: Bound, infos: Sequence[ArgInfo], device: Device) -> str:
     """Why a device can't record the launch: what the host hands over would be frozen."""
     if not bound.capture_safe:
         return "its kernel is not capture_safe"
     if "random" in node.opdef.effects and not isinstance(device, QueuedDevice):
         return "its random counter is read when it is launched"
+    if "random" in node.opdef.effects and state.counters:
+        return "the iteration it draws for is read when it is launched"
     if any(i.memory_space == HOST_MEMORY and i.value is None for i in infos):
         return "it reads host memory"
     return ""

@@ -7,7 +7,7 @@ aliases it only while no write can run; a view shares its source's storage; an e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY
@@ -23,7 +23,7 @@ from graphdock.runtime.lower.variables import lower_assign, lower_read
 from graphdock.runtime.program.hazards import involved, order_queues
 from graphdock.runtime.program.names import Apply, Name, Operand, Suffixed, helper
 from graphdock.runtime.program.segments import find_segments
-from graphdock.runtime.program.statements import Block, Call, Fence, Statement, Wait
+from graphdock.runtime.program.statements import Activate, Block, Call, Fence, Statement, Wait
 from graphdock.runtime.storage import Root
 
 __all__ = ["HANDLERS", "lower"]
@@ -81,7 +81,6 @@ def lower(given: Given) -> Lowered:
         if target.shape is not None and target.shape != () and None not in target.shape:
             state.escapes.add(target)
     state.queues = any(isinstance(d, QueuedDevice) for d in given.spaces.values())
-    state.sole = _only(given) if state.queues else None
     _levels(state, graph, out.block)
     _fetches(state)
     if given.debug:
@@ -93,19 +92,16 @@ def lower(given: Given) -> Lowered:
     return out
 
 
-def _only(given: Given) -> QueuedDevice | None:
-    """The only queued device that the plan gives work to."""
-    names = {n.device: n for level in given.graph.all_graphs() for n in level.nodes if n.device is not None}
-    devices = [given.device_of(n) for n in names.values()]
-    queued = [d for d in devices if isinstance(d, QueuedDevice)]
-    return queued[0] if len(queued) == 1 else None
-
-
 def _order_queues(state: State) -> None:
     """Let the host and the queues wait for one another where they touch the same storage."""
     out = state.out
-    if not state.queues or not involved(out.block):
+    devices = involved(out.block) if state.queues else ()
+    if not devices:
         return
+    nodes = {n.device: n for level in state.given.graph.all_graphs() for n in level.nodes if n.device is not None}
+    placed = {state.given.device_of(n) for n in nodes.values()}
+    entered = [d for d in {*devices, *placed, *out.workers.values()} if isinstance(d, QueuedDevice)]
+    _keep_apart(state, entered)
 
     def fence(device: QueuedDevice, before: Statement) -> Fence:
         hold = "the host waits for the device"
@@ -117,8 +113,19 @@ def _order_queues(state: State) -> None:
         names = event, method(state, other, "record"), method(state, device, "wait")
         return Wait(*names, node=before.node, device=device, hold="it waits for another queue")
 
+    def current(device: QueuedDevice, before: Statement) -> Activate:
+        return Activate(method(state, device, "activate"), node=before.node, device=device)
+
     read = [r for v in state.given.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "slot"]
-    order_queues(out.block, fence, wait, read)
+    order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
+
+
+def _keep_apart(state: State, devices: Sequence[QueuedDevice]) -> None:
+    """Where queues of several devices work in one memory space, no two buffers share bytes: nothing would order their work."""
+    spaces = [d.memory_space for d in devices]
+    for root in state.out.roots:
+        if spaces.count(root.device) > 1:
+            root.first, root.last = 0, state.given.facts.final
 
 
 def _loops_that_draw(graph: PlanGraph) -> set[PlanNode]:

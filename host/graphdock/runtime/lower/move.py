@@ -86,5 +86,11 @@ def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, a
     activate(state, state.out.workers[device], block, node)
     assert isinstance(made.at, Name)
     args = (device, where.at, dtype)
-    block.add(Call(helper(function), args, (made.at,), node=node, reads=where.roots, hold="its shape is unknown"))
+    moved = Call(helper(function), args, (made.at,), node=node, reads=where.roots, hold="its shape is unknown")
+    worker = state.out.workers[device]
+    if isinstance(worker, QueuedDevice):
+        moved.device, moved.fences = worker, True
+        if function == "push":
+            moved.reads, moved.writes, moved.touches = (), made.roots, where.roots
+    block.add(moved)
     keep(state, result, made, at)

@@ -78,8 +78,7 @@ class State:
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       branches: how many branches stand around the node that is being lowered.
       counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
-      sole: the plan's only queued device. ``queues``: there is one, so that statements say what storage they touch.
-      active: the device that is current on the step's thread, as far as is known here.
+      active: the synchronous device that is current on the step's thread, as far as is known here.
     """
 
     given: Given
@@ -96,7 +95,6 @@ class State:
     counted: set[PlanNode] = field(default_factory=set)
     counters: list[Name] = field(default_factory=list)
     active: Device | None = None
-    sole: Device | None = None
     queues: bool = False
     method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
@@ -223,8 +221,9 @@ def contiguous_copy(
         name = state.names.new("copy")
         made = copied(state, space, value, source.at, node)
         device = worker(state, space, node, block)
-        block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots))
-        return Slot(name, (), True, False, "fresh")
+        new = Root("fresh", space, value.dtype, (), at, at, name.text)
+        block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots, writes=(new,)))
+        return Slot(name, (new,), True, False, "fresh")
     root, buffer = new_root(state, "planned", space, value, at)
     copy = method(state, mover(state, space, node), "copy")
     device = worker(state, space, node, block)
@@ -280,10 +279,12 @@ def fresh(state: State, value: Value, space: str, at: int, meaning: str, kind: s
 
 
 def activate(state: State, device: Device, block: Block, node: PlanNode) -> None:
-    """Make a device current before it gets work, where it asks for that and is not current already.
+    """Make a synchronous device current before it gets work, where it asks for that and is not current already.
 
-    A step makes the queue of its only queued device current when it begins.
+    Queues are made current once all statements are there, see :mod:`graphdock.runtime.program.hazards`.
     """
-    if type(device).activate is not Device.activate and state.active is not device and device is not state.sole:
+    if isinstance(device, QueuedDevice):
+        return
+    if type(device).activate is not Device.activate and state.active is not device:
         state.active = device
         block.add(Activate(method(state, device, "activate"), node=node))

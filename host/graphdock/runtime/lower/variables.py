@@ -206,6 +206,7 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
                 reads=source.roots,
                 writes=target.roots,
                 settle=settle,
+                rebinds=tuple([(root, ()) for root in target.roots]),
                 hold="the variable's shape may change",
             )
         )

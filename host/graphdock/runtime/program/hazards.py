@@ -4,6 +4,11 @@ Work of one queue runs in order; nothing else is ordered. Before a statement tha
 write, this pass inserts what orders them: a Fence where the host touches it, a Wait where another queue does. It follows the
 statements in the order in which the host runs them; a loop's body is followed twice, so that the end of an iteration is seen from
 the beginning of the next.
+
+A buffer that a step makes is freed in the order of the queue that made it, when the last name of it goes. Where another queue has
+used it too, the host waits before a name is given to another buffer, and at the end of the step, when all names go.
+
+The same pass makes a queue current before it gets work, where another one may be.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ __all__ = ["order_queues"]
 
 #: Makes the statement by which the host waits for a device's queue.
 MakeFence = Callable[[QueuedDevice, Statement], Statement]
+#: Makes the statement by which a device's queue becomes current.
+MakeActivate = Callable[[QueuedDevice, Statement], Statement]
 #: Makes the statement by which the first device's queue waits for the second's.
 MakeWait = Callable[[QueuedDevice, QueuedDevice, Statement], Statement]
 
@@ -31,6 +38,17 @@ class _Touched:
     writes: dict[QueuedDevice, int] = field(default_factory=dict)
     reads: dict[QueuedDevice, int] = field(default_factory=dict)
 
+    @property
+    def by(self) -> set[QueuedDevice]:
+        """Whose queues have touched it."""
+        return self.writes.keys() | self.reads.keys()
+
+    def add(self, other: _Touched) -> None:
+        """What ``other`` was touched by touches this one too."""
+        for into, given in ((self.writes, other.writes), (self.reads, other.reads)):
+            for device, number in given.items():
+                into[device] = max(into.get(device, -1), number)
+
 
 @dataclass
 class _Pending:
@@ -40,25 +58,25 @@ class _Pending:
       roots: storage -> its last accesses.
       fenced: device -> number of the access up to which the host has waited.
       ordered: waiting device -> other device -> number of the other's access up to which the first waits.
+      current: the device whose queue is current; None where that is not known.
     """
 
     roots: dict[Root, _Touched] = field(default_factory=dict)
     fenced: dict[QueuedDevice, int] = field(default_factory=dict)
     ordered: dict[QueuedDevice, dict[QueuedDevice, int]] = field(default_factory=dict)
+    current: QueuedDevice | None = None
 
     def copied(self) -> _Pending:
         roots = {r: _Touched(dict(t.writes), dict(t.reads)) for r, t in self.roots.items()}
-        return _Pending(roots, dict(self.fenced), {d: dict(known) for d, known in self.ordered.items()})
+        return _Pending(roots, dict(self.fenced), {d: dict(known) for d, known in self.ordered.items()}, self.current)
 
     def join(self, other: _Pending) -> None:
         """Either may have happened."""
         for root, touched in other.roots.items():
-            mine = self.roots.setdefault(root, _Touched())
-            for into, given in ((mine.writes, touched.writes), (mine.reads, touched.reads)):
-                for device, number in given.items():
-                    into[device] = max(into.get(device, -1), number)
+            self.roots.setdefault(root, _Touched()).add(touched)
         self.fenced = _both(self.fenced, other.fenced)
         self.ordered = {d: _both(known, other.ordered.get(d, {})) for d, known in self.ordered.items()}
+        self.current = self.current if self.current is other.current else None
 
 
 def _both(a: dict[QueuedDevice, int], b: dict[QueuedDevice, int]) -> dict[QueuedDevice, int]:
@@ -67,11 +85,13 @@ def _both(a: dict[QueuedDevice, int], b: dict[QueuedDevice, int]) -> dict[Queued
 
 
 class _Orderer:
-    def __init__(self, fence: MakeFence, wait: MakeWait) -> None:
+    def __init__(self, fence: MakeFence, wait: MakeWait, activate: MakeActivate, current: QueuedDevice | None) -> None:
         self.fence = fence
         self.wait = wait
+        self.activate = activate
         self.number = 0
-        self.pending = _Pending()
+        self.activated = 0
+        self.pending = _Pending(current=current)
 
     def before(self, statement: Statement) -> list[Statement]:
         """What must stand before a statement; then the statement's own accesses are noted."""
@@ -79,21 +99,51 @@ class _Orderer:
         found: list[Statement] = []
         device = statement.device if isinstance(statement.device, QueuedDevice) else None
         on_host = statement.touches
+        if statement.rebinds:
+            on_host = (*on_host, *(root for root, _ in statement.rebinds if self._is_shared(root, device)))
         if device is None:
             on_host = (*statement.reads, *statement.writes, *on_host)
         for other in self._host_waits_for(on_host):
             found.append(self.fence(other, statement))
             self._learn(self.pending.fenced, other)
+        if statement.rebinds:
+            self._rebind(statement.rebinds)
+        if statement.node is not None and "blocks" in statement.node.opdef.effects:
+            self.pending.current = None  # what the user's function makes current is not known
         if device is None:
             return found
         for other in self._queue_waits_for(device, statement.reads, statement.writes):
             found.append(self.wait(device, other, statement))
             self._learn(self.pending.ordered.setdefault(device, {}), other)
+        if self.pending.current is not device:
+            self.pending.current = device
+            self.activated += 1
+            found.append(self.activate(device, statement))
         for root in statement.reads:
             self.pending.roots.setdefault(root, _Touched()).reads[device] = self.number
         for root in statement.writes:
             self.pending.roots.setdefault(root, _Touched()).writes[device] = self.number
+        if statement.fences or statement.settle is not None:
+            self._learn(self.pending.fenced, device)
         return found
+
+    def _is_shared(self, root: Root, device: QueuedDevice | None) -> bool:
+        """Whether queues have touched it that its free may not follow."""
+        by = self.pending.roots.get(root, _Touched()).by
+        return len(by) > 1 or bool(by and device is not None and device not in by)
+
+    def _rebind(self, rebinds: Sequence[tuple[Root, tuple[Root, ...]]]) -> None:
+        """Names stand for other storage from here on."""
+        found: dict[Root, _Touched] = {}
+        for root, sources in rebinds:
+            joined = found.setdefault(root, _Touched())
+            for source in sources:
+                joined.add(self.pending.roots.get(source, _Touched()))
+        self.pending.roots.update(found)
+
+    def made_and_shared(self) -> list[Root]:
+        """Storage that the step made and that more than one queue has used."""
+        return [root for root, touched in self.pending.roots.items() if root.kind == "fresh" and len(touched.by) > 1]
 
     def _learn(self, known: dict[QueuedDevice, int], other: QueuedDevice) -> None:
         """Whoever waits for a queue has waited for all that this queue waits for."""
@@ -140,16 +190,24 @@ class _Orderer:
         return left
 
 
-def order_queues(block: Block, fence: MakeFence, wait: MakeWait, at_end: Sequence[Root] = ()) -> None:
-    """Insert the waits that a step needs.
+def order_queues(
+    block: Block,
+    fence: MakeFence,
+    wait: MakeWait,
+    activate: MakeActivate,
+    at_end: Sequence[Root] = (),
+    current: QueuedDevice | None = None,
+) -> None:
+    """Insert the waits that a step needs, and make queues current.
 
     Args:
-      fence, wait: make the statements that are inserted.
+      fence, wait, activate: make the statements that are inserted.
       at_end: storage that the host reads once all statements have run.
+      current: the device whose queue is current when the step begins, where that is known.
     """
-    orderer = _Orderer(fence, wait)
+    orderer = _Orderer(fence, wait, activate, current)
     _run(_block(block, orderer, True))
-    last = Statement(touches=tuple(at_end))
+    last = Statement(touches=(*at_end, *orderer.made_and_shared()))
     block.statements += orderer.before(last)
 
 
@@ -192,8 +250,9 @@ def _block(block: Block, orderer: _Orderer, insert: bool) -> Iterator[Iterator]:
             entered = orderer.pending.copied()
             yield _block(statement.body, orderer, False)
             orderer.pending.join(entered)
-            before = orderer.pending.copied()
+            before, activated = orderer.pending.copied(), orderer.activated
             yield _block(statement.body, orderer, insert)
             orderer.pending.join(before)  # no iteration at all, or one that was left
+            orderer.pending.current = before.current if orderer.activated == activated else None
     if insert:
         block.statements = result

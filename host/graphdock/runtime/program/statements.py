@@ -47,6 +47,9 @@ class Statement:
       device: whose queue the work goes to; None for what the host does itself.
       reads, writes: storage that the work touches, when the device does it.
       touches: storage that the host reads or writes by itself while it runs the statement, whatever the device does later.
+      rebinds: storage that is let go, because its name stands for other storage from here on -> that storage, as far as other
+        names stand for it; none for a new buffer.
+      fences: the host waits, within the statement, for all that the device's queue was given.
       settle: waits for the device's queue, before a claim for this statement alone ends.
       hold: why a device can't record it with what stands around it; empty where it can.
     """
@@ -56,6 +59,8 @@ class Statement:
     reads: tuple[Root, ...] = field(default=(), kw_only=True)
     writes: tuple[Root, ...] = field(default=(), kw_only=True)
     touches: tuple[Root, ...] = field(default=(), kw_only=True)
+    rebinds: tuple[tuple[Root, tuple[Root, ...]], ...] = field(default=(), kw_only=True)
+    fences: bool = field(default=False, kw_only=True)
     settle: Name | None = field(default=None, kw_only=True)
     hold: str = field(default="", kw_only=True)
 
@@ -139,7 +144,7 @@ class Require(Statement):
 
 @dataclass(slots=True, eq=False)
 class Activate(Statement):
-    """Makes a device current on this thread."""
+    """Makes a device, and its queue where it has queues, current on this thread."""
 
     method: Name
 
