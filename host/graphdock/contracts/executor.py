@@ -41,7 +41,8 @@ class PlacedGraph:
     Attributes:
       graph: every node has its device; tensors that change their memory space do so in nodes of the verb ``move``.
       kernels: node -> kernel. Absent are nodes that the host runs itself: by verb, or, where the output's home is
-        :data:`SCALAR`, by ``functions``.
+        :data:`SCALAR`, by ``functions``. A kernel that takes the handle of a variable in another memory space gets a copy in
+        its own, and what it writes there goes back.
       home: value -> memory space. A constant has none: each reader gets the array in the space that it needs.
       needs: node -> per input the space it wants it in; None where any will do, and for handles.
       handles: handle anywhere -> the output of the op that names the resource.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import graphdock as tf
 import numpy as np
@@ -146,3 +147,55 @@ def test_a_check_of_numerics_sees_what_an_update_elsewhere_makes(place):
         with pytest.raises(tf.errors.InvalidArgumentError, match="NaN|infinity") as info:
             sess.run(update, {x: [1.0, 3e38]})
         assert info.value.op == update.name
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("shape", ["known", "unknown"])
+def test_many_threads_lose_no_update_from_another_device(place, shape, blocks):
+    v = tf.Variable(np.zeros(2, np.float32), validate_shape=shape == "known")
+    value = tf.constant([1.0, 2.0])
+    if blocks:
+        value = tf.py_func(lambda: np.array([1.0, 2.0], np.float32), [], tf.float32)
+        value.set_shape([2])
+    own = v.assign_add([1.0, 2.0], read_value=False)
+    with tf.device(place.away):
+        away = v.assign_add(value, read_value=False)
+    wrong = []
+    with place.session() as sess:
+        sess.run(v.initializer)
+
+        def work(step):
+            try:
+                for _ in range(5):
+                    sess.run(step)
+            except Exception as error:  # noqa: BLE001 - told to the test's own thread
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work, args=(step,)) for step in (own, away) * 3]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        assert sess.run(v).tolist() == [30.0, 60.0]
+
+
+@pytest.mark.parametrize("how", ["refuse", "fail"])
+@pytest.mark.parametrize("away", ["cpu:0", "queued:1"])
+@pytest.mark.parametrize("shape", ["known", "unknown"])
+def test_a_fault_around_an_update_elsewhere_fails_that_step_alone(how, away, shape):
+    place = Place("queued", "queued", away)
+    v = tf.Variable([1.0, 2.0], validate_shape=shape == "known")
+    with tf.device(away):
+        step = v.assign_add([1.0, 1.0])
+    with place.session() as sess:
+        for n in range(1, 16):
+            sess.run(v.initializer)
+            sess.run(step)
+            place.device.faults.reset()
+            place.device.faults.at(n, how)
+            with contextlib.suppress(tf.errors.GraphdockError):
+                sess.run(step)
+            place.device.faults.reset()
+            sess.run(v.initializer)
+            assert sess.run(step).tolist() == [2.0, 3.0]
