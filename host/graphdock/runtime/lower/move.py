@@ -66,7 +66,8 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     value, result = node.inputs[0], node.outputs[0]
     root, name = new_slot(state, device, value)
     if node.attrs["source"] == HOST_MEMORY:
-        fill = Fill(name, where.at, node=node, touches=(*where.roots, root))
+        touches, hold = (*where.roots, root), "the host fills staging memory"
+        fill = Fill(name, where.at, node=node, touches=touches, hold=hold)
         (state.out.fills if where.kind == "feed" and not state.given.facts.nesting[node] else block).add(fill)
         made = output(state, result, PLANNED, [], None, "", at, block)
         copy = method(state, device, "from_host")
