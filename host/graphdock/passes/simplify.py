@@ -18,7 +18,7 @@ from graphdock.opdef.shape_values import is_known, plan_integers
 from graphdock.passes.rewrite import Tools, constant_node
 from graphdock.shape import Dims, size
 
-__all__ = ["FOLD_LIMIT", "algebra", "cse", "fold", "identities", "known_integers"]
+__all__ = ["FOLD_LIMIT", "algebra", "attr_key", "cse", "fold", "identities", "known_integers"]
 
 #: Largest folded result in bytes.
 FOLD_LIMIT = 64 * 1024
@@ -123,7 +123,7 @@ def cse(graph: PlanGraph, tools: Tools) -> None:
             try:
                 inputs = tuple(map(id, change.inputs(node)))
                 order = frozenset(map(id, node.order)) if node.order else None
-                key = (node.op, inputs, order, node.requested, tuple([(k, _key(v)) for k, v in node.attrs.items()]))
+                key = (node.op, inputs, order, node.requested, tuple([(k, attr_key(v)) for k, v in node.attrs.items()]))
                 first = seen.setdefault(key, node)
             except TypeError:
                 continue
@@ -136,7 +136,8 @@ def _mergeable(node: PlanNode) -> bool:
     return "pure" in traits or ("stateful" not in traits and only_reads(node.opdef))
 
 
-def _key(value: Any) -> Any:
+def attr_key(value: Any) -> Any:
+    """A hashable key of an attribute's value. Raises TypeError where it has none."""
     if isinstance(value, np.ndarray):
         if value.nbytes > 4096 or value.dtype.hasobject:
             return id(value)

@@ -24,11 +24,26 @@ from graphdock.placement.lacks import Lack, not_found
 from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredKernel
 
-__all__ = ["Placement", "place"]
+__all__ = ["Decomposed", "Placement", "place"]
 
 _HOST = Decision("host", "host", "the host runs it itself")
 
 _log = logging.getLogger("graphdock")
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed:
+    """A node that became several, because the device type that it prefers has no kernel for it but for them.
+
+    Attributes:
+      node: the user's operation. ``op``: its type. ``parts``: op types of what it became. ``why``: why it has no kernel there.
+    """
+
+    node: str
+    op: str
+    device_type: str
+    parts: tuple[str, ...]
+    why: str
 
 
 @dataclass
@@ -39,12 +54,15 @@ class Placement:
       kernels: node -> kernel; interpreted nodes are absent.
       fallbacks: nodes that run on another device type than they prefer, with the reason.
       notes: what region compilers said to nodes that they were offered.
+      decomposed: nodes that became several. ``tried``: node -> why its decomposition was of no use.
       lacks: nodes without a kernel; none in a plan that is made.
     """
 
     kernels: dict[PlanNode, RegisteredKernel] = field(default_factory=dict)
     fallbacks: list[tuple[PlanNode, str]] = field(default_factory=list)
     notes: list[RegionNote] = field(default_factory=list)
+    decomposed: list[Decomposed] = field(default_factory=list)
+    tried: Mapping[PlanNode, str] = field(default_factory=dict)
     lacks: list[Lack] = field(default_factory=list)
 
 
@@ -74,6 +92,7 @@ def place(
     fallback: Callable[[str], str],
     device_type: Callable[[str], str] = str,
     lives: Callable[[PlanNode], Sequence[DeviceSpec]] = lambda handle: (),
+    tried: Mapping[PlanNode, str] | None = None,
 ) -> Placement:
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
@@ -81,6 +100,7 @@ def place(
       devices: the session's devices in order of preference, whole names.
       fallback: op type -> ``forbid``, ``warn`` or ``allow`` (DESIGN section 3).
       device_type: what a scope calls a device type -> its own name (aliases).
+      tried: node -> why its decomposition was of no use, for messages.
       lives: the node of a variable's handle -> the devices in whose memory the variable is; none before it exists.
 
     Raises:
@@ -88,7 +108,7 @@ def place(
       KernelNotFoundError: nodes for which no device that they may run on has a kernel; lists all of them by op, with each
         candidate and why it lost.
     """
-    placement = Placement()
+    placement = Placement(tried={} if tried is None else tried)
     nodes = [n for level in graph.all_graphs() for n in level.nodes]
     known = {d.type for d in devices}
     for node in nodes:
@@ -304,7 +324,7 @@ def _place_group(
                     choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
                 )
         return
-    out.lacks.append(_lack(first, missing, request, fallback, devices))
+    out.lacks.append(_lack(first, missing, request, fallback, devices, out.tried))
 
 
 def _first_of_each_type(devices: Sequence[DeviceSpec]) -> list[DeviceSpec]:
@@ -329,6 +349,7 @@ def _lack(
     request: DeviceSpec | None,
     fallback: str,
     devices: Sequence[DeviceSpec],
+    tried: Mapping[PlanNode, str],
 ) -> Lack:
     node = missing[0][0] if missing else first
     candidates: dict[str, Candidate] = {}
@@ -336,6 +357,8 @@ def _lack(
         for c in decision.candidates:
             candidates.setdefault(f"{c.name} ({c.device})", c)
     lines = [f"{name}: {c.reason or 'fits, but fallback is forbidden'}" for name, c in candidates.items()]
+    if node in tried:
+        lines.append(f"its decomposition: {tried[node]}")
     types: Mapping[str, str] = {k: v.name for k, v in node.attrs.items() if hasattr(v, "as_numpy_dtype")}
     shown = ", ".join(f"{k}={v}" for k, v in types.items())
     where = (

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
-from graphdock.contracts.ir import PlanGraph, Value
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.choose import Chooser
-from graphdock.placement.placer import Placement
+from graphdock.placement.placer import Decomposed, Placement
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredCompiler
+from graphdock.runtime.decompose import Decomposer
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.spaces import Spaces
 from graphdock.shape import Dims
@@ -38,6 +39,7 @@ class Setting:
 
     host: Host
     chooser: Chooser
+    decomposer: Decomposer
     compilers: Sequence[RegisteredCompiler]
     devices: Sequence[DeviceSpec]
     opened: Mapping[DeviceSpec, Device]
@@ -72,6 +74,8 @@ class Draft:
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
     reports: Sequence[PassReport] = ()
+    decomposed: Sequence[Decomposed] = ()
+    tried: Mapping[PlanNode, str] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None

@@ -18,6 +18,7 @@ from graphdock.passes.pipeline import check_switches
 from graphdock.placement.choose import Chooser
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredCompiler
+from graphdock.runtime.decompose import Decomposer
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.host_memory import HostMemory
 from graphdock.runtime.pipeline import run_stages
@@ -108,6 +109,7 @@ class Planner:
         self.setting = Setting(
             host,
             chooser,
+            Decomposer(host, chooser, self.devices),
             compilers,
             self.devices,
             opened,

@@ -43,7 +43,15 @@ def _passes(draft: Draft) -> None:
     """What changes nothing, is computed twice or is known already goes."""
     setting = draft.setting
     tools = Tools(evaluator(setting), setting.host.ops.get("Const"))
-    draft.reports = run_passes(draft.graph, setting.passes, tools, setting.debug)
+    draft.reports = [*draft.reports, *run_passes(draft.graph, setting.passes, tools, setting.debug)]
+
+
+def _decompose(draft: Draft) -> None:
+    """What has no kernel on the device that it prefers becomes nodes that have one there."""
+    setting = draft.setting
+    draft.decomposed, draft.tried = setting.decomposer.run(draft.graph)
+    if draft.decomposed:
+        _passes(draft)
 
 
 def _place(draft: Draft) -> None:
@@ -57,7 +65,9 @@ def _place(draft: Draft) -> None:
         setting.fallback,
         lambda name: _device_type(setting, name),
         lambda handle: _lives(setting, handle),
+        draft.tried,
     )
+    draft.placement.decomposed = list(draft.decomposed)
 
 
 def _scalars(draft: Draft) -> None:
@@ -126,6 +136,7 @@ def _compile(draft: Draft) -> None:
 STAGES: Mapping[str, Callable[[Draft], None]] = {
     "translate": _translate,
     "passes": _passes,
+    "decompose": _decompose,
     "place": _place,
     "scalars": _scalars,
     "regions": _regions,

@@ -115,6 +115,7 @@ class Explanation:
             "kernels": self.kernels(),
             "cost": self.cost(),
             "passes": [asdict(r) for r in self.plan.reports],
+            "decomposed": [asdict(d) for d in self.plan.placement.decomposed],
             "regions": [asdict(n) for n in self.plan.placement.notes],
             "arena_bytes": self.plan.arena_bytes,
             "stages": [asdict(s) for s in self.plan.stages],
@@ -133,7 +134,12 @@ class Explanation:
             for n in self.plan.placement.notes
             if not n.claimed
         ]
-        return "\n".join([*head, f"plan    {self.summary()}", *self.plan.program.notes, *refused, self.table()])
+        became = [
+            f"decomposed  {d.node} ({d.op}) on {d.device_type} -> {_count(len(d.parts), 'node')} ({_listed(d.parts)}): {d.why}"
+            for d in self.plan.placement.decomposed
+        ]
+        lines = [*head, f"plan    {self.summary()}", *self.plan.program.notes, *became, *refused, self.table()]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
