@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.contracts.step import CancellationToken
@@ -168,7 +166,8 @@ class Lanes:
         with asking(device, f"staging of {nbytes} bytes"):
             block = device.staging(max(nbytes, 1))
         for root in roots:
-            namespace[root.name] = np.ndarray(root.shape, root.dtype.np, block, root.offset)
+            cut = block[root.offset : root.offset + root.nbytes]  # of the block's own kind, which may watch its uses
+            namespace[root.name] = cut.view(root.dtype.np).reshape(root.shape)
 
 
 def _method(worker: Any, called: str) -> Callable[..., Any]:
