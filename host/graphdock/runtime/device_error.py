@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
-from graphdock.errors import GraphdockError, InternalError
+from graphdock.errors import DeviceLostError, GraphdockError, InternalError
 
 __all__ = ["asking", "device_error"]
 
@@ -22,7 +22,7 @@ def device_error(
     name = f"{device.info.device_type}:{device.info.index}"
     op, site = (op, None) if node is None else (node.origin, node.site)
     if isinstance(error, GraphdockError):
-        if error.op is None:
+        if error.op is None and not isinstance(error, DeviceLostError):  # which has no culprit
             error.op, error.site = op, site
         if name not in str(error):
             error.add_note(f"device {name}, asked for: {asked}")

@@ -113,6 +113,8 @@ class Lanes:
                 yield
             except BaseException as error:
                 for late in self._fence():
+                    if not isinstance(late, Exception):
+                        raise late from error
                     error.add_note(f"besides, {late}")
                 raise
             errors = self._fence()
@@ -127,14 +129,15 @@ class Lanes:
             finally:
                 lane.device.restore(previous)
 
-    def _fence(self) -> list[Exception]:
-        errors: list[Exception] = []
+    def _fence(self) -> list[BaseException]:
+        """Wait for every lane, whatever happens meanwhile; an interrupt comes first among the errors."""
+        errors: list[BaseException] = []
         for lane in self._taken:
             try:
                 fence(lane.queue)
-            except Exception as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
+            except BaseException as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
                 errors.append(error)
-        return errors
+        return sorted(errors, key=lambda error: isinstance(error, Exception))
 
     @contextmanager
     def entered(self) -> Iterator[None]:

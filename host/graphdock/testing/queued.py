@@ -197,7 +197,10 @@ class _Launcher:
         try:
             return self._compute(arrays)
         except Exception as error:
-            raise self._blame(error) from error
+            blamed = self._blame(error)
+            if blamed is error:
+                raise
+            raise blamed from error
 
     def _taken(self, args: Sequence[Any]) -> tuple[list[Any], list[Buffer], list[Buffer]]:
         """The arguments as work sees them, and the buffers that it reads and writes."""

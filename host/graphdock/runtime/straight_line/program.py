@@ -12,8 +12,9 @@ from typing import Any
 from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
 from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.step import StepContext
-from graphdock.errors import GraphdockError
+from graphdock.errors import DeviceLostError, GraphdockError
 from graphdock.runtime.device_error import device_error
 from graphdock.runtime.lower import Lowered
 from graphdock.runtime.program.names import Name
@@ -27,6 +28,8 @@ from graphdock.runtime.straight_line.make import Maker
 __all__ = ["StraightLineProgram"]
 
 _numbers = itertools.count(1)
+#: Nodes whose work a message lists; the others are counted.
+_SHOWN = 5
 
 
 class StraightLineProgram(Program):
@@ -108,11 +111,16 @@ class StraightLineProgram(Program):
             if trace.tb_frame.f_code.co_filename == self.filename and not self._debug:
                 trace.tb_frame.clear()
             trace = trace.tb_next
+        if isinstance(error, DeviceLostError):
+            error.add_note(self._unfinished(error.device))
+            return
         if statement is None or statement.node is None or isinstance(statement, Fence):
             return
         asked = self._asked(statement)
         if asked is None:
             explained = kernel_error(error, statement.node)
+            if isinstance(statement.device, QueuedDevice) and (name := _name(statement.device)) not in str(explained):
+                explained.add_note(f"device {name}")
         else:
             explained = device_error(error, *asked, statement.node)
         if explained is not error:
@@ -121,8 +129,19 @@ class StraightLineProgram(Program):
             finally:
                 del explained  # a frame that held it would make a cycle of it and its traceback
 
+    def _unfinished(self, device: str) -> str:
+        """What a step had given a device that is lost; how far that came is not known."""
+        given = [s for s in self._statements if s is not None and s.device is not None and _name(s.device) == device]
+        names = list(dict.fromkeys([s.node.origin for s in given if s.node is not None]))
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return f"work of this step on {device} that may not be done: {', '.join(names[:_SHOWN])}{more}"
+
     def _asked(self, statement: Statement) -> tuple[Device, str] | None:
         """The device, and what it is asked for, where a statement asks no kernel."""
         if isinstance(statement, (Copy, Activate)) and isinstance(statement.method, Name):
             return self._methods[statement.method]
         return None
+
+
+def _name(device: Device) -> str:
+    return f"{device.info.device_type}:{device.info.index}"

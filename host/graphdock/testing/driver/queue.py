@@ -17,7 +17,7 @@ from graphdock.testing.driver.interrupts import HeldBack
 from graphdock.testing.driver.memory import Array, Block, Buffer, Idle, Storage
 from graphdock.testing.driver.races import Note, Range
 from graphdock.testing.driver.scheduler import Line, Ticket, Work
-from graphdock.testing.driver.work import Blame, blaming, check_alike, failing
+from graphdock.testing.driver.work import Blame, blaming, check_alike, failing, first_then
 
 if TYPE_CHECKING:
     from graphdock.testing.driver.device import Driver, DriverDevice
@@ -105,7 +105,8 @@ class DriverQueue(Queue):
         """Ask the driver for a piece of work; ``broken`` is what it leaves in pieces when it is made to fail."""
         how = self.driver.faults.call(kind, what)
         if how == "fail":
-            run = failing(what, broken, blame)
+            fails = failing(what, broken, blame)
+            run = fails if self.recording is None else first_then(fails, run)
         if self.recording is not None:
             note = Note("access", self.name, what, tuple(reads), tuple(writes))
             self.recording.add(self.name, Step(note, run, begin, tuple((b, b.life) for b in blocks)))

@@ -11,7 +11,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.testing.driver.faults import DriverError
 from graphdock.testing.driver.memory import POISON, Array
 
-__all__ = ["Blame", "blaming", "check_alike", "failing"]
+__all__ = ["Blame", "blaming", "check_alike", "failing", "first_then"]
 
 #: What the fence raises for an error of a kernel.
 Blame: TypeAlias = Callable[[Exception], Exception]
@@ -41,6 +41,12 @@ def failing(what: str, broken: Sequence[Array], blame: Blame | None) -> Callable
         raise blame(DriverError(f"{what} failed when it ran"))
 
     return fail
+
+
+def first_then(first: Callable[[], None], later: Callable[[], None]) -> Callable[[], None]:
+    """Work that does one thing when it runs first, and another whenever it is replayed."""
+    left = [first]
+    return lambda: (left.pop() if left else later)()
 
 
 def blaming(run: Callable[[], None], blame: Blame) -> Callable[[], None]:
