@@ -19,7 +19,13 @@ from benchmarks.frameworks import session_builders
 from benchmarks.program import Bar, Case, Program
 
 COUNT, FLOATS, OUTER, INNER = 10_000, 2_000, 100, 100
-SHORT, LONG = (500, 10), (2_000, 1_000)  # of the gradient: iterations, and elements of x
+#: Programs of the gradient: iterations, and elements of x.
+GRADIENTS = {
+    "gradient": (500, 10),
+    "gradient_long": (2_000, 1_000),
+    "gradient_few": (10, 10),
+    "gradient_many": (10_000, 10),
+}
 LLVM = [("llvm", {"backends": ("llvm", "cpu")})]
 
 
@@ -290,8 +296,7 @@ PROGRAMS = (
         (_structured(0.75, ", second shape"),),
         unit="iteration",
     ),
-    _gradient("gradient", *SHORT, ""),
-    _gradient("gradient_long", *LONG, ", second shape"),
+    *(_gradient(name, *shape, f", of {shape[0]} iterations") for name, shape in GRADIENTS.items()),
 )
 
 if __name__ == "__main__":

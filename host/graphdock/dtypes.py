@@ -30,6 +30,7 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "variant",
 ]
 
 
@@ -38,8 +39,9 @@ class DType:
 
     Attributes:
       name: ``"float32"``; also what a spec, a manifest and GraphDef write.
-      kind: ``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` floating, ``c`` complex, ``S`` string, ``R`` resource handle.
-      size: bytes per element; 0 for string and resource.
+      kind: ``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` floating, ``c`` complex, ``S`` string, ``R`` resource handle,
+        ``V`` variant.
+      size: bytes per element; 0 for string, resource and variant.
     """
 
     __slots__ = ("_np", "kind", "name", "size")
@@ -52,7 +54,7 @@ class DType:
 
     @property
     def np(self) -> Any:
-        """The ``numpy.dtype``; bfloat16 is ml_dtypes', string is object (bytes), resource is object."""
+        """The ``numpy.dtype``; bfloat16 is ml_dtypes', string is object (bytes), resource and variant are object."""
         if self._np is None:
             import numpy
 
@@ -60,7 +62,7 @@ class DType:
                 import ml_dtypes
 
                 self._np = numpy.dtype(ml_dtypes.bfloat16)
-            elif self.kind in "SR":
+            elif self.kind in "SRV":
                 self._np = numpy.dtype(object)
             else:
                 self._np = numpy.dtype(self.name)
@@ -160,6 +162,8 @@ complex64 = DType("complex64", "c", 8)
 complex128 = DType("complex128", "c", 16)
 string = DType("string", "S", 0)
 resource = DType("resource", "R", 0)
+#: What is no tensor: a history (the values of one tensor in a loop's iterations), or what a branch holds, if it was taken.
+variant = DType("variant", "V", 0)
 
 ALL: dict[str, DType] = {
     d.name: d
@@ -181,6 +185,7 @@ ALL: dict[str, DType] = {
         complex128,
         string,
         resource,
+        variant,
     )
 }
 

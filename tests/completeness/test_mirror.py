@@ -50,7 +50,7 @@ ELSEWHERE = {
     "gradients/core.py": GRADIENTS,
     "gradients/flow.py": GRADIENTS,
     "gradients/gradient_body.py": GRADIENTS,
-    "gradients/loops.py": GRADIENTS,
+    "gradients/parts.py": RECORDS,
     "graph/body.py": CONTROL_FLOW,
     "graph/copy_body.py": "tests/host/test_variables.py: initial values that are copied with their bodies",
     "graph/import_graph.py": "tests/graph/test_graph_def.py",

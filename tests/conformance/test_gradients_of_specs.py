@@ -18,7 +18,15 @@ from graphdock.testing.samples import bindings, make_arrays
 
 KIT = Conformance("cpu")
 #: Their gradients need bodies, a session's state or nothing at all; ``tests/host`` checks them.
-STRUCTURAL = {"Cond", "While", "ReadVariableOp", "PlaceholderWithDefault", "Print"}
+STRUCTURAL = {
+    "Cond",
+    "While",
+    "OptionalFromValue",
+    "OptionalGetValue",
+    "ReadVariableOp",
+    "PlaceholderWithDefault",
+    "Print",
+}
 #: Stops gradients by definition.
 STOPS = {"StopGradient"}
 

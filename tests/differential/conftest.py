@@ -35,5 +35,10 @@ def random_loops():
 
 
 @pytest.fixture(scope="session")
+def loop_gradients():
+    return load("loop_gradients")
+
+
+@pytest.fixture(scope="session")
 def shuffled_order():
     return load("shuffle")

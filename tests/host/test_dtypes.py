@@ -28,7 +28,7 @@ def test_every_dtype_is_a_name_of_the_module():
     assert tf.bool is dtypes.bool_
 
 
-@pytest.mark.parametrize("name", [n for n, d in ALL.items() if d.kind not in "SR"])
+@pytest.mark.parametrize("name", [n for n, d in ALL.items() if d.kind not in "SRV"])
 def test_sizes_are_numpys_and_names_lead_back(name):
     dtype = ALL[name]
     assert dtype.np.itemsize == dtype.size
@@ -43,7 +43,7 @@ def test_limits_are_numpys(name):
     assert (dtype.min, dtype.max) == (facts(dtype.np).min, facts(dtype.np).max)
 
 
-@pytest.mark.parametrize("name", ["bool", "complex64", "string", "resource"])
+@pytest.mark.parametrize("name", ["bool", "complex64", "string", "resource", "variant"])
 def test_what_has_no_order_has_no_limits(name):
     with pytest.raises(DTypeError, match=f"{name} has no smallest or largest value"):
         _ = ALL[name].max

@@ -2,7 +2,6 @@
 
 import graphdock as tf
 import numpy as np
-import pytest
 
 
 def test_a_draw_of_an_iteration_does_not_depend_on_whether_earlier_ones_drew():
@@ -48,7 +47,6 @@ def test_draws_of_an_inner_loop_are_told_by_both_iterations():
     assert drawn[0] == drawn[1]
 
 
-@pytest.mark.xfail(strict=True, reason="j, 11: a loop that draws has no gradient, because it would draw again")
 def test_the_gradient_of_a_loop_sees_the_numbers_that_it_drew():
     x = tf.placeholder(tf.float32, [3])
     _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * tf.random_uniform([3], seed=3)), [0, x])
@@ -58,7 +56,6 @@ def test_the_gradient_of_a_loop_sees_the_numbers_that_it_drew():
     np.testing.assert_allclose(by_x, value, rtol=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="j, 11: dropout inside a loop has no gradient")
 def test_dropout_inside_a_loop_differentiates():
     x = tf.placeholder(tf.float32, [64])
     _, y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.nn.dropout(a, rate=0.5, seed=4)), [0, x])

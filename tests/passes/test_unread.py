@@ -48,3 +48,58 @@ def test_nested_branches_are_cut_to_the_innermost():
     inner = lambda: tf.cond(x > 0.0, lambda: (x, tf.exp(x)), lambda: (x, tf.sin(x)))  # noqa: E731
     first, _ = tf.cond(p, inner, lambda: (x, tf.cos(x)))
     assert not {"Exp", "Sin", "Cos"} & set(rows(first))
+
+
+# -- loops
+
+
+def loop_of(sess, fetches, feed=None):
+    (node,) = [n for n in sess.explain(fetches, feed).plan.graph.nodes if n.verb == "loop"]
+    return node
+
+
+def test_a_loop_variable_that_only_its_own_next_value_needs_is_dropped():
+    x = tf.placeholder(tf.float32, [])
+    _, y, z = tf.while_loop(lambda i, *_: i < 3, lambda i, y, z: (i + 1, y * 2.0, tf.exp(z) + y), [0, x, x])
+    with tf.Session() as sess:
+        alone = loop_of(sess, y)
+        assert len(alone.outputs) == len(alone.bodies[0].inputs) == 2
+        assert "Exp" not in rows(y) and "Exp" in rows(z)
+        assert len(loop_of(sess, z).outputs) == 3, "z reads y"
+        assert sess.run(y, {x: 1.5}) == 12.0
+
+
+def test_a_loop_variable_that_the_condition_or_an_update_needs_stays():
+    x, v = tf.placeholder(tf.float32, []), tf.Variable(0.0)
+
+    def body(i, y, z):
+        with tf.control_dependencies([v.assign_add(z)]):
+            return i + 1, y + 1.0, z * 2.0
+
+    _, y, _ = tf.while_loop(lambda i, y, z: z < 100.0, body, [0, 0.0, x])
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert len(loop_of(sess, y).outputs) == 2, "the counter goes"
+        assert sess.run(y, {x: 30.0}) == 2.0 and sess.run(v) == 90.0
+
+
+def test_a_way_back_without_values_still_runs_as_often_as_the_loop():
+    x, n = tf.placeholder(tf.float32, []), tf.placeholder(tf.int32, [])
+    _, y = tf.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, y * 2.0 + tf.sin(tf.stop_gradient(y))), [0, x])
+    (g,) = tf.gradients(y, x)
+    with tf.Session() as sess:
+        (_, back) = [m for m in sess.explain(g).plan.graph.nodes if m.verb == "loop"]
+        assert back.attrs["scanned"] == 1
+        assert [sess.run(g, {x: 1.0, n: k}) for k in (0, 1, 5)] == [1.0, 2.0, 32.0]
+
+
+def test_of_several_histories_those_that_are_not_read_go():
+    x, w = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    _, y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(y) * w), [0, x])
+    by_x, by_w = tf.gradients(y, [x, w])
+    with tf.Session() as sess:
+        counts = []
+        for fetch in (by_x, [by_x, by_w]):
+            forward, back = [m for m in sess.explain(fetch).plan.graph.nodes if m.verb == "loop"]
+            counts.append((len(forward.outputs), back.attrs["scanned"], len(back.outputs)))
+        assert counts[0] < counts[1] and counts[0][0] == counts[0][1] + 2

@@ -43,7 +43,8 @@ class PlacedGraph:
       kernels: node -> kernel. Absent are nodes that the host runs itself: by verb, or, where the output's home is
         :data:`SCALAR`, by ``functions``. A kernel that takes the handle of a variable in another memory space gets a copy in
         its own, and what it writes there goes back.
-      home: value -> memory space. A constant has none: each reader gets the array in the space that it needs.
+      home: value -> memory space. A constant has none: each reader gets the array in the space that it needs. Of a history, or of
+        what a branch leaves, it is the space of what that holds, however deep; what lies elsewhere is moved element by element.
       needs: node -> per input the space it wants it in; None where any will do, and for handles.
       handles: handle anywhere -> the output of the op that names the resource.
       resource: that output -> the resource itself. ``access(reads, writes)``: what runs a function under a claim on resources, as

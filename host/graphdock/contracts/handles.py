@@ -30,8 +30,8 @@ def handle_of(graph: PlanGraph) -> dict[Value, Value]:
                 table[node.outputs[0]] = first.setdefault(resource, node.outputs[0])
             elif node.verb == "alias" and node.inputs[0] in table:
                 table[node.outputs[0]] = table[node.inputs[0]]
-            for body in node.bodies:
-                for value, inner in zip(given(node), body.inputs, strict=True):
+            for which, body in enumerate(node.bodies):
+                for value, inner in zip(given(node, which), body.inputs, strict=True):
                     if value.dtype.name == "resource" and value in table:
                         table[inner] = table[value]
     return table

@@ -9,7 +9,10 @@ Grammar (the printer writes it, :func:`graphdock.contracts.ir_check.check` enfor
 
 Rules: nodes stand in an order in which every value is defined before it is used; a body sees nothing of the graph around it
 but its own inputs (captures are explicit); ``Cond`` has bodies (then, else) over its inputs after the predicate; ``While`` has
-bodies (cond, body) over all its inputs, of which the first ``len(outputs)`` are loop variables, the rest captures.
+bodies (cond, body) over loop variables and captures, the body also over one element of each history that the loop scans, and the
+body returns next values of the loop variables and then elements of the histories that the loop makes
+(:mod:`graphdock.contracts.bodies`). A value of dtype variant is a history, or what a branch leaves if it is taken; it is handed on,
+scanned, or named anew, and nothing computes with it.
 
 Three kinds of edges say what runs before what. An input and a control edge (``after``) also keep the earlier node alive. An order
 edge (``ordered after``) does not: it stands between two accesses of one resource, or two nodes that talk to the world

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from graphdock.contracts.bodies import given
+from graphdock.contracts.bodies import captures, carried, elements, given, scanned, stacked
+from graphdock.contracts.contents import contents_of
 from graphdock.contracts.effects import conflicts, effects_of
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.ir_print import print_node
@@ -16,6 +17,7 @@ def check(graph: PlanGraph) -> None:
     """Raise PlanError, showing the nodes around the fault, unless the graph and all its bodies keep the grammar."""
     for g in graph.all_graphs():
         _check_one(g)
+    contents_of(graph)
 
 
 def _check_one(graph: PlanGraph) -> None:
@@ -113,8 +115,8 @@ def _unordered(level: PlanGraph, first: PlanNode, second: PlanNode, resource: Va
 def _check_branch(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
     if len(node.bodies) != 2:
         raise fail(f"{node.op} needs two bodies")
-    for body in node.bodies:
-        _match(fail, f"inputs of body {body.name}", given(node), body.inputs)
+    for which, body in enumerate(node.bodies):
+        _match(fail, f"inputs of body {body.name}", given(node, which), body.inputs)
         _match(fail, f"outputs of body {body.name}", node.outputs, body.outputs)
 
 
@@ -122,19 +124,31 @@ def _check_loop(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
     if len(node.bodies) != 2:
         raise fail(f"{node.op} needs two bodies")
     cond, body = node.bodies
-    for graph in node.bodies:
-        _match(fail, f"inputs of body {graph.name}", node.inputs, graph.inputs)
+    count, read = carried(node.opdef, node.attrs), scanned(node.opdef, node.attrs)
+    if len(node.inputs) < count + read or len(node.outputs) < count:
+        raise fail(f"{node.op} has fewer inputs or outputs than loop variables and histories")
+    for which, graph in enumerate(node.bodies):
+        if len(graph.inputs) != len(given(node, which)):
+            raise fail(f"body {graph.name} takes {len(graph.inputs)} inputs, and is given {len(given(node, which))}")
+        _match(fail, f"loop variables of body {graph.name}", node.inputs[:count], graph.inputs[:count])
+    for _, outer, inside in captures(node):
+        _match(fail, "captures", [outer] * 2, list(inside))
     if len(cond.outputs) != 1 or cond.outputs[0].dtype.name != "bool":
         raise fail(f"the condition of {node.op} must return one bool")
-    _match(fail, f"outputs of body {body.name}", node.outputs, body.outputs)
-    if len(node.outputs) > len(node.inputs):
-        raise fail(f"{node.op} has more outputs than loop variables")
+    if len(body.outputs) != len(node.outputs):
+        raise fail(f"body {body.name} returns {len(body.outputs)} values for {len(node.outputs)} outputs")
+    _match(fail, f"loop variables returned by body {body.name}", node.outputs[:count], body.outputs[:count])
+    for history in [*(h for h, _ in elements(node)), *(h for h, _ in stacked(node))]:
+        if history.dtype.kind != "V":
+            raise fail(f"{history!r} stands where a history must")
+    if any(v.dtype.kind == "V" for v in node.outputs[:count]):
+        raise fail("a loop variable is a history")
 
 
 def _check_call(node: PlanNode, fail) -> None:  # type: ignore[no-untyped-def]
     if len(node.bodies) != 1:
         raise fail(f"{node.op} needs one body")
-    _match(fail, f"inputs of body {node.bodies[0].name}", given(node), node.bodies[0].inputs)
+    _match(fail, f"inputs of body {node.bodies[0].name}", given(node, 0), node.bodies[0].inputs)
     _match(fail, f"outputs of body {node.bodies[0].name}", node.outputs, node.bodies[0].outputs)
 
 

@@ -39,7 +39,7 @@ class Verb:
 _ALL = (
     Verb("kernel", "a kernel computes it", anyone=True, kernel=True),
     Verb("alias", "its output is its first input under another name; nothing runs", anyone=True, silent=True),
-    Verb("none", "nothing runs; it holds control dependencies", anyone=True, silent=True),
+    Verb("none", "nothing runs; it holds control dependencies, or is an empty slot", anyone=True, silent=True),
     Verb("constant", "each reader gets the array, in its own memory space", silent=True),
     Verb("feed", "the caller gives its value", silent=True),
     Verb("handle", "names a resource; resolved when a plan is made", anyone=True, silent=True),

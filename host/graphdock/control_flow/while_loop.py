@@ -78,6 +78,13 @@ def while_loop(
     graph = get_default_graph()
     with graph.name_scope(name or "while") as scope:
         start = [convert_to_tensor(v, name=f"loop_var_{i}") for i, v in enumerate(given)]
+        for i, tensor in enumerate(start):
+            if tensor.dtype.kind in "RV":
+                raise DTypeError(
+                    f"while_loop: loop variable {i} must be a tensor with elements",
+                    got=f"{tensor.dtype.name} ({site_of(tensor)})",
+                    site=user_site(),
+                )
         invariants = _invariants(structure, shape_invariants, start)
         limit = -1
         if maximum_iterations is not None:
@@ -100,6 +107,7 @@ def while_loop(
             "cond": test,
             "body": step,
             "output_shapes": tuple(invariants),
+            "scanned": 0,
             "maximum_iterations": limit,
             "parallel_iterations": parallel_iterations,
         }

@@ -15,6 +15,7 @@ from typing import Any
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.gradients.flow import Flow, Wanted
 from graphdock.gradients.indexed_slices import IndexedSlices, concatenated, dense
+from graphdock.gradients.parts import Parts
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
@@ -83,7 +84,7 @@ def gradients(
     wanted = [_wanted(x, i, graph) for i, x in enumerate(given)]
     stops = {_stop(t, graph) for t in _as_list(stop_gradients) if t is not None}
     flow = Flow(outputs, {w.tensor for w in wanted if w.tensor is not None}, {t for t in stops if t is not None})
-    flow.check()
+    flow.check_all()
     with graph.as_default(), graph.name_scope(name):
         build = _Build(graph, flow, colocate_gradients_with_ops, gate_gradients)
         build.seed(outputs, _as_list(grad_ys) if grad_ys is not None else [None] * len(outputs))
@@ -99,10 +100,11 @@ def gradients(
 
 def continue_gradients(
     graph: Graph, ys: Sequence[Tensor], xs: Sequence[Tensor], grads: Sequence[Tensor]
-) -> list[Tensor | IndexedSlices | None]:
+) -> list[Tensor | IndexedSlices | Parts | None]:
     """Gradients of ``ys`` by ``xs``, tensors of one body, built in another ``graph`` that captures what it needs of it.
 
-    ``grads`` are tensors of ``graph``; ``xs`` may hold handles. Raises GradientError as :func:`gradients`.
+    ``grads`` are tensors of ``graph``; ``xs`` may hold handles and variants. The gradient by a variant is of type Parts.
+    The bodies have been looked into already. Raises GradientError as :func:`gradients`.
     """
     flow = Flow(ys, set(xs), set())
     flow.check()
@@ -201,13 +203,15 @@ class _Build:
             self.sums.setdefault(y, []).append(grad)
 
     def total(self, tensor: Tensor) -> Any:
-        """The sum of the gradients that arrived at a tensor; None when none did."""
+        """The sum of the gradients that arrived at a tensor, of a variant its Parts; None when none did."""
         if tensor in self.totals:
             return self.totals[tensor]
         parts = self.sums.pop(tensor, None)
         if not parts:
             return None
-        if len(parts) == 1:
+        if tensor.dtype.kind == "V":
+            found: Any = Parts(tuple([t for p in parts for t in (p.parts if isinstance(p, Parts) else (p,))]))
+        elif len(parts) == 1:
             found = parts[0]
         elif all(isinstance(p, IndexedSlices) for p in parts):
             found = concatenated(parts)
@@ -260,6 +264,8 @@ class _Build:
 
     def _checked(self, op: Operation, index: int, grad: Any, source: Any) -> Any:
         tensor = op.inputs[index]
+        if isinstance(grad, Parts):
+            return grad
         dtype, dims = tensor.dtype, tensor._dims
         if dtype.name == "resource":
             attrs = self.flow.handle_attrs(tensor)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.graph.operation import Operation
+from graphdock.ops.apply import apply_op
 from graphdock.ops.core import cast as _cast
 
-__all__ = ["add_n", "cast", "read_variable"]
+__all__ = ["add_n", "cast", "optional_from_value", "optional_get_value", "read_variable"]
 
 
 def add_n(op: Operation, grad: Any) -> list[Any]:
@@ -26,3 +28,15 @@ def cast(op: Operation, grad: Any) -> Any:
 def read_variable(op: Operation, grad: Any) -> Any:
     """The gradient by the variable's value; backprop sums it at the handle over all reads."""
     return grad
+
+
+def optional_from_value(op: Operation, grads: Any) -> Any:
+    """The sum of what the gradients' own branches left."""
+    x = op.inputs[0]
+    found = [apply_op("OptionalGetValue", optional=g, T=x.dtype, shape=x._dims) for g in grads.parts]
+    return found[0] if len(found) == 1 else apply_op("AddN", inputs=found)
+
+
+def optional_get_value(op: Operation, grad: Any) -> Any:
+    """The gradient, left for the gradient of the branch."""
+    return apply_op("OptionalFromValue", x=dense(grad) if isinstance(grad, IndexedSlices) else grad)

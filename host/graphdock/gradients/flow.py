@@ -38,6 +38,15 @@ class Step:
     source: GradientSource
 
 
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """Ends of the flow inside a body, and where that stands, in words."""
+
+    ys: list[Tensor]
+    xs: set[Tensor]
+    where: str
+
+
 class Flow:
     """The ops between ``ys`` and ``xs``, users before producers in ``steps``.
 
@@ -84,7 +93,7 @@ class Flow:
             if kind != "none" and (arg.differentiable or source.by_user):
                 for i in range(at, at + count):
                     dtype = op.inputs[i].dtype
-                    if dtype.is_floating or dtype.name == "resource":
+                    if dtype.is_floating or dtype.kind in "RV":
                         edges.append((i, kind))
             at += count
         return edges
@@ -100,6 +109,24 @@ class Flow:
 
     def check(self) -> None:
         """Fill ``steps``. Raises GradientError at an op that needs a gradient and has none; the graph is as it was."""
+        self._check_level()
+
+    def check_all(self) -> None:
+        """The same, and look into bodies too, however deep they nest."""
+        pending: list[tuple[_Inside, tuple[str, ...]]] = [(f, (f.where,)) for f in self._check_level()]
+        while pending:
+            inside, where = pending.pop()
+            try:
+                found = Flow(inside.ys, inside.xs, set())._check_level()
+            except GradientError as error:
+                for note in reversed(where):
+                    error.add_note(note)
+                raise
+            pending.extend((f, (*where, f.where)) for f in reversed(found))
+
+    def _check_level(self) -> list[_Inside]:
+        """Check this level; what there is to check inside the bodies of its ops."""
+        inside: list[_Inside] = []
         receiving: set[Tensor] = set()
         for y in self.ys:
             if y not in self.stops and y.op in self._live:
@@ -121,30 +148,23 @@ class Flow:
                     receiving.add(tensor)
                     self._parents.setdefault(tensor.op, op)
             if op.bodies and not self._sources[op].by_user:
-                self._check_bodies(op, active, receiving)
+                inside += self._bodies(op, active, receiving)
             self.steps.append(Step(op, tuple(active), self._sources[op]))
+        return inside
 
-    def _check_bodies(self, op: Operation, active: Sequence[int], receiving: set[Tensor]) -> None:
-        """The same check inside the branches of a Cond, or the body of a While."""
-        bodies = op.bodies
-        if op.verb == "loop":
-            from graphdock.gradients.loops import check_replay
-
-            check_replay(op)
-            bodies = bodies[1:]
-        for body in bodies:
+    def _bodies(self, op: Operation, active: Sequence[int], receiving: set[Tensor]) -> list[_Inside]:
+        """What gradients flow through inside the branches of a Cond, or the body of a While."""
+        found = []
+        for body in op.bodies[1:] if op.verb == "loop" else op.bodies:
             if op.verb == "loop":
-                ys = [t for t in body.outputs if t.dtype.is_floating]
-                xs = {t for t in body.parameters if t.dtype.is_floating}
+                ys = [t for t in body.outputs if t.dtype.is_floating or t.dtype.kind == "V"]
+                xs = {t for t in body.parameters if t.dtype.is_floating or t.dtype.kind == "V"}
             else:
                 ys = [inner for inner, outer in zip(body.outputs, op.outputs, strict=True) if outer in receiving]
                 xs = set()
             xs |= {body.captures[op.inputs[i]] for i in active if op.inputs[i] in body.captures}
-            try:
-                Flow(ys, xs, set()).check()
-            except GradientError as error:
-                error.add_note(f"inside the body {body.name!r} of {op.name}, made at {op.site}")
-                raise
+            found.append(_Inside(ys, xs, f"inside the body {body.name!r} of {op.name}, made at {op.site}"))
+        return found
 
     def _error(self, op: Operation, index: int, reason: str) -> GradientError:
         path: list[Operation] = []

@@ -1,294 +1,239 @@
-"""The gradient of While: the loop once more, keeping what the way back needs, and then a loop from the last iteration to the first.
+"""The gradient of While: a loop from the last iteration to the first, over histories of what its iterations need.
 
-The replay has as further loop variables a counter and, for each value of an iteration that gradients need, its history: values of
-static shape stacked along a new first axis, others as flat runs beside their shapes. What no iteration changes (weights that are
-read in the body) is not stacked. The replay runs the body a second time, so bodies that write, draw random numbers or call Python
-are refused; where an update of a variable that the body reads was added between the loop and its gradient, a warning says so.
+``gradients`` lets the forward loop return, as further outputs, a history of every value that the way back reads; the forward body
+runs once, and random or stateful ops keep the value they had. The way back scans the histories, so it runs as often as the loop
+did. It is a loop like any other: the gradient by a history that it scans is a history that it makes, and so it has a gradient
+itself. Graphs and plans made before stay as they were.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
+from graphdock.contracts.bodies import carried, scanned
 from graphdock.control_flow.trace import add_node, body_scope, shared_captures
-from graphdock.dtypes import DType, int32
+from graphdock.dtypes import variant
 from graphdock.errors import GradientError
 from graphdock.gradients.gradient_body import GradientBody, zeros, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
+from graphdock.gradients.parts import Parts
 from graphdock.graph.body import BodyGraph
-from graphdock.graph.copy_body import copy_body, copy_operation
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant
 from graphdock.ops.core import shape as shape_of
 from graphdock.ops.operators import apply_operator
 from graphdock.shape import Dims
 
-__all__ = ["check_replay", "while_loop"]
-
-_log = logging.getLogger("graphdock")
-
-
-def _may_run_twice(op: Operation) -> bool:
-    opdef = op.op_def
-    acts = any(a.access in ("writes", "uses") for a in opdef.inputs) or (opdef.outputs and "io" in opdef.effects)
-    return not acts and "random" not in opdef.effects
-
-
-def check_replay(op: Operation) -> None:
-    """Raise GradientError when a body of the loop, or one inside it, has an op that must not run twice."""
-    bodies = list(op.bodies)
-    while bodies:
-        body = bodies.pop()
-        for inner in body.get_operations():
-            if not _may_run_twice(inner):
-                raise GradientError(
-                    f"{op.name} (While) has no gradient: its body runs {inner.name} ({inner.type}), made at {inner.site}, and "
-                    "the gradient of a loop runs its body a second time",
-                    op=op.name,
-                    site=op.site,
-                    hint="make random numbers and updates outside of the loop, or wrap the loop in tf.stop_gradient",
-                )
-            bodies.extend(inner.bodies)
-
-
-class _History:
-    """Where the values of one tensor of the loop's body are kept, iteration by iteration.
-
-    Attributes:
-      stores: placeholders in the gradient's body for what the replay returns.
-    """
-
-    def __init__(self, tensor: Tensor, stores: Sequence[Tensor]) -> None:
-        self.tensor = tensor
-        self.stores = list(stores)
-
-    @property
-    def is_stacked(self) -> bool:
-        return len(self.stores) == 1
-
-
-def _is_static(dims: Dims) -> bool:
-    return dims is not None and None not in dims
-
-
-class _BackwardBody(GradientBody):
-    """One iteration of the way back. Values of the forward iteration come from histories, or are computed again."""
-
-    def __init__(self, name: str, outer: Graph, forward: BodyGraph) -> None:
-        super().__init__(name, outer, forward)
-        self.counter = self.add_parameter("iteration", int32, ())
-        self.histories: list[_History] = []
-        self._varying: set[Operation] = set()
-        moving = set(forward.parameters)
-        for op in forward.get_operations():
-            if op.bodies or any(t in moving or t.op in self._varying for t in op.inputs):
-                self._varying.add(op)
-
-    def _fetch(self, tensor: Tensor) -> Tensor:
-        if tensor.op.verb != "feed" and tensor.op not in self._varying:
-            return self._again(tensor)
-        with self.as_default(), self.control_dependencies(None):
-            return self._recall(tensor)
-
-    def _again(self, tensor: Tensor) -> Tensor:
-        """Compute what no iteration changes once more, from captures and constants."""
-        ops: set[Operation] = set()
-        stack = [tensor.op]
-        while stack:
-            op = stack.pop()
-            if op not in ops:
-                ops.add(op)
-                stack.extend(t.op for t in op.inputs if t not in self._outer_of)
-        for op in sorted(ops, key=lambda o: o._id):
-            if op.outputs[0] not in self._here and op.verb != "constant":
-                became = {t: self.capture(t) for t in op.inputs}
-                copy = copy_operation(op, self, became, op.name.rpartition("/")[2])
-                self._here.update(zip(op.outputs, copy.outputs, strict=True))
-        return self.capture(tensor)
-
-    def _recall(self, tensor: Tensor) -> Tensor:
-        import graphdock as tf
-
-        dims, label = tensor._dims, tensor.op.name.rpartition("/")[2]
-        if _is_static(dims):
-            store = self._placeholder(label, tensor.dtype, (None, *(dims or ())))
-            self.histories.append(_History(tensor, [store]))
-            value: Tensor = tf.gather(store, self.counter)
-        else:
-            if dims is None:
-                raise GradientError(
-                    f"the gradient of a loop needs the rank of {tensor.name}, which is not known",
-                    op=tensor.op.name,
-                    site=tensor.op.site,
-                    hint="call set_shape on it in the body",
-                )
-            flat = self._placeholder(label, tensor.dtype, (None,))
-            shapes = self._placeholder(label + "_shape", int32, (None, len(dims)))
-            self.histories.append(_History(tensor, [flat, shapes]))
-            sizes = tf.reduce_prod(shapes, 1)
-            begin = tf.reduce_sum(tf.slice(sizes, [0], [self.counter]))
-            piece = tf.slice(flat, [begin], [tf.gather(sizes, self.counter)])
-            value = tf.reshape(piece, tf.gather(shapes, self.counter))
-        value._dims = dims
-        return value
+__all__ = ["while_loop"]
 
 
 def while_loop(op: Operation, *grads: Any) -> list[Any]:
-    """Gradients by the loop variables' first values and by what the bodies capture; None for what is not floating."""
-    check_replay(op)
+    """Gradients by the loop variables' first values, by the histories that the loop scans and by what its bodies capture.
+
+    None for what is not floating, or does not depend on it; Parts for a history.
+    """
     graph = get_default_graph()
-    count = len(op.get_attr("output_shapes"))
-    step = op.bodies[1]
-    floats = [k for k in range(count) if op.outputs[k].dtype.is_floating]
-    invariants = op.get_attr("output_shapes")
     with graph.name_scope("while") as scope:
-        back = _BackwardBody(f"{scope}body", graph, step)
+        back = GradientBody(f"{scope}body", graph, op, op.bodies[1])
+        way = _WayBack(op, back, grads)
         with body_scope(back):
-            arriving = [back.add_parameter(f"grad_{k}", op.outputs[k].dtype, invariants[k]) for k in floats]
-            summed = _trace(op, back, floats, arriving)
-        replay = _replay(op, back, graph, f"{scope}replay/")
-        _warn_of_updates(op, replay)
-        inputs: list[Tensor] = [apply_operator("__sub__", replay.outputs[count], 1)]
-        inputs += [zeros_of(_here(op.outputs[k], graph)) if grads[k] is None else grads[k] for k in floats]
-        inputs += [zeros_of(_here(op.inputs[j], graph)) for j in summed]
+            way.trace()
+        if not way.found:
+            return [None] * len(op.inputs)
+        histories = way.histories(graph)
+        start = [_start(op, grads, k, graph) for k in way.variables]
+        start += [zeros_of(op.inputs[j], graph) for j in way.summed]
         test = BodyGraph(f"{scope}cond", graph)
-        for parameter in back.parameters:
+        for parameter in back.parameters[: len(start)]:
             test.add_parameter(parameter.op.name, parameter.dtype, parameter._dims)
         with body_scope(test):
-            test.outputs = [apply_operator("__ge__", test.parameters[0], 0)]
-        shapes = [t._dims for t in back.parameters]
-        node = _node(graph, inputs, test, back, shapes, op, scope)
-    result: list[Any] = [None] * len(op.inputs)
-    for j, tensor in zip([*floats, *summed], node.outputs[1:], strict=True):
-        result[j] = tensor
-    return result
+            test.outputs = [constant(True)]
+        captures = shared_captures([test, back])
+        inputs = [*start, *histories, *captures]
+        attrs = {
+            "Tin": tuple(t.dtype for t in inputs),
+            "Tout": (*(t.dtype for t in start), *[variant] * (len(back.outputs) - len(start))),
+            "cond": test,
+            "body": back,
+            "output_shapes": tuple(t._dims for t in test.parameters),
+            "scanned": len(histories),
+            "maximum_iterations": -1,
+            "parallel_iterations": op.get_attr("parallel_iterations"),
+        }
+        node = add_node(graph, "While", inputs, attrs, scope, (len(inputs),), (test, back))
+    return way.result(node)
 
 
-def _here(tensor: Tensor, graph: Graph) -> Tensor:
-    return graph.capture(tensor) if isinstance(graph, BodyGraph) else tensor
+def _start(op: Operation, grads: Sequence[Any], index: int, graph: Graph) -> Tensor:
+    """The gradient by a loop variable after the last iteration."""
+    if grads[index] is None:
+        return zeros_of(op.outputs[index], graph)
+    found: Tensor = grads[index]
+    return found
 
 
-def _trace(op: Operation, back: _BackwardBody, floats: Sequence[int], arriving: Sequence[Tensor]) -> list[int]:
-    """Build one iteration of the way back. Returns the numbers of the captured inputs whose gradients are summed up."""
-    from graphdock.gradients.backprop import continue_gradients
+class _WayBack:
+    """One iteration of the way back, built in ``back``.
 
-    step, count = op.bodies[1], len(op.get_attr("output_shapes"))
-    captured = [(j, step.captures[op.inputs[j]]) for j in range(count, len(op.inputs))]
-    captured = [(j, t) for j, t in captured if t.dtype.is_floating or t.dtype.name == "resource"]
-    xs = [*(step.parameters[k] for k in floats), *(t for _, t in captured)]
-    found = continue_gradients(back, [step.outputs[k] for k in floats], xs, arriving)
-    whole = [None if g is None else back.capture(dense(g) if isinstance(g, IndexedSlices) else g) for g in found]
-    outputs = [apply_operator("__sub__", back.counter, 1)]
-    for grad, parameter in zip(whole, arriving, strict=False):
-        outputs.append(zeros_of(parameter) if grad is None else grad)
-    summed = []
-    for (j, _), grad in zip(captured, whole[len(floats) :], strict=True):
-        if grad is not None:
-            total = back.add_parameter(f"sum_{j}", grad.dtype, _value_dims(op.inputs[j]))
-            outputs.append(apply_operator("__add__", total, grad))
-            summed.append(j)
-    back.outputs = outputs
-    return summed
+    Attributes:
+      variables: numbers of the loop variables that have a gradient, each a variable of the way back too.
+      summed: numbers of the captured inputs whose gradients the way back sums up.
+      found: whether any input has a gradient.
+    """
+
+    def __init__(self, op: Operation, back: GradientBody, grads: Sequence[Any]) -> None:
+        self.op = op
+        self.back = back
+        self.step: BodyGraph = op.bodies[1]
+        self.count = carried(op.op_def, op.node_attrs)
+        self.grads = grads
+        self.variables = self._reached()
+        self.summed: list[int] = []
+        self.found = False
+        self._scans: list[
+            tuple[Tensor, Tensor]
+        ] = []  # history of a gradient, in the graph of the way back; its element
+        self._stacks: dict[int, list[int]] = {}  # number of a history of the forward loop -> outputs of the body
+
+    def _reached(self) -> list[int]:
+        """The floating loop variables that what has a gradient depends on, within an iteration or over several."""
+        numbers = {t: i for i, t in enumerate(self.step.parameters[: self.count]) if t.dtype.is_floating}
+        with_gradient = [k for k, grad in enumerate(self.grads) if grad is not None]
+        found = {k for k in with_gradient if k < self.count}
+        stack = [self.step.outputs[k] for k in with_gradient]
+        seen: set[Operation] = set()
+        while stack:
+            tensor = stack.pop()
+            if tensor in numbers and numbers[tensor] not in found:
+                found.add(numbers[tensor])
+                stack.append(self.step.outputs[numbers[tensor]])
+            if tensor.op not in seen:
+                seen.add(tensor.op)
+                stack.extend(tensor.op.inputs)
+        return sorted(found)
+
+    def trace(self) -> None:
+        """Build the gradients of one iteration."""
+        from graphdock.gradients.backprop import continue_gradients
+
+        op, back, step = self.op, self.back, self.step
+        invariants = op.get_attr("output_shapes")
+        ys = [step.outputs[k] for k in self.variables]
+        arriving = [
+            back.add_parameter(f"grad_{k}", y.dtype, invariants[k]) for k, y in zip(self.variables, ys, strict=True)
+        ]
+        for k in range(self.count, len(self.grads)):
+            for part in () if self.grads[k] is None else self.grads[k].parts:
+                y = step.outputs[k]
+                ys.append(y)
+                arriving.append(back._placeholder(f"grad_{k}", y.dtype, y._dims))
+                self._scans.append((part, arriving[-1]))
+        elements = range(self.count, self.count + scanned(op.op_def, op.node_attrs))
+        captured = range(elements.stop, len(op.inputs))
+        inside = {j: step.parameters[j] for j in (*self.variables, *elements)}
+        inside.update((j, step.captures[op.inputs[j]]) for j in captured)
+        inside = {j: t for j, t in inside.items() if t.dtype.is_floating or t.dtype.kind in "RV"}
+        found = dict(zip(inside, continue_gradients(back, ys, list(inside.values()), arriving), strict=True))
+        self.found = bool(self.variables) or any(g is not None for g in found.values())
+        for k in self.variables:
+            grad = self._whole(found[k])
+            back.outputs.append(self._nothing(k) if grad is None else grad)
+        for j in captured:
+            self._sum(j, found.get(j))
+        for j in elements:
+            grads = found.get(j)
+            if grads is not None:
+                parts = [back.capture(p) for p in grads.parts] if isinstance(grads, Parts) else [self._whole(grads)]
+                self._stacks[j] = list(range(len(back.outputs), len(back.outputs) + len(parts)))
+                back.outputs += [p for p in parts if p is not None]
+
+    def _whole(self, grad: Any) -> Tensor | None:
+        if grad is None:
+            return None
+        return self.back.capture(dense(grad) if isinstance(grad, IndexedSlices) else grad)
+
+    def _nothing(self, k: int) -> Tensor:
+        """Zeros of the shape that a loop variable had when the iteration began; its next value may have another."""
+        value = self.step.parameters[k]
+        if value._dims is not None and None not in value._dims:
+            return zeros(value._dims, value.dtype)
+        import graphdock as tf
+
+        with body_scope(self.step):
+            dims = shape_of(value)
+        made: Tensor = tf.zeros(self.back.capture(dims), value.dtype)
+        made._dims = value._dims
+        return made
+
+    def _sum(self, j: int, grad: Any) -> None:
+        """Add the gradient by a captured input to those of the iterations before."""
+        if grad is None:
+            return
+        if isinstance(grad, Parts):
+            raise GradientError(
+                f"{self.op.name} (While) has no gradient by {self.op.inputs[j].name}, a history that its body captures as a whole",
+                op=self.op.name,
+                site=self.op.site,
+            )
+        whole = self._whole(grad)
+        assert whole is not None
+        total = self.back.add_parameter(f"sum_{j}", whole.dtype, _value_dims(self.op.inputs[j]))
+        self.back.outputs.append(apply_operator("__add__", total, whole))
+        self.summed.append(j)
+
+    def histories(self, graph: Graph) -> list[Tensor]:
+        """The histories, in ``graph``, that the way back scans; their elements become parameters of ``back``."""
+        op, back = self.op, self.back
+        tensors = list(back.needed)
+        if not tensors and not self._scans:
+            empty = next((t for t in self.step.outputs[self.count :] if t.op.verb == "none"), None)
+            if empty is None:
+                with body_scope(self.step):
+                    empty = apply_op("OptionalNone")
+            tensors = [empty]
+            back.needed[empty] = back._placeholder("iteration", variant, ())
+        scans = list(self._scans)
+        for place, element in zip(_stack(op, tensors), back.needed.values(), strict=True):
+            history = op.outputs[place]
+            scans.append((graph.capture(history) if isinstance(graph, BodyGraph) else history, element))
+        back.parameters += [element for _, element in scans]
+        return [history for history, _ in scans]
+
+    def result(self, node: Operation) -> list[Any]:
+        result: list[Any] = [None] * len(self.op.inputs)
+        for j, tensor in zip([*self.variables, *self.summed], node.outputs, strict=False):
+            result[j] = tensor
+        for j, places in self._stacks.items():
+            result[j] = Parts(tuple([node.outputs[k] for k in places]))
+        return result
+
+
+def _stack(op: Operation, tensors: Sequence[Tensor]) -> list[int]:
+    """The numbers of the outputs in which a While returns histories of tensors of its body; new ones are appended."""
+    step: BodyGraph = op.bodies[1]
+    count = carried(op.op_def, op.node_attrs)
+    with op.graph._lock:
+        known: dict[Tensor, int] = {}
+        for k in range(count, len(step.outputs)):
+            known.setdefault(step.outputs[k], k)
+        missing = [t for t in tensors if t not in known]
+        for tensor in missing:
+            known[tensor] = len(step.outputs)
+            step.outputs.append(tensor)
+            op.outputs.append(Tensor(op, known[tensor], variant, ()))
+        if missing:
+            op.node_attrs = {**op.node_attrs, "Tout": tuple(t.dtype for t in op.outputs)}
+            op._output_lengths = (len(op.outputs),)
+    return [known[t] for t in tensors]
 
 
 def _value_dims(tensor: Tensor) -> Dims:
     """Static shape of a tensor, or of the value of the variable behind a handle."""
-    if tensor.dtype.name != "resource":
+    if tensor.dtype.kind != "R":
         return tensor._dims
     dims: Dims = (tensor.op._original or tensor.op).node_attrs["shape"]
     return dims
-
-
-def _replay(op: Operation, back: _BackwardBody, graph: Graph, scope: str) -> Operation:
-    """The loop once more, with a counter and the histories that ``back`` reads, which it is connected to."""
-    count = len(op.get_attr("output_shapes"))
-
-    def around(tensor: Tensor) -> Tensor:
-        return _here(tensor, graph)
-
-    test, _ = copy_body(op.bodies[0], f"{scope}cond", graph, around)
-    step, became = copy_body(op.bodies[1], f"{scope}body", graph, around)
-    extra: list[tuple[str, DType, Dims]] = [("iteration", int32, ())]
-    for history in back.histories:
-        extra += [(store.op.name, store.dtype, store._dims) for store in history.stores]
-    parameters = []
-    for name, dtype, dims in extra:
-        parameters.append(step.add_parameter(name, dtype, dims))
-        test.add_parameter(name, dtype, dims)
-    with body_scope(step):
-        step.outputs = [*step.outputs[:count], apply_operator("__add__", parameters[0], 1)]
-        stores = iter(parameters[1:])
-        for history in back.histories:
-            _record(step, history, [next(stores) for _ in history.stores], became[history.tensor])
-    inputs = [around(t) for t in op.inputs[:count]]
-    with graph.name_scope(scope):
-        inputs += [constant(0, int32, name="counter"), *(zeros(dims, dtype) for _, dtype, dims in extra[1:])]
-        shapes = [*op.get_attr("output_shapes"), *(dims for _, _, dims in extra)]
-        with graph.control_dependencies(op.control_inputs if op.graph is graph else []):
-            node = _node(graph, inputs, test, step, shapes, op, scope + "while/")
-    placeholders = [store for history in back.histories for store in history.stores]
-    for tensor, placeholder in zip(node.outputs[count + 1 :], placeholders, strict=True):
-        back.captures[tensor] = placeholder
-    return node
-
-
-def _warn_of_updates(op: Operation, replay: Operation) -> None:
-    """Log each update between the loop and its replay that, in a step which runs both, changes what the replay reads."""
-    handles = {t for t in replay.inputs if t.dtype.name == "resource"}
-    if not handles or op.graph is not replay.graph:
-        return
-    for other in op.graph.get_operations()[op._id + 1 : replay._id]:
-        for tensor, mutated in zip(other.inputs, _mutated(other), strict=True):
-            if mutated and tensor in handles and other.name != f"{tensor.op.name}/Assign":
-                _log.warning(
-                    "the gradient of %s reads %s again, which %s (%s), made in between, updates: in a step that runs both, "
-                    "order the update after the gradient with tf.control_dependencies, or add it after tf.gradients",
-                    op.name,
-                    tensor.op.name,
-                    other.name,
-                    other.site,
-                )
-
-
-def _mutated(op: Operation) -> list[bool]:
-    """For each input, whether the operation writes through it."""
-    lengths = op._input_lengths or (1,) * len(op.op_def.inputs)
-    return [arg.mutates for arg, length in zip(op.op_def.inputs, lengths, strict=True) for _ in range(length)]
-
-
-def _record(step: BodyGraph, history: _History, stores: Sequence[Tensor], value: Tensor) -> None:
-    """Append this iteration's value to its history."""
-    import graphdock as tf
-
-    if history.is_stacked:
-        step.outputs.append(tf.concat([stores[0], tf.expand_dims(value, 0)], 0))
-        return
-    step.outputs.append(tf.concat([stores[0], tf.reshape(value, [-1])], 0))
-    step.outputs.append(tf.concat([stores[1], tf.expand_dims(shape_of(value), 0)], 0))
-
-
-def _node(
-    graph: Graph,
-    start: Sequence[Tensor],
-    test: BodyGraph,
-    step: BodyGraph,
-    shapes: Sequence[Dims],
-    op: Operation,
-    name: str,
-) -> Operation:
-    captures = shared_captures([test, step])
-    inputs = [*start, *captures]
-    attrs = {
-        "Tin": tuple(t.dtype for t in inputs),
-        "Tout": tuple(t.dtype for t in start),
-        "cond": test,
-        "body": step,
-        "output_shapes": tuple(shapes),
-        "maximum_iterations": op.get_attr("maximum_iterations"),
-        "parallel_iterations": op.get_attr("parallel_iterations"),
-    }
-    return add_node(graph, "While", inputs, attrs, name, (len(inputs),), (test, step))

@@ -156,8 +156,8 @@ def _decode_tensor(value: dict[str, Any], where: str) -> np.ndarray[Any, Any]:
     count = math.prod(shape)
     if ("data" in value) is ("base64" in value):
         raise InvalidArgumentError(f"GraphDef: {where} needs either 'data' or 'base64'")
-    if dtype.kind == "R":
-        raise InvalidArgumentError(f"GraphDef: {where} is a tensor of resource handles, which cannot be stored")
+    if dtype.kind in "RV":
+        raise InvalidArgumentError(f"GraphDef: {where} is a tensor of {dtype.name}s, which cannot be stored")
     if "base64" in value:
         if dtype.kind == "S":
             raise InvalidArgumentError(f"GraphDef: {where}: strings are stored in 'data'")

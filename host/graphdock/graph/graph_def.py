@@ -40,13 +40,17 @@ def as_graph_def(graph: Graph) -> dict[str, Any]:
     """
     import graphdock
 
-    ops = graph.get_operations()
     return {
         "graphdock_graph": FORMAT,
         "producer": f"graphdock {graphdock.__version__}",
-        "packages": sorted(_packages(ops)),
+        "packages": sorted(_packages(graph.get_operations())),
         "nodes": _nodes(graph),
     }
+
+
+def _in_order(graph: Graph) -> list[Operation]:
+    """The operations in order of creation; one that was made to stand before another stands there."""
+    return sorted(graph.get_operations(), key=lambda op: op._id)
 
 
 def to_json(graph: Graph | dict[str, Any]) -> str:
@@ -81,7 +85,7 @@ def _nodes(graph: Graph) -> list[dict[str, Any]]:
     waiting: list[tuple[Graph, list[dict[str, Any]]]] = [(graph, result)]
     while waiting:
         level, nodes = waiting.pop()
-        nodes.extend(_node(op, waiting) for op in level.get_operations())
+        nodes.extend(_node(op, waiting) for op in _in_order(level))
     return result
 
 

@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.bodies import first_given, returning
-from graphdock.contracts.opdef import OpDef
-from graphdock.dtypes import as_dtype
+from graphdock.contracts.bodies import carried, first_given, returning, scanned
+from graphdock.contracts.opdef import BodyDef, OpDef
+from graphdock.dtypes import as_dtype, variant
 from graphdock.errors import (
     AlreadyExistsError,
     GraphdockError,
@@ -218,8 +218,8 @@ class _Reader:
         inputs = [self.tensor(n) for n in names]
         attrs, bodies = yield self._attrs(node, op_def, inputs, where)
         if bodies:
-            inputs, attrs = _without_repeats(inputs, attrs, op_def, bodies)
-            _check_bodies(attrs, op_def, bodies, where)
+            _check_bodies(attrs, op_def, bodies, inputs, where)
+            inputs, attrs = _without_repeats(inputs, attrs, op_def)
         lengths = node.get("input_lengths")
         if lengths is not None:
             lengths = tuple(expect(n, int, f"{where}: input_lengths") for n in expect(lengths, list, where))
@@ -294,7 +294,8 @@ class _Reader:
         given = expect(node.get("attrs", {}), dict, f"{where}: attrs")
         known = [a.name for a in op_def.attrs] + [t.name for t in op_def.types]
         order = {n: i for i, n in enumerate(known)}
-        for name in sorted(given, key=lambda n: order.get(n, -1)):
+        functions = {b.attr: b for b in op_def.bodies}  # decoded last: other attributes say how they are bound
+        for name in sorted(given, key=lambda n: (n in functions, order.get(n, -1))):
             kind = attr_type(op_def, name)
             at = f"{where}: attribute {name!r}"
             if kind is None:
@@ -304,13 +305,15 @@ class _Reader:
             if kind == "func":
                 if not op_def.verb.bodies:
                     raise InvalidArgumentError(f"GraphDef: {at} is a Python function, which a GraphDef cannot hold")
-                attrs[name] = yield self._body(given[name], op_def, inputs, at)
+                attrs[name] = yield self._body(given[name], op_def, attrs, functions[name], inputs, at)
                 bodies.append(attrs[name])
             else:
                 attrs[name] = decode(kind, given[name], at)
         return attrs, tuple(bodies)
 
-    def _body(self, value: Any, op_def: OpDef, inputs: Sequence[Tensor], where: str) -> Visit[BodyGraph]:
+    def _body(
+        self, value: Any, op_def: OpDef, attrs: dict[str, Any], bound: BodyDef, inputs: Sequence[Tensor], where: str
+    ) -> Visit[BodyGraph]:
         expect(value, dict, where)
         data = expect(value.get("func"), dict, where)
         _keys(data, _BODY_KEYS, where)
@@ -319,11 +322,13 @@ class _Reader:
         body = BodyGraph(self.graph._scopes.prefix + expect(data.get("name"), str, where), self.graph)
         parameters = [expect(n, str, where) for n in expect(data.get("parameters"), list, f"{where}: parameters")]
         captures = [expect(n, str, where) for n in expect(data.get("captures"), list, f"{where}: captures")]
-        skip = first_given(op_def) + len(parameters)
-        if skip + len(captures) != len(inputs) or (op_def.executes != "loop" and parameters):
+        variables, histories = _counts(op_def, attrs)
+        skip = first_given(op_def) + variables + histories
+        taken = variables + (histories if bound.gives else 0)
+        if skip + len(captures) != len(inputs) or len(parameters) != taken:
             raise InvalidArgumentError(
                 f"GraphDef: {where} does not fit the inputs of its node",
-                expected=f"{max(len(inputs) - skip, 0)} captures",
+                expected=f"{max(len(inputs) - skip, 0)} captures and {taken} parameters",
                 got=f"{len(captures)} captures and {len(parameters)} parameters",
             )
         inner = _Reader(body, {}, self.packages, self.depth + 1)
@@ -365,35 +370,50 @@ class _Reader:
         return body
 
 
-def _check_bodies(attrs: Mapping[str, Any], op_def: OpDef, bodies: Sequence[BodyGraph], where: str) -> None:
-    """Raise InvalidArgumentError unless the bodies return what the node promises."""
+def _counts(op_def: OpDef, attrs: dict[str, Any]) -> tuple[int, int]:
+    """Numbers of loop variables and of histories that are read; none but for a loop."""
+    given = {"output_shapes": (), "scanned": 0, **attrs}
+    if given["scanned"] < 0:
+        raise InvalidArgumentError("GraphDef: attribute 'scanned' is negative", got=str(given["scanned"]))
+    return carried(op_def, given), scanned(op_def, given)
+
+
+def _check_bodies(
+    attrs: dict[str, Any], op_def: OpDef, bodies: Sequence[BodyGraph], inputs: Sequence[Tensor], where: str
+) -> None:
+    """Raise InvalidArgumentError unless the bodies take and return what the node promises."""
     promised = attrs.get("Tout", ())
     if len(bodies) != len(op_def.bodies):
         raise InvalidArgumentError(
             f"GraphDef: {where} needs another number of bodies", expected=str(len(op_def.bodies)), got=str(len(bodies))
         )
+    variables, histories = _counts(op_def, attrs)
+    own = promised[:variables] if op_def.executes == "loop" else promised
     if op_def.executes == "loop":
         test = bodies[0].outputs
         if len(test) != 1 or not test[0].dtype.is_bool:
             raise InvalidArgumentError(f"GraphDef: {where}: the condition must return one bool")
         for body in bodies:
-            if tuple(t.dtype for t in body.parameters) != promised:
+            if tuple(t.dtype for t in body.parameters[:variables]) != own or variant in own:
                 raise InvalidArgumentError(
                     f"GraphDef: {where}: the parameters of {body.name!r} do not have the dtypes Tout"
                 )
-        if len(attrs.get("output_shapes", ())) != len(promised):
+        if len(promised) < variables:
             raise InvalidArgumentError(f"GraphDef: {where}: output_shapes does not have a shape per loop variable")
+        kept = [t.dtype for t in inputs[variables : variables + histories]] + list(promised[variables:])
+        if any(dtype is not variant for dtype in kept):
+            raise InvalidArgumentError(
+                f"GraphDef: {where}: what it reads or makes besides its loop variables is no history"
+            )
     for body in returning(op_def, bodies):
-        if tuple(t.dtype for t in body.outputs) != promised:
+        if len(body.outputs) != len(promised) or tuple(t.dtype for t in body.outputs[: len(own)]) != own:
             raise InvalidArgumentError(f"GraphDef: {where}: the outputs of {body.name!r} do not have the dtypes Tout")
 
 
-def _without_repeats(
-    inputs: list[Tensor], attrs: dict[str, Any], op_def: OpDef, bodies: Sequence[BodyGraph]
-) -> tuple[list[Tensor], dict[str, Any]]:
+def _without_repeats(inputs: list[Tensor], attrs: dict[str, Any], op_def: OpDef) -> tuple[list[Tensor], dict[str, Any]]:
     """Inputs with each captured tensor once."""
     outside = first_given(op_def)
-    skip = outside + len(bodies[0].parameters)
+    skip = outside + sum(_counts(op_def, attrs))
     captured = list(dict.fromkeys(inputs[skip:]))
     if skip + len(captured) == len(inputs):
         return inputs, attrs

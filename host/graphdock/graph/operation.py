@@ -33,6 +33,7 @@ class Operation:
     __slots__ = (
         "__weakref__",
         "_colocation",
+        "_companions",
         "_control",
         "_device",
         "_gradient_type",
@@ -62,7 +63,7 @@ class Operation:
         control: Sequence[Operation],
         device: DeviceSpec | None,
         site: Site | None,
-        ident: int,
+        ident: float,
         input_lengths: tuple[int, ...] | None,
     ) -> None:
         self.graph = graph
@@ -77,6 +78,7 @@ class Operation:
         self._control = tuple(control)
         self._device = device
         self._colocation: tuple[str, ...] = ()
+        self._companions: dict[Tensor, Operation] | None = None
         self._site = site
         self._id = ident
         self._input_lengths = input_lengths
@@ -155,6 +157,17 @@ class Operation:
         if op is not self and op not in self._control:
             self._control = (*self._control, op)
             self.graph._note_mutation()
+            for companion in (self._companions or {}).values():
+                companion._add_control_input(op)
+
+    def _add_companion(self, key: Tensor, op: Operation) -> None:
+        """Let ``op``, made later, stand directly before this operation in the order of creation, as if it had been made then.
+
+        So a companion that reads a variable sees the value that this operation sees. ``op`` may need only what this one needs.
+        """
+        op._id = self._id - 0.5
+        op._control = self._control
+        self._companions = {**(self._companions or {}), key: op}
 
     def _set_device(self, device: Any) -> None:
         self.graph._check_open()

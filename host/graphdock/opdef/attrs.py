@@ -157,6 +157,11 @@ def check_type(opdef: OpDef, var: TypeVarDef, dtype: DType, because: str) -> Non
             expected="one of " + ", ".join(var.allow),
             got=dtype.name,
         )
+    if dtype.kind == "V" and not opdef.verb.bodies:
+        raise DTypeError(
+            f"{opdef.name} does not take {dtype.name} ({because}): no op computes with what a loop or a branch keeps",
+            got=dtype.name,
+        )
 
 
 def bind_types(opdef: OpDef, given: dict[str, Any], attrs: dict[str, Any], binding: Mapping[str, str]) -> None:

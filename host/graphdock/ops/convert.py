@@ -81,6 +81,10 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
     Raises:
       DTypeError: the values are of another kind. OutOfRangeError: an integer does not fit. InvalidArgumentError: ragged.
     """
+    if dtype is not None and dtype.kind in "RV":
+        raise DTypeError(
+            f"{_short(value)} cannot become a {dtype.name}", expected="a dtype with elements", got=dtype.name
+        )
     try:
         array = np.asarray(value)
     except ValueError as error:

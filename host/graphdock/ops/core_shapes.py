@@ -5,7 +5,16 @@ from __future__ import annotations
 from graphdock.opdef.shape_rule import ShapeContext
 from graphdock.shape import Dims, common, compatible, show
 
-__all__ = ["assign_variable", "cond", "const", "placeholder", "py_func", "read_variable", "while_loop"]
+__all__ = [
+    "assign_variable",
+    "cond",
+    "const",
+    "optional_get_value",
+    "placeholder",
+    "py_func",
+    "read_variable",
+    "while_loop",
+]
 
 
 def const(ctx: ShapeContext) -> list[Dims]:
@@ -17,6 +26,10 @@ def placeholder(ctx: ShapeContext) -> list[Dims]:
     if ctx.opdef.inputs and not compatible(dims, ctx.shape("input")):
         raise ctx.fail(f"the default does not have the shape {show(dims)} that may be fed")
     return [dims]
+
+
+def optional_get_value(ctx: ShapeContext) -> list[Dims]:
+    return [ctx.attrs["shape"]]
 
 
 def read_variable(ctx: ShapeContext) -> list[Dims]:
@@ -37,4 +50,6 @@ def cond(ctx: ShapeContext) -> list[Dims]:
 
 
 def while_loop(ctx: ShapeContext) -> list[Dims]:
-    return list(ctx.attrs["output_shapes"])
+    variables = list(ctx.attrs["output_shapes"])
+    histories = len(ctx.attrs["Tout"]) - len(variables)
+    return variables + [()] * histories

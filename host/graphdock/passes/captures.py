@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from graphdock.contracts.bodies import carried, first_given
+from graphdock.contracts.bodies import captures as captured
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.passes.rewrite import Tools
 
-__all__ = ["captures", "drop_captures"]
+__all__ = ["captures"]
 
 
 def captures(graph: PlanGraph, tools: Tools) -> None:
@@ -15,36 +15,22 @@ def captures(graph: PlanGraph, tools: Tools) -> None:
     for node in graph.nodes:
         if node.bodies:
             _sink(node)
-    drop_captures(graph)
-
-
-def drop_captures(graph: PlanGraph) -> None:
-    """Let each node of this level capture only what one of its bodies reads."""
     with Rewriter(graph) as change:
         for node in graph.nodes:
             if node.bodies:
                 _drop(node, change)
 
 
-def _fixed(node: PlanNode) -> tuple[int, int]:
-    """(inputs before the captures, of which also in the bodies)."""
-    inside = carried(node.opdef, node.attrs)
-    return first_given(node.opdef) + inside, inside
-
-
 def _sink(node: PlanNode) -> None:
-    outside, inside = _fixed(node)
     constants = [
-        (i, v.node, v.shape)
-        for i, v in enumerate(node.inputs[outside:])
-        if v.node is not None and v.node.verb == "constant"
+        (v.node, v.shape, inside) for _, v, inside in captured(node) if v.node is not None and v.node.verb == "constant"
     ]
     if not constants:
         return
-    for body in node.bodies:
+    for which, body in enumerate(node.bodies):
         with Rewriter(body) as change:
-            for i, source, shape in constants:
-                parameter = body.inputs[inside + i]
+            for source, shape, inside in constants:
+                parameter = inside[which]
                 copy = make_node(
                     source.opdef,
                     f"{parameter.name}/const",
@@ -59,19 +45,16 @@ def _sink(node: PlanNode) -> None:
 
 
 def _drop(node: PlanNode, change: Rewriter) -> None:
-    outside, inside = _fixed(node)
-    read = [_read(body) for body in node.bodies]
-    keep = [
-        i
-        for i in range(len(node.inputs) - outside)
-        if any(body.inputs[inside + i] in values for body, values in zip(node.bodies, read, strict=True))
-    ]
-    if len(keep) == len(node.inputs) - outside:
+    read = {v for body in node.bodies for v in _read(body)}
+    unread = [(p, inside) for p, _, inside in captured(node) if read.isdisjoint(inside)]
+    if not unread:
         return
-    for body in node.bodies:
+    for which, body in enumerate(node.bodies):
+        gone = {inside[which] for _, inside in unread}
         with Rewriter(body) as inner:
-            inner.takes([*body.inputs[:inside], *[body.inputs[inside + i] for i in keep]])
-    change.rebind(node, inputs=[*node.inputs[:outside], *[node.inputs[outside + i] for i in keep]])
+            inner.takes([v for v in body.inputs if v not in gone])
+    positions = {p for p, _ in unread}
+    change.rebind(node, inputs=[v for p, v in enumerate(node.inputs) if p not in positions])
 
 
 def _read(body: PlanGraph) -> set[Value]:

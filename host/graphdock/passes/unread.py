@@ -1,51 +1,136 @@
-"""What a step need not do: outputs of conds that nobody reads, such as those that only a gradient that is not fetched would
-need; captures that no body reads; and whatever only those would need.
+"""What a step need not do: outputs of branches and loops that nobody reads, such as those that only a gradient that is not fetched
+would need; loop variables that only their own next values need; captures that no body reads; and whatever only those would need.
 
-This is no optimisation but decides which updates run, and so it is done in every plan, whatever passes are on.
+This is no optimisation but decides which updates run, and so it is done in every plan, whatever passes are on. One search back from
+what is fetched goes through all levels at once; then each level is swept. Both are linear.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from graphdock.contracts.bodies import captures, carried, elements, first_given, scanned
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.passes.captures import drop_captures
-from graphdock.passes.rewrite import prune
 
-__all__ = ["drop_unneeded", "unread"]
+__all__ = ["drop_unneeded"]
 
 
 def drop_unneeded(graph: PlanGraph) -> None:
-    """Drop unread outputs and captures at every level, and the nodes that nobody needs then."""
-    prune(graph)
-    before = -1
-    while (count := sum(len(level.nodes) for level in graph.all_graphs())) != before:
-        before = count
-        levels = list(graph.all_graphs())
-        if len(levels) == 1:
+    """Drop, at every level, what neither an output nor a target needs: nodes, and inputs and outputs of those with bodies."""
+    needed = _Needed(graph)
+    needed.run()
+    for level in graph.all_graphs():
+        with Rewriter(level) as change:
+            for node in level.nodes:
+                if node not in needed.nodes:
+                    change.erase(node)
+                elif node.bodies:
+                    _sweep(node, needed.values, change)
+
+
+class _Needed:
+    """The values and nodes, of all levels, that the outputs and targets of a graph need."""
+
+    def __init__(self, graph: PlanGraph) -> None:
+        self.graph = graph
+        self.values: set[Value] = set()
+        self.nodes: set[PlanNode] = set()
+        self._stack: list[Value | PlanNode] = [*graph.outputs, *graph.targets]
+        #: input of a body -> what is needed when it is: the values outside or at the end of an iteration that it stands for
+        self._sources: dict[Value, tuple[Value, ...]] = {}
+        self._scanning: list[PlanNode] = []
+
+    def run(self) -> None:
+        self._search()
+        while self._scanning:  # a loop over histories must still know how often it runs
+            node = self._scanning.pop()
+            histories = list(elements(node))
+            if not any(element in self.values for _, element in histories):
+                known = [element for history, element in histories if history in self.values]
+                self._stack.append((known or [histories[0][1]])[0])
+                self._search()
+
+    def _search(self) -> None:
+        stack = self._stack
+        while stack:
+            item = stack.pop()
+            if isinstance(item, PlanNode):
+                if item not in self.nodes:
+                    self.nodes.add(item)
+                    self._node(item)
+            elif item not in self.values:
+                self.values.add(item)
+                self._value(item)
+
+    def _value(self, value: Value) -> None:
+        node = value.node
+        if node is None:
+            self._stack.extend(self._sources.get(value, ()))
             return
-        for level in levels:
-            unread(level)
-            prune(level)
-        for level in reversed(levels):  # innermost first
-            drop_captures(level)
-            prune(level)
+        if node.verb == "loop":
+            self._stack.append(node.bodies[1].outputs[value.index])
+            if value.index < carried(node.opdef, node.attrs):
+                self._stack.append(node.inputs[value.index])
+        elif node.bodies:
+            self._stack.extend([body.outputs[value.index] for body in node.bodies])
+        self._stack.append(node)  # looked at next: what its bodies' inputs stand for must be known before they are met
+
+    def _node(self, node: PlanNode) -> None:
+        self._stack.extend(node.control)
+        if not node.bodies:
+            self._stack.extend(node.inputs)
+            return
+        self._stack.extend(node.inputs[: first_given(node.opdef)])
+        for _, outer, inside in captures(node):
+            self._sources.update(dict.fromkeys(inside, (outer,)))
+        for body in node.bodies:
+            self._stack.extend(body.targets)
+        if node.verb == "loop":
+            cond, body = node.bodies
+            for i in range(carried(node.opdef, node.attrs)):
+                self._sources[cond.inputs[i]] = self._sources[body.inputs[i]] = (node.outputs[i],)
+            for history, element in elements(node):
+                self._sources[element] = (history,)
+            if scanned(node.opdef, node.attrs):
+                self._scanning.append(node)
+            self._stack.extend(cond.outputs)
 
 
-def unread(graph: PlanGraph) -> None:
-    """Drop unread outputs of this level's branches, and what only they needed inside."""
-    if not any(node.verb == "branch" for node in graph.nodes):
+def _sweep(node: PlanNode, needed: set[Value], change: Rewriter) -> None:
+    """Leave out the inputs and outputs of a node with bodies that are not needed."""
+    count = carried(node.opdef, node.attrs)
+    variables = [i for i in range(count) if node.outputs[i] in needed]
+    outputs = variables + [i for i in range(count, len(node.outputs)) if node.outputs[i] in needed]
+    gone = {i for i in range(count) if node.outputs[i] not in needed}
+    inside = {v for i in gone for v in (node.bodies[0].inputs[i], node.bodies[1].inputs[i])}
+    for j, (_, element) in enumerate(elements(node)):
+        if element not in needed:
+            gone.add(count + j)
+            inside.add(element)
+    for position, _, inner in captures(node):
+        if needed.isdisjoint(inner):
+            gone.add(position)
+            inside.update(inner)
+    if not gone and len(outputs) == len(node.outputs):
         return
-    read: set[Value] = set(graph.outputs)
-    for node in graph.nodes:
-        read.update(node.inputs)
-    with Rewriter(graph) as change:
-        for node in graph.nodes:
-            if node.verb == "branch" and not all(v in read for v in node.outputs):
-                _keep(node, [i for i, v in enumerate(node.outputs) if v in read], change)
+    for bound, body in zip(node.opdef.bodies, node.bodies, strict=True):
+        with Rewriter(body) as level:
+            level.takes([v for v in body.inputs if v not in inside])
+            if bound.gives:
+                level.returns([body.outputs[i] for i in outputs])
+    inputs = [v for i, v in enumerate(node.inputs) if i not in gone]
+    changed: dict[str, Any] = {
+        "Tin": _dtypes(inputs[first_given(node.opdef) :]),
+        "Tout": _dtypes([node.outputs[i] for i in outputs]),
+    }
+    if node.verb == "loop":
+        read = range(count, count + scanned(node.opdef, node.attrs))
+        changed["output_shapes"] = tuple([node.attrs["output_shapes"][i] for i in variables])
+        changed["scanned"] = len([j for j in read if j not in gone])
+    change.rebind(node, inputs=inputs, outputs=outputs, attrs={**node.attrs, **changed})
 
 
-def _keep(node: PlanNode, kept: list[int], change: Rewriter) -> None:
-    for body in node.bodies:
-        with Rewriter(body) as inner:
-            inner.returns([body.outputs[i] for i in kept])
-    change.rebind(node, outputs=kept, attrs={**node.attrs, "Tout": tuple(node.outputs[i].dtype for i in kept)})
+def _dtypes(values: Sequence[Value]) -> tuple[object, ...]:
+    return tuple([v.dtype for v in values])

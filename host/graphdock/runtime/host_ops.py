@@ -31,6 +31,7 @@ __all__ = [
     "pull",
     "push",
     "py_func",
+    "same_lengths",
     "wrap",
 ]
 
@@ -146,6 +147,13 @@ def _slot(device: QueuedDevice, dtype: DType, shape: Sequence[int]) -> Any:
 def fetch_any(array: Any) -> Any:
     """A fetched value of unknown rank: a scalar of its own, or a copy."""
     return array[()] if array.ndim == 0 else array.copy()
+
+
+def same_lengths(*histories: list[Any]) -> None:
+    """Raise unless a loop's histories are of one length (debug mode)."""
+    lengths = [len(h) for h in histories]
+    if min(lengths) != max(lengths):
+        raise InvalidArgumentError("a loop reads histories of different lengths", got=str(lengths))
 
 
 def wrap(value: int, bits: int) -> int:

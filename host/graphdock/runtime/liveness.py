@@ -1,7 +1,7 @@
 """Positions of nodes in the flattened plan, and until when each value is read.
 
 Bodies are flattened where they stand. What a loop captures stays live until the loop ends; so does anything an alias of it may
-be read for. A captured parameter is the captured value itself.
+be read for. A captured parameter is the captured value itself. A history is read where the loop that scans it stands.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from graphdock.contracts.bodies import carried, given
+from graphdock.contracts.bodies import captures
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef
 
@@ -93,7 +93,8 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], handles: Ma
             facts.position[node] = at
             facts.depth[node] = len(loops)
             facts.nesting[node] = nesting
-            order.append(node)
+            if not node.bodies:
+                order.append(node)
             for value in node.inputs:
                 uses.append((facts.of(value), at, loops))
             if not node.bodies:
@@ -104,16 +105,14 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], handles: Ma
                 loops_at[value] = loops
             if node.bodies:
                 inner = (*loops, node) if node.verb == "loop" else loops
-                variables = carried(node.opdef, node.attrs)
                 for body in node.bodies:
-                    for i, (outer, parameter) in enumerate(zip(given(node), body.inputs, strict=True)):
-                        if i < variables:
-                            loops_at[parameter] = inner
-                        else:
-                            facts.same[parameter] = facts.of(outer)
+                    loops_at.update(dict.fromkeys(body.inputs, inner))
+                for _, outer, inside in captures(node):
+                    facts.same.update(dict.fromkeys(inside, facts.of(outer)))
         elif event == "close":
             assert node is not None
             facts.end[node] = at
+            order.append(node)
         elif event == "outputs":
             for value in level.outputs:
                 uses.append((facts.of(value), at, loops))
@@ -128,6 +127,9 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], handles: Ma
             facts.last[value] = position
     facts.reach = dict(facts.last)
     for node in reversed(order):
+        if node.verb == "branch":
+            _reach_into(node, facts)
+            continue
         kernel = kernels.get(node)
         if node.verb != "alias" and (kernel is None or not kernel.views):
             continue
@@ -137,6 +139,16 @@ def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], handles: Ma
             if facts.reach.get(source, 0) < until:
                 facts.reach[source] = until
     return facts
+
+
+def _reach_into(node: PlanNode, facts: Liveness) -> None:
+    """What a branch leaves as a variant is no copy: the storage behind it is read for as long as the variant is."""
+    for i, result in enumerate(node.outputs):
+        if result.dtype.kind == "V":
+            until = facts.reach.get(result, 0)
+            for body in node.bodies:
+                source = facts.of(body.outputs[i])
+                facts.reach[source] = max(facts.reach.get(source, 0), until)
 
 
 def _mutates(node: PlanNode, index: int) -> bool:

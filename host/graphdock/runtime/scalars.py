@@ -65,7 +65,7 @@ def scalar_values(graph: PlanGraph) -> set[Value]:
             elif _has_host_formula(node):
                 candidates.add(node.outputs[0])
             if node.bodies:
-                for outer, inside in captures(node):
+                for _, outer, inside in captures(node):
                     captured.update(dict.fromkeys(inside, outer))
 
     def is_candidate(value: Value) -> bool:
@@ -77,7 +77,7 @@ def scalar_values(graph: PlanGraph) -> set[Value]:
     while changed:
         changed = False
         for node in loops:
-            for i, out in enumerate(node.outputs):
+            for i, out in enumerate(node.outputs[: carried(node.opdef, node.attrs)]):
                 if out in candidates and not is_candidate(node.bodies[1].outputs[i]):
                     candidates -= {out, node.bodies[0].inputs[i], node.bodies[1].inputs[i]}
                     changed = True

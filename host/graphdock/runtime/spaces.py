@@ -1,7 +1,8 @@
 """Which memory space each value lives in, and the transfers between spaces, as nodes of the plan.
 
 Besides the spaces of devices there is ``scalar``: Python ints and bools of the generated source. A tensor is moved once per level
-and space; what a loop captures is moved before the loop.
+and space; what a loop captures is moved before the loop. A history lies where its elements do and never moves: an element that is
+read in another space is moved where it is read.
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphdock.contracts.bodies import carried, given
+from graphdock.contracts.bodies import captures, carried, elements, given, stacked
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
 from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
+from graphdock.errors import PlanError
 from graphdock.plugin.registry import RegisteredKernel
 
 __all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces"]
 
+#: Kinds of dtypes whose values are never moved: handles, histories.
+_PLACELESS = "RV"
+#: Verbs whose outputs lie nowhere: each reader of a constant has its own, and an empty slot has nothing.
+_HOMELESS = frozenset({"constant", "none"})
 #: The op of a transfer node; it never stands in a user's graph.
 TRANSFER = OpDef(
     "Transfer", summary="Moves a tensor to another memory space.", executes="move", traits=frozenset({"pure"})
@@ -89,17 +95,17 @@ class Spaces:
     def needs(self, node: PlanNode) -> list[str | None]:
         """The space each input must be in; None where any will do."""
         if node.opdef.verb.on_host:
-            return [None if v.dtype.name == "resource" else HOST_MEMORY for v in node.inputs]
+            return [None if v.dtype.kind in _PLACELESS else HOST_MEMORY for v in node.inputs]
         if node.opdef.verb.silent:
             return [None] * len(node.inputs)
         if node.outputs and node.outputs[0] in self.scalars and not node.bodies:
-            return [None if v.dtype.name == "resource" else SCALAR for v in node.inputs]
+            return [None if v.dtype.kind in _PLACELESS else SCALAR for v in node.inputs]
         space = self.device_space(node)
         registered = self.kernels.get(node)
         host = registered.kernel.host if registered is not None else ()
         result: list[str | None] = []
         for arg, value in zip(arg_of(node), node.inputs, strict=True):
-            if value.dtype.name == "resource":
+            if value.dtype.kind in _PLACELESS:
                 result.append(None)
             elif arg.memory == "host" or arg.name in host or value.dtype.name == "string":
                 result.append(HOST_MEMORY)
@@ -145,7 +151,7 @@ class Spaces:
             level.change.returns(outputs)
 
     def outputs(self, node: PlanNode) -> None:
-        if node.verb == "constant":
+        if node.verb in _HOMELESS:
             return
         if node.verb == "alias":
             source = node.inputs[0]
@@ -186,7 +192,7 @@ class Spaces:
 
         A device makes the transfers of what it works on: those to a reader in its memory, and those of what it made.
         """
-        if self.is_constant(value) or value.dtype.name == "resource" or self.home[value] == space:
+        if self.is_constant(value) or value.dtype.kind in _PLACELESS or self.home[value] == space:
             return value
         found = level.moved.get((value, space))
         if found is not None:
@@ -224,10 +230,10 @@ class Spaces:
                 if inputs.isdisjoint(node.inputs):
                     continue
                 if node.bodies:
-                    for i, value in enumerate(given(node)):
-                        wanted = next((w for b in node.bodies if (w := self._wanted.get(b.inputs[i]))), None)
-                        if wanted is not None and value in inputs:
-                            self._wanted.setdefault(value, wanted)
+                    for which, body in enumerate(node.bodies):
+                        for value, inner in zip(given(node, which), body.inputs, strict=True):
+                            if value in inputs and inner in self._wanted and value.dtype.kind not in _PLACELESS:
+                                self._wanted.setdefault(value, self._wanted[inner])
                     continue
                 for value, need in zip(node.inputs, self.needs(node), strict=True):
                     if need is not None and value in inputs:
@@ -235,19 +241,22 @@ class Spaces:
 
     def branch(self, node: PlanNode, level: _Level) -> Iterator[PlanGraph]:
         self.bind(node, [SCALAR, *[None] * (len(node.inputs) - 1)], level)
-        for body in node.bodies:
-            for outer, inner in zip(given(node), body.inputs, strict=True):
+        for _, outer, inside in captures(node):
+            for inner in inside:
                 self.home[inner] = self.home.get(outer, HOST_MEMORY)
                 self._note(inner, self.near(outer))
         yield from node.bodies
         spaces: list[str | None] = []
         readers: list[DeviceSpec | None] = []
         for i, out in enumerate(node.outputs):
-            if out in self.scalars:
+            made = [b.outputs[i] for b in node.bodies if not self.is_constant(b.outputs[i])]
+            first = next((v for v in made if self.home.get(v) not in (None, SCALAR)), None)
+            if out.dtype.kind == "V":
+                space = _only(node, {self.home[v] for v in made if v in self.home})
+                self._note(out, None if first is None else self.near(first))
+            elif out in self.scalars:
                 space = SCALAR
             else:
-                made = [b.outputs[i] for b in node.bodies if not self.is_constant(b.outputs[i])]
-                first = next((v for v in made if self.home.get(v) not in (None, SCALAR)), None)
                 space = HOST_MEMORY if first is None else self.home[first]
                 self._note(out, None if first is None else self.near(first))
             self.home[out] = space
@@ -263,28 +272,54 @@ class Spaces:
     def loop(self, node: PlanNode, level: _Level) -> Iterator[PlanGraph]:
         cond, body = node.bodies
         count = carried(node.opdef, node.attrs)
-        needs: list[str | None] = []
-        for i, value in enumerate(node.inputs):
-            if value.dtype.name == "resource":
-                needs.append(None)
-                continue
-            if i < count and node.outputs[i] in self.scalars:
-                space: str = SCALAR
+        needs: list[str | None] = [None] * len(node.inputs)
+        for i, value in enumerate(node.inputs[:count]):
+            names = (cond.inputs[i], body.inputs[i], node.outputs[i])
+            space = SCALAR
+            if node.outputs[i] not in self.scalars:
+                space = self._entering(value, names)
+                space = HOST_MEMORY if space == SCALAR else space
+            needs[i] = space
+            self.home.update(dict.fromkeys(names, space))
+        for history, element in elements(node):
+            self.home[element] = self.home.get(history, HOST_MEMORY)
+            self._note(element, self.near(history))
+        for position, value, inside in captures(node):
+            if value.dtype.kind in _PLACELESS:
+                space = self.home.get(value, HOST_MEMORY)
             else:
-                start = None if self.is_constant(value) else self.home.get(value)
-                wanted = self._wanted.get(body.inputs[i]) or self._wanted.get(cond.inputs[i])
-                space, device = wanted or (start or HOST_MEMORY, self.near(value))
-                for v in (body.inputs[i], cond.inputs[i], *node.outputs[i:count][:1]):
-                    self._note(v, device)
-                if space == SCALAR and (i < count or value not in self.scalars):
-                    space = SCALAR if i >= count else HOST_MEMORY
-            needs.append(space)
-            for b in node.bodies:
-                self.home[b.inputs[i]] = space
-            if i < count:
-                self.home[node.outputs[i]] = space
+                space = needs[position] = self._entering(value, inside)
+            self.home.update(dict.fromkeys(inside, space))
         self.bind(node, needs, level)
         yield from node.bodies
         self.returned(cond, [SCALAR])
         variables = body.inputs[:count]
-        self.returned(body, [self.home.get(v) for v in variables], [self._near.get(v) for v in variables])
+        stays = [None] * (len(body.outputs) - count)
+        near = [self._near.get(v) for v in variables]
+        self.returned(body, [*(self.home.get(v) for v in variables), *stays], [*near, *stays])
+        for history, kept in stacked(node):
+            self.home[history] = self.home.get(kept, HOST_MEMORY)
+            self._note(history, self.near(kept))
+
+    def _entering(self, value: Value, names: Sequence[Value]) -> str:
+        """The space in which a loop takes a value in: where its first reader wants it, the body's before the condition's.
+
+        ``names``: what it is in the condition and in the body, and outside afterwards.
+        """
+        start = None if self.is_constant(value) else self.home.get(value)
+        wanted = self._wanted.get(names[1]) or self._wanted.get(names[0])
+        space, device = wanted or (start or HOST_MEMORY, self.near(value))
+        for name in names:
+            self._note(name, device)
+        return space
+
+
+def _only(node: PlanNode, homes: set[str]) -> str:
+    """The one memory space in which what the branches leave lies."""
+    if len(homes) > 1:
+        raise PlanError(
+            f"the branches of {node.name} leave a history in {' and in '.join(sorted(homes))}; it can lie in one memory space only",
+            op=node.origin,
+            site=node.site,
+        )
+    return next(iter(homes), HOST_MEMORY)

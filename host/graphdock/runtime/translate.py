@@ -6,7 +6,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.bodies import carried, first_given
+from graphdock.contracts.bodies import carried, first_given, scanned
+from graphdock.contracts.contents import Contents
 from graphdock.contracts.effects import lay_order
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
 from graphdock.errors import InvalidArgumentError, ShapeError
@@ -18,7 +19,7 @@ from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.opdef.shape_rule import rule_for
 from graphdock.opdef.shape_values import KnownIntegers, plan_integers
 from graphdock.runtime.loop_shapes import LoopShapes
-from graphdock.shape import Dims, common, compatible, merge
+from graphdock.shape import Dims, common, compatible, merge, show
 
 __all__ = ["needed_operations", "translate"]
 
@@ -101,7 +102,7 @@ def translate(
         fed = "/fed" if tensor.value_index else ""
         values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
     roots = [t.op for t in outputs if t not in values] + list(targets)
-    translation = _Translation(builder, values, plan_integers(), LoopShapes(), {})
+    translation = _Translation(builder, values, plan_integers(), LoopShapes(), {}, Contents())
     trampoline(translation.run(needed_operations(roots, values)))
     nodes = {n.origin: n for n in builder.graph.nodes}
     graph = builder.graph
@@ -121,12 +122,14 @@ class _Translation:
         integers: KnownIntegers,
         loops: LoopShapes,
         active: dict[BodyGraph, list[Operation]],
+        contents: Contents,
     ) -> None:
         self.builder = builder
         self.values = values
         self.integers = integers
         self.loops = loops
         self.active = active
+        self.contents = contents
         self.nodes: dict[Operation, PlanNode] = {}
 
     def run(self, ops: Sequence[Operation]) -> Visit[None]:
@@ -160,6 +163,8 @@ class _Translation:
                 bodies,
             )
             node = self.builder.graph.nodes[-1]
+            if bodies or node.verb == "alias":
+                self.contents.leave(node)
             if op._colocation:
                 node.attrs = {**node.attrs, "_colocate": op._colocation}
             nodes[op] = node
@@ -181,9 +186,17 @@ class _Translation:
         if op.op_def.executes == "loop":
             found = []
             for i, dims in enumerate(static):
-                lasting = common(bodies[1].inputs[i].shape, bodies[1].outputs[i].shape)
-                found.append(lasting if compatible(lasting, dims) else dims)
+                if i < carried(op.op_def, op.node_attrs):
+                    lasting = common(bodies[1].inputs[i].shape, bodies[1].outputs[i].shape)
+                    found.append(lasting if compatible(lasting, dims) else dims)
+                else:
+                    found.append(dims)
             return found
+        if op.op_def.executes == "alias" and op.inputs[0].dtype.kind == "V":
+            held = self.contents.of(inputs[0])
+            return [
+                static[0] if held is None or held.dtype is not op.outputs[0].dtype else merge(static[0], held.shape)
+            ]
         lengths = op._input_lengths
         shapes: list[list[Dims]] = []
         start = 0
@@ -202,8 +215,9 @@ class _Translation:
         bodies: list[PlanGraph] = []
         if op.op_def.executes != "loop":
             skip = first_given(op.op_def)
+            captures = list(zip(op.inputs[skip:], inputs[skip:], strict=True))
             for body in op.bodies:
-                bodies.append((yield self._body(body, [], op.inputs[skip:], inputs[skip:])))
+                bodies.append((yield self._body(body, [], [], captures)))
         elif self.loops.running:
             bodies = yield from self._loop(op, inputs)
         else:
@@ -214,35 +228,58 @@ class _Translation:
     def _loop(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
         """The condition and the body for the loop variables' shapes as far as they are known to last."""
         count = carried(op.op_def, op.node_attrs)
+        last = count + scanned(op.op_def, op.node_attrs)
         dims = self.loops.parameters(op, [v.shape for v in inputs[:count]], op.node_attrs["output_shapes"])
-        bodies: list[PlanGraph] = []
-        for body in op.bodies:
-            bodies.append((yield self._body(body, dims, op.inputs[count:], inputs[count:])))
-        self.loops.note(op, dims, [v.shape for v in bodies[1].outputs])
+        captures = list(zip(op.inputs[last:], inputs[last:], strict=True))
+        test = yield self._body(op.bodies[0], dims, [], captures)
+        step = yield self._body(op.bodies[1], dims, inputs[count:last], captures)
+        self.loops.note(op, dims, [v.shape for v in step.outputs[:count]])
+        bodies: list[PlanGraph] = [test, step]
         return bodies
 
     def _body(
         self,
         body: BodyGraph,
         parameter_shapes: Sequence[Dims],
-        captured: Sequence[Tensor],
-        given: Sequence[Value],
+        histories: Sequence[Value],
+        captures: Sequence[tuple[Tensor, Value]],
     ) -> Visit[PlanGraph]:
+        """One body, whose parameters have these shapes, and of which the last are elements of ``histories``."""
         builder = Builder(body.name)
         values: dict[Tensor, Value] = {}
-        for tensor, dims in zip(body.parameters, parameter_shapes, strict=True):
+        count = len(parameter_shapes)
+        for tensor, dims in zip(body.parameters[:count], parameter_shapes, strict=True):
             values[tensor] = builder.input(tensor.op.name, tensor.dtype, dims)
-        for outer, value in zip(captured, given, strict=True):
+        for tensor, history in zip(body.parameters[count:], histories, strict=True):
+            values[tensor] = self._element(builder, tensor, self.contents.of(history))
+        for outer, value in captures:
             inner = body.captures[outer]
             values[inner] = builder.input(inner.op.name, inner.dtype, value.shape)
+            self.contents.bind(values[inner], value)
         active = _active(body, self.active)
         roots = [t.op for t in body.outputs if t not in values] + active
-        level = _Translation(builder, values, self.integers, self.loops, self.active)
+        level = _Translation(builder, values, self.integers, self.loops, self.active, self.contents)
         yield from level.run(needed_operations(roots, values))
         graph = builder.graph
         graph.outputs = [values[t] for t in body.outputs]
         graph.targets = [level.nodes[op] for op in active]
         return graph
+
+    def _element(self, builder: Builder, tensor: Tensor, held: Value | None) -> Value:
+        """The parameter for an element of a history, of the shape that the elements have in this plan."""
+        dims = tensor._dims
+        if held is not None:
+            if held.dtype is not tensor.dtype or not compatible(held.shape, dims):
+                raise InvalidArgumentError(
+                    f"the body reads elements of a history as {tensor.dtype.name}{show(dims)}, "
+                    f"but they are {held.dtype.name}{show(held.shape)}",
+                    op=tensor.op.name,
+                    site=tensor.op.site,
+                )
+            dims = merge(dims, held.shape)
+        value = builder.input(tensor.op.name, tensor.dtype, dims)
+        self.contents.bind(value, held)
+        return value
 
 
 def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Operation]:

@@ -26,6 +26,15 @@ __all__ = ["Feed", "FetchPlan", "convert_feed"]
 
 Pack = Callable[[Sequence[Any]], Any]
 
+#: Kind of a dtype without arrays -> what a tensor of it is, and what to fetch instead.
+_NO_ARRAY = {
+    "R": ("a resource handle", "fetch the variable itself"),
+    "V": (
+        "what a loop or a branch keeps for its gradient",
+        "fetch the loop's own results, or collect values in a loop variable",
+    ),
+}
+
 
 class FetchPlan:
     """A fetch structure made flat.
@@ -67,12 +76,10 @@ class FetchPlan:
         if isinstance(element, Operation):
             self._run[element] = None
             return _none
-        if element.dtype.name == "resource":
+        if element.dtype.kind in _NO_ARRAY:
+            what, hint = _NO_ARRAY[element.dtype.kind]
             raise InvalidArgumentError(
-                f"cannot fetch {element.name}: it is a resource handle",
-                op=element.op.name,
-                site=element.op.site,
-                hint="fetch the variable itself",
+                f"cannot fetch {element.name}: it is {what}", op=element.op.name, site=element.op.site, hint=hint
             )
         index = self._index.setdefault(element, len(self.tensors))
         if index == len(self.tensors):
@@ -106,9 +113,11 @@ class Feed:
             tensor = graph.as_graph_element(key, allow_operation=False)
         except (InvalidArgumentError, NotFoundError) as error:
             raise _refused("feed", key, error) from None
-        if tensor.dtype.name == "resource":
+        if tensor.dtype.kind in _NO_ARRAY:
             raise InvalidArgumentError(
-                f"cannot feed {tensor.name}: it is a resource handle", op=tensor.op.name, site=tensor.op.site
+                f"cannot feed {tensor.name}: it is {_NO_ARRAY[tensor.dtype.kind][0]}",
+                op=tensor.op.name,
+                site=tensor.op.site,
             )
         self.tensor: Tensor = tensor
         self.dtype: DType = tensor.dtype

@@ -20,7 +20,9 @@ from graphdock.runtime.program.statements import (
     Launch,
     Let,
     Loop,
+    Push,
     Statement,
+    Take,
     Wait,
 )
 from graphdock.runtime.storage import Root
@@ -283,3 +285,22 @@ def _unordered(flat: list[Statement]) -> list[tuple[int, int]]:
         else:
             queue_last[s.device] = known | {i}
     return found
+
+
+def test_another_name_of_a_storage_is_waited_for_like_the_first() -> None:
+    x, y, z = root(), root(), root()
+    named = Let((NAME,), (NAME,), rebinds=((y, (x,)),))
+    assert ordered(work(A, (), (x,)), named, work(B, (y,), (z,))) == ["work 0", "host", "1 waits for 0", "work 1"]
+    assert ordered(work(A, (), (x,)), named, work(A, (y,), (z,))) == ["work 0", "host", "work 0"]
+
+
+def test_what_a_history_holds_is_waited_for_where_it_is_read() -> None:
+    kept, listed, element = root("e"), root("j"), root("i")
+    writes = Block([work(A, (), (kept,)), Push(NAME, NAME, renames=((kept, listed),))])
+    reads = Block([Take(NAME, NAME, rebinds=((element, (listed,)),)), work(B, (element,))])
+    order_queues(Block([Loop(writes), Loop(reads)]), fence, wait, activate)
+    found = [[t for s in b.statements if not (t := shown(s)).startswith("activate")] for b in (writes, reads)]
+    assert found[0] == ["work 0", "host"]
+    assert found[1].index("fence 0") < found[1].index("work 1"), (
+        "an element that two queues use is let go after a fence"
+    )

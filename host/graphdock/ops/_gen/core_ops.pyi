@@ -19,6 +19,9 @@ __all__ = [
     "identity",
     "no_op",
     "ones_like",
+    "optional_from_value",
+    "optional_get_value",
+    "optional_none",
     "placeholder",
     "placeholder_with_default",
     "print",
@@ -58,10 +61,14 @@ def while_(
     body: Callable[..., Any],
     Tout: Any,
     output_shapes: Sequence[Any] = ...,
+    scanned: int = ...,
     maximum_iterations: int = ...,
     parallel_iterations: int = ...,
     name: str | None = ...,
 ) -> list[Tensor]: ...
+def optional_from_value(x: Any, name: str | None = ...) -> Tensor: ...
+def optional_none(name: str | None = ...) -> Tensor: ...
+def optional_get_value(optional: Any, T: Any, shape: Any = ..., name: str | None = ...) -> Tensor: ...
 def var_handle_op(
     dtype: Any,
     container: str | bytes = ...,

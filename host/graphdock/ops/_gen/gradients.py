@@ -43,6 +43,18 @@ def while_(op, *grads):
     return [*_fn.while_loop(op, *grads)]
 
 
+def optional_from_value(op, grad_optional):
+    """x: fn."""
+    _fn = _import_module("graphdock.gradients.core")
+    return [_fn.optional_from_value(op, grad_optional)]
+
+
+def optional_get_value(op, grad_value):
+    """optional: fn."""
+    _fn = _import_module("graphdock.gradients.core")
+    return [_fn.optional_get_value(op, grad_value)]
+
+
 def read_variable_op(op, grad_value):
     """resource: fn."""
     _fn = _import_module("graphdock.gradients.core")

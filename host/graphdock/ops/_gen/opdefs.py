@@ -334,14 +334,29 @@ def while_() -> OpDef:
         version=1,
         summary="A body repeated while its condition holds.",
         doc=(
-            "Made by tf.while_loop. The first inputs are loop variables, the rest captures, which no iteration changes."
+            "Made by tf.while_loop. The first inputs are loop variables, then come histories, of which the body is "
+            "given one element per iteration, from the last to the first; the rest are captures, which no iteration "
+            "changes. The first outputs are the loop variables' last values; the others are histories of what the "
+            "body returns besides their next values. A loop over histories, which are all of one length, also ends "
+            "when they are exhausted."
         ),
-        inputs=(ArgDef("inputs", "Tin", arity="many", count="len(Tin)", doc="Loop variables and captures."),),
+        inputs=(ArgDef("inputs", "Tin", arity="many", count="len(Tin)", doc="Loop variables, histories, captures."),),
         outputs=(ArgDef("outputs", "Tout", arity="many", count="len(Tout)"),),
         attrs=(
             AttrDef("cond", "func", doc="Returns one bool."),
-            AttrDef("body", "func", doc="Returns the loop variables' next values."),
+            AttrDef(
+                "body",
+                "func",
+                doc="Returns the loop variables' next values, then what is kept of every iteration.",
+            ),
             AttrDef("output_shapes", "list(shape)", default=(), doc="Shape invariants of the loop variables."),
+            AttrDef(
+                "scanned",
+                "int",
+                default=0,
+                minimum=0,
+                doc="How many of the inputs are histories that the body reads element by element.",
+            ),
             AttrDef("maximum_iterations", "int", default=-1, doc="Stop after so many; -1 for no limit."),
             AttrDef(
                 "parallel_iterations",
@@ -360,6 +375,56 @@ def while_() -> OpDef:
         gradient_kinds={"inputs": "fn"},
         package="graphdock",
         source="specs/core.yaml:191",
+    )
+
+
+def optional_from_value() -> OpDef:
+    return OpDef(
+        name="OptionalFromValue",
+        version=1,
+        summary="What a branch that is taken leaves for its gradient.",
+        inputs=(ArgDef("x", "T", doc="A tensor of the branch."),),
+        outputs=(ArgDef("optional", "variant", shape="[]"),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        executes="alias",
+        traits=frozenset({"pure"}),
+        gradient="graphdock.ops._gen.gradients:optional_from_value",
+        gradient_kinds={"x": "fn"},
+        package="graphdock",
+        source="specs/core.yaml:217",
+    )
+
+
+def optional_none() -> OpDef:
+    return OpDef(
+        name="OptionalNone",
+        version=1,
+        summary="What a branch that is not taken leaves.",
+        outputs=(ArgDef("optional", "variant", shape="[]"),),
+        executes="none",
+        traits=frozenset({"no_gradient", "pure"}),
+        package="graphdock",
+        source="specs/core.yaml:227",
+    )
+
+
+def optional_get_value() -> OpDef:
+    return OpDef(
+        name="OptionalGetValue",
+        version=1,
+        summary="The tensor that a taken branch left.",
+        doc="Stands only where the branch was taken.",
+        inputs=(ArgDef("optional", "variant", shape="[]", doc="What the branch left."),),
+        outputs=(ArgDef("value", "T"),),
+        attrs=(AttrDef("shape", "shape", default=None, doc="Static shape of the tensor."),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock.ops.core_shapes:optional_get_value",
+        executes="alias",
+        traits=frozenset({"pure"}),
+        gradient="graphdock.ops._gen.gradients:optional_get_value",
+        gradient_kinds={"optional": "fn"},
+        package="graphdock",
+        source="specs/core.yaml:234",
     )
 
 
@@ -384,7 +449,7 @@ def var_handle_op() -> OpDef:
         resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:212",
+        source="specs/core.yaml:247",
     )
 
 
@@ -401,7 +466,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:225",
+        source="specs/core.yaml:260",
     )
 
 
@@ -421,7 +486,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:235",
+        source="specs/core.yaml:270",
     )
 
 
@@ -440,7 +505,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:247",
+        source="specs/core.yaml:282",
     )
 
 
@@ -459,7 +524,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:258",
+        source="specs/core.yaml:293",
     )
 
 
@@ -475,7 +540,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:269",
+        source="specs/core.yaml:304",
     )
 
 
@@ -490,7 +555,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:278",
+        source="specs/core.yaml:313",
     )
 
 
@@ -510,7 +575,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:286",
+        source="specs/core.yaml:321",
     )
 
 
@@ -531,7 +596,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:300",
+        source="specs/core.yaml:335",
     )
 
 
@@ -557,7 +622,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:314",
+        source="specs/core.yaml:349",
     )
 
 
@@ -576,6 +641,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "CheckNumerics": check_numerics,
     "Cond": cond,
     "While": while_,
+    "OptionalFromValue": optional_from_value,
+    "OptionalNone": optional_none,
+    "OptionalGetValue": optional_get_value,
     "VarHandleOp": var_handle_op,
     "ReadVariableOp": read_variable_op,
     "AssignVariableOp": assign_variable_op,

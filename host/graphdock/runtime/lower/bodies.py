@@ -1,8 +1,8 @@
 """Lowering of branches and loops to native ``if`` and ``while``.
 
-A loop variable owns two buffers, read and written in turn; what a body returns is written straight into its place. The
-handlers are generators: they yield each body that is to be lowered now, with the block that its statements go to, so that nesting
-costs no recursion.
+A loop variable owns two buffers, read and written in turn; what a body returns is written straight into its place. A variable
+that is kept in a history, or whose next value is, takes over the buffer that each iteration makes. The handlers are generators:
+they yield each body that is to be lowered now, with the block that its statements go to, so that nesting costs no recursion.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from graphdock.contracts.bodies import carried
-from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.runtime.lower.histories import begin_histories, left_by_branch, push_all, scan_all
+from graphdock.runtime.lower.keeping import is_kept, own
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, copied, keep, method, mover, new_root, slot, worker
+from graphdock.runtime.lower.state import State, keep, method, mover, new_root, slot, worker
 from graphdock.runtime.program.names import Literal, Name, Operand
-from graphdock.runtime.program.statements import Block, Branch, Call, Compute, Copy, Leave, Let, Loop
+from graphdock.runtime.program.statements import Block, Branch, Compute, Copy, Leave, Let, Loop
 from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
 from graphdock.shape import concrete
@@ -30,6 +31,7 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     end = state.given.facts.end[node]
     predicate = slot(state, node.inputs[0], SCALAR).at
     targets = [_branch_target(state, node, i, at, end) for i in range(len(node.outputs))]
+    left: list[list[Slot]] = [[] for _ in node.outputs]
     before = set(state.assigned)
     blocks = (Block(), Block())
     block.add(Branch(predicate, *blocks, node=node, hold="the host decides which branch runs"))
@@ -45,10 +47,14 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
         yield body, inner
         state.active = None
         state.branches -= 1
-        for value, outer, target in zip(body.outputs, node.outputs, targets, strict=True):
-            _hand_over(state, value, outer, target, inner, node)
+        for i, (value, target) in enumerate(zip(body.outputs, targets, strict=True)):
+            if node.outputs[i].dtype.kind == "V":
+                left[i].append(slot(state, value, state.given.home[node.outputs[i]]))
+            _hand_over(state, value, node.outputs[i], target, inner, node)
         state.assigned = set(before)
-    for value, target in zip(node.outputs, targets, strict=True):
+    for i, (value, target) in enumerate(zip(node.outputs, targets, strict=True)):
+        if value.dtype.kind == "V":
+            target = left_by_branch(state, node, i, target, left[i])
         keep(state, value, target, end)
     state.after[end] = (block, len(block.statements))
 
@@ -57,13 +63,18 @@ def _branch_target(state: State, node: PlanNode, index: int, at: int, end: int) 
     """Where both branches leave an output."""
     value, given = node.outputs[index], state.given
     space = given.home[value]
+    if value.dtype.kind == "V":
+        name = state.names.new("value")
+        return Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "left")
     if space == SCALAR:
         return Slot(state.names.new("scalar"), (), True, False, "scalar")
-    if concrete(value.shape) is not None and all(b.outputs[index].shape == value.shape for b in node.bodies):
+    kept = value in state.kept or any(is_kept(state, b.outputs[index]) for b in node.bodies)
+    alike = concrete(value.shape) is not None and all(b.outputs[index].shape == value.shape for b in node.bodies)
+    if alike and not kept:
         root, buffer = new_root(state, "planned", space, value, at)
         return Slot(buffer, (root,), True, True, "cond")
     name = state.names.new("value")
-    return Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "cond")
+    return Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "own")
 
 
 def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value, Root, Name]]) -> None:
@@ -72,7 +83,7 @@ def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value,
     for value, root, name in direct:
         node = value.node
         kernel = state.given.kernels.get(node) if node is not None else None
-        if node is None or kernel is None or node not in inside:
+        if node is None or kernel is None or node not in inside or value in state.kept:
             continue
         if "planned" in kernel.modes and value.shape == root.shape:
             state.direct[value] = (root, name)
@@ -83,7 +94,7 @@ def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Bl
     space = state.given.home[outer]
     source = slot(state, value, space, node)
     assert isinstance(target.at, Name)
-    if target.kind == "scalar":
+    if target.kind == "scalar" or target.kind == "left" and outer not in state.kept:
         block.add(Let((target.at,), (source.at,), node=node))
     elif source.at is target.at:
         return
@@ -91,19 +102,9 @@ def _hand_over(state: State, value: Value, outer: Value, target: Slot, block: Bl
         copy = method(state, mover(state, space, node), "copy")
         device = worker(state, space, node, block)
         block.add(Copy(copy, source.at, target.at, node=node, device=device, reads=source.roots, writes=target.roots))
-    elif source.kind == "fresh":
-        block.add(Let((target.at,), (source.at,), rebinds=((target.roots[0], source.roots),), node=node))
     else:
-        made = copied(state, space, value, source.at, node)
-        block.add(_new(target, made, source, worker(state, space, node, block), node))
-
-
-def _new(target: Slot, made: Operand, source: Slot, device: Device | None, node: PlanNode) -> Let:
-    """``target`` stands for a new buffer, which a device fills from ``source``."""
-    assert isinstance(target.at, Name)
-    writes = () if device is None else target.roots
-    rebinds = ((target.roots[0], ()),)
-    return Let((target.at,), (made,), node=node, device=device, reads=source.roots, writes=writes, rebinds=rebinds)
+        made = own(state, value, source, space, block, node)
+        block.add(Let((target.at,), (made.at,), node=node, reads=made.reads, rebinds=((target.roots[0], made.roots),)))
 
 
 def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
@@ -116,16 +117,21 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     counter = state.names.new("count") if limit >= 0 or node in state.counted else None
     if counter is not None:
         block.add(Let((counter,), (Literal(0),), node=node))
+    begin_histories(state, node, block, end)
     inner = Block()
+    takes = scan_all(state, node, block, inner, at)
     block.add(Loop(inner, node=node, hold="the host decides when the loop ends"))
     before = set(state.assigned)
     counters = [counter] if counter is not None and node in state.counted else []
     state.counters += counters
     state.active = None
     yield cond, inner
-    inner.add(Leave(slot(state, cond.outputs[0], SCALAR).at, node=node))
+    test = slot(state, cond.outputs[0], SCALAR).at
+    if not isinstance(test, Literal) or not test.of:
+        inner.add(Leave(test, node=node))
     if counter is not None and limit >= 0:
         inner.add(Leave(counter, limit, node=node))
+    inner.statements += takes
     direct = [
         (v, n.roots[0], n.at)
         for v, n in zip(body.outputs, nexts, strict=False)
@@ -134,12 +140,13 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     _write_straight(state, body, direct)
     yield body, inner
     state.active = None
+    push_all(state, node, inner)
     _advance(state, node, body, params, nexts, inner)
     if counter is not None:
         inner.add(Compute(counter, "{0} + 1", (counter,), node=node))
     del state.counters[len(state.counters) - len(counters) :]
     state.assigned = before
-    for value, where in zip(node.outputs, params, strict=True):
+    for value, where in zip(node.outputs, params, strict=False):
         keep(state, value, where, end)
     state.after[end] = (block, len(block.statements))
 
@@ -151,11 +158,13 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
     space = state.given.home[parameter]
     source = slot(state, value, space, node)
     following: Slot | None = None
+    kept = parameter in state.kept or is_kept(state, body.outputs[index])
+    alike = concrete(parameter.shape) is not None and body.outputs[index].shape == parameter.shape == value.shape
     if space == SCALAR:
         name = state.names.new("loop")
         where = Slot(name, (), True, False, "scalar")
         block.add(Let((name,), (source.at,), node=node))
-    elif concrete(parameter.shape) is not None and body.outputs[index].shape == parameter.shape == value.shape:
+    elif alike and not kept:
         first, first_name = new_root(state, "loop", space, parameter, at)
         second, second_name = new_root(state, "loop", space, parameter, at)
         name, after = state.names.new("loop"), state.names.new("next")
@@ -168,24 +177,13 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
         block.add(Let((after,), (second_name,), node=node))
     else:
         name = state.names.new("loop")
-        where = Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "loop")
-        made = copied(state, space, value, source.at, node)
-        block.add(_new(where, made, source, worker(state, space, node, block), node))
+        root = Root("fresh", space, value.dtype, (), at, end, name.text)
+        where = Slot(name, (root,), True, False, "own")
+        made = own(state, value, source, space, block, node)
+        block.add(Let((name,), (made.at,), node=node, reads=made.reads, rebinds=((root, made.roots),)))
     for graph in (cond, body):
         state.slots[graph.inputs[index]] = where
     return where, following
-
-
-def _kept(state: State, space: str, value: Value, source: Slot, block: Block, node: PlanNode) -> Slot:
-    """A copy of a value for the next iteration."""
-    made = copied(state, space, value, source.at, node)
-    device = worker(state, space, node, block)
-    if device is None:
-        return Slot(made)
-    name = state.names.new("copy")
-    new = Root("fresh", space, value.dtype, (), name=name.text)
-    block.add(Call(made.function, made.args, (name,), node=node, device=device, reads=source.roots, writes=(new,)))
-    return Slot(name, (new,))
 
 
 def _advance(
@@ -194,6 +192,7 @@ def _advance(
     """End of an iteration: every next value is in place before any loop variable changes."""
     left: list[Name] = []
     right: list[Operand] = []
+    reads: list[Root] = []
     rebinds: list[tuple[Root, tuple[Root, ...]]] = []
     for i, (where, following) in enumerate(zip(params, nexts, strict=True)):
         value = body.outputs[i]
@@ -222,9 +221,12 @@ def _advance(
             right += [following.at, where.at]
         else:
             left.append(where.at)
-            kept = where.kind == "scalar" or source.kind == "fresh"
-            following = source if kept else _kept(state, space, value, source, block, node)
-            right.append(following.at)
-            rebinds += [(root, following.roots) for root in where.roots]
+            if where.kind == "scalar":
+                right.append(source.at)
+                continue
+            made = own(state, value, source, space, block, node)
+            right.append(made.at)
+            reads += made.reads
+            rebinds.append((where.roots[0], made.roots))
     if left:
-        block.add(Let(tuple(left), tuple(right), node=node, rebinds=tuple(rebinds)))
+        block.add(Let(tuple(left), tuple(right), node=node, reads=tuple(reads), rebinds=tuple(rebinds)))

@@ -15,18 +15,24 @@ from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.bodies import Bodies, lower_branch, lower_loop
 from graphdock.runtime.lower.host import lower_host
+from graphdock.runtime.lower.keeping import kept_values
 from graphdock.runtime.lower.kernel import lower_kernel
 from graphdock.runtime.lower.move import lower_move
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.lower.state import Given, State, keep, method, resolve, slot
 from graphdock.runtime.lower.variables import lower_assign, lower_read
 from graphdock.runtime.program.hazards import involved, order_queues
-from graphdock.runtime.program.names import Apply, Name, Operand, Suffixed, helper
+from graphdock.runtime.program.names import Apply, Literal, Name, Operand, Suffixed, helper
 from graphdock.runtime.program.segments import find_segments
 from graphdock.runtime.program.statements import Activate, Block, Call, Fence, Statement, Wait
 from graphdock.runtime.storage import Root
 
 __all__ = ["HANDLERS", "lower"]
+
+
+def _none(state: State, node: PlanNode, block: Block, at: int) -> None:
+    for value in node.outputs:
+        state.slots[value] = Slot(Literal(None), (), True, False, "empty")
 
 
 def _nothing(state: State, node: PlanNode, block: Block, at: int) -> None:
@@ -46,7 +52,7 @@ def _alias(state: State, node: PlanNode, block: Block, at: int) -> None:
 HANDLERS: Mapping[str, Callable[[State, PlanNode, Block, int], Bodies | None]] = {
     "kernel": lower_kernel,
     "alias": _alias,
-    "none": _nothing,
+    "none": _none,
     "constant": _nothing,
     "feed": _nothing,
     "handle": _nothing,
@@ -71,6 +77,7 @@ def lower(given: Given) -> Lowered:
     emptied = (v for n in nodes for v, a in zip(n.inputs, n.opdef.inputs, strict=False) if a.mutates)
     state.destroyed = {given.handles[v] for v in emptied}
     state.counted = _loops_that_draw(graph)
+    state.kept = kept_values(given)
     for value in graph.inputs:
         feed = state.names.new("feed")
         out.feeds.append(feed)
@@ -81,6 +88,7 @@ def lower(given: Given) -> Lowered:
         if target.shape is not None and target.shape != () and None not in target.shape:
             state.escapes.add(target)
     state.queues = any(isinstance(d, QueuedDevice) for d in given.spaces.values())
+    state.crowded = _crowded(given) if state.queues else set()
     _levels(state, graph, out.block)
     _fetches(state)
     if given.debug:
@@ -90,6 +98,13 @@ def lower(given: Given) -> Lowered:
     if given.capture is not None:
         out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
     return out
+
+
+def _crowded(given: Given) -> set[str]:
+    """The memory spaces in which several queued devices run kernels of the plan."""
+    devices = {given.device_of(n) for n in given.kernels if n.device is not None}
+    spaces = [d.memory_space for d in devices if isinstance(d, QueuedDevice)]
+    return {space for space in spaces if spaces.count(space) > 1}
 
 
 def _order_queues(state: State) -> None:

@@ -59,6 +59,8 @@ def _can_take_over(state: State, source: Value, value: Value, slots: Sequence[Sl
     slot = slots[index]
     if slot.kind != "planned" or len(slot.roots) != 1 or value in state.escapes or value in state.direct:
         return False
+    if value in state.kept:
+        return False
     root = slot.roots[0]
     return (
         root.kind == "planned"

@@ -26,8 +26,9 @@ class Slot:
     Attributes:
       at: what statements name it by.
       static: ``at`` names a buffer that stays the same for an instance's life, so that views of it are made once.
-      kind: ``planned``, ``escape``, ``fresh``, ``view``, ``copy``, ``feed``, ``constant``, ``variable``, ``loop``, ``cond``,
-        ``scalar``.
+      kind: ``planned``, ``escape``, ``fresh``, ``view``, ``copy``, ``feed``, ``constant``, ``variable``, ``cond``, ``scalar``,
+        ``loop`` (one of a pair of buffers), ``own`` (a name that stands for one owned buffer after another), ``history``,
+        ``element`` (of a history; or a history that others hold too), ``left`` (what a taken branch leaves), ``empty``.
     """
 
     at: Operand

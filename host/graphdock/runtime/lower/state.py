@@ -76,6 +76,8 @@ class State:
       escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
       after: position of a node -> the block and index behind its last statement.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
+      crowded: memory spaces in which several queued devices work.
+      kept: values that histories hold, and what hands its buffer on to them.
       branches: how many branches stand around the node that is being lowered.
       counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
       active: the synchronous device that is current on the step's thread, as far as is known here.
@@ -91,6 +93,8 @@ class State:
     after: dict[int, tuple[Block, int]] = field(default_factory=dict)
     assigned: set[Variable] = field(default_factory=set)
     destroyed: set[Value] = field(default_factory=set)
+    crowded: set[str] = field(default_factory=set)
+    kept: set[Value] = field(default_factory=set)
     branches: int = 0
     counted: set[PlanNode] = field(default_factory=set)
     counters: list[Name] = field(default_factory=list)
@@ -257,7 +261,7 @@ def output(
     elif value in state.direct:
         root, target = state.direct[value]
         made = Slot(target, (root,), True, False, "loop")
-    elif value in state.escapes and state.given.facts.depth_of(value) == 0:
+    elif value in state.kept or value in state.escapes and state.given.facts.depth_of(value) == 0:
         escape = state.names.new("escape")
         shape = tuple(value.shape or ())
         root = Root("escape", space, value.dtype, shape, at, state.given.facts.final, escape.text)  # type: ignore[arg-type]

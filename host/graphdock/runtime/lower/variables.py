@@ -111,7 +111,7 @@ def lower_read(state: State, node: PlanNode, block: Block, at: int) -> None:
     known = variable.static and concrete(value.shape) is not None
     writes = given.facts.writes.get(given.handles[node.inputs[0]], ())
     until = given.facts.reach.get(value, at)
-    if known and given.locked and not any(at < w <= until for w in writes):
+    if known and given.locked and value not in state.kept and not any(at < w <= until for w in writes):
         state.slots[value] = where
         return
     claim = access(state, [variable])

@@ -97,6 +97,8 @@ class _Orderer:
         """What must stand before a statement; then the statement's own accesses are noted."""
         self.number += 1
         found: list[Statement] = []
+        for source, target in statement.renames:
+            self._rename(source, target)
         device = statement.device if isinstance(statement.device, QueuedDevice) else None
         on_host = statement.touches
         if statement.rebinds:
@@ -144,6 +146,10 @@ class _Orderer:
     def made_and_shared(self) -> list[Root]:
         """Storage that the step made and that more than one queue has used."""
         return [root for root, touched in self.pending.roots.items() if root.kind == "fresh" and len(touched.by) > 1]
+
+    def _rename(self, source: Root, target: Root) -> None:
+        """Who touches the target later touches the source too. No buffer of two names is written again."""
+        self.pending.roots.setdefault(target, _Touched()).add(self.pending.roots.get(source, _Touched()))
 
     def _learn(self, known: dict[QueuedDevice, int], other: QueuedDevice) -> None:
         """Whoever waits for a queue has waited for all that this queue waits for."""

@@ -24,10 +24,12 @@ from graphdock.runtime.program.statements import (
     Leave,
     Let,
     Loop,
+    Push,
     Put,
     Require,
     Segment,
     Statement,
+    Take,
     Wait,
     Wrap,
     blocks_of,
@@ -121,7 +123,7 @@ def targets(statement: Statement) -> tuple[Name, ...]:
         return statement.returns
     if isinstance(statement, Let):
         return statement.targets
-    return (statement.target,) if isinstance(statement, (Compute, Wrap)) else ()
+    return (statement.target,) if isinstance(statement, (Compute, Take, Wrap)) else ()
 
 
 def _local_targets(block: Block) -> list[Name]:
@@ -219,7 +221,7 @@ def _heads(statement: Statement) -> tuple[str, ...]:
 
 
 #: Statements that cost nothing: no look at the clock before them.
-_LIGHT = (Let, Flag, Leave, Wrap)
+_LIGHT = (Let, Flag, Leave, Push, Take, Wrap)
 
 
 def _args(operands: Sequence[Operand]) -> str:
@@ -267,6 +269,11 @@ def _leave(s: Any) -> str:
     return f"if {s.test.text} >= {Literal(s.limit).text}: break"
 
 
+def _take(s: Any) -> str:
+    element = f"{s.history.text}.pop()" if s.index is None else f"{s.history.text}[{s.index.text}]"
+    return f"{s.target.text} = {element}"
+
+
 _TEXT: dict[type[Statement], Callable[[Any], str]] = {
     Launch: _launch,
     Copy: _copy,
@@ -275,6 +282,8 @@ _TEXT: dict[type[Statement], Callable[[Any], str]] = {
     Compute: _compute,
     Wrap: _wrap,
     Leave: _leave,
+    Push: lambda s: f"{s.history.text}.append({s.kept.text})",
+    Take: _take,
     Put: lambda s: f"{s.target.text}[()] = {s.source.text}",
     Flag: lambda s: f"{s.resource.text}.initialized = True",
     Require: lambda s: f"if not {s.resource.text}.initialized: unset({s.resource.text})",

@@ -27,10 +27,12 @@ __all__ = [
     "Leave",
     "Let",
     "Loop",
+    "Push",
     "Put",
     "Require",
     "Segment",
     "Statement",
+    "Take",
     "Wait",
     "Wrap",
     "blocks_of",
@@ -49,6 +51,7 @@ class Statement:
       touches: storage that the host reads or writes by itself while it runs the statement, whatever the device does later.
       rebinds: storage that is let go, because its name stands for other storage from here on -> that storage, as far as other
         names stand for it; none for a new buffer.
+      renames: pairs of storages: from here on the second stands for the first too.
       fences: the host waits, within the statement, for all that the device's queue was given.
       settle: waits for the device's queue, before a claim for this statement alone ends.
       hold: why a device can't record it with what stands around it; empty where it can.
@@ -61,6 +64,7 @@ class Statement:
     touches: tuple[Root, ...] = field(default=(), kw_only=True)
     rebinds: tuple[tuple[Root, tuple[Root, ...]], ...] = field(default=(), kw_only=True)
     fences: bool = field(default=False, kw_only=True)
+    renames: tuple[tuple[Root, Root], ...] = field(default=(), kw_only=True)
     settle: Name | None = field(default=None, kw_only=True)
     hold: str = field(default="", kw_only=True)
 
@@ -126,6 +130,23 @@ class Put(Statement):
 
     target: Name
     source: Operand
+
+
+@dataclass(slots=True, eq=False)
+class Push(Statement):
+    """Appends what an iteration keeps to a history."""
+
+    history: Name
+    kept: Operand
+
+
+@dataclass(slots=True, eq=False)
+class Take(Statement):
+    """``target`` is the last element of a history, which loses it; with an ``index`` that element, which stays."""
+
+    target: Name
+    history: Operand
+    index: Name | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphdock.errors import InvalidArgumentError
 from graphdock.runtime.elsewhere import run_elsewhere
-from graphdock.runtime.host_ops import fetch_any, pull, push, wrap
+from graphdock.runtime.host_ops import fetch_any, pull, push, same_lengths, wrap
 from graphdock.runtime.resources import Variable, unset
 
 __all__ = ["HELPERS", "poison", "quiet", "read_only"]
@@ -61,9 +61,11 @@ HELPERS: Mapping[str, Callable[..., Any]] = {
     "fill": np.copyto,
     "finite": _finite,
     "keep": _keep,
+    "len": len,
     "poison": poison,
     "pull": pull,
     "push": push,
+    "same_lengths": same_lengths,
     "settled": _settled,
     "unset": _raise_unset,
     "wrap": wrap,
