@@ -28,6 +28,7 @@
     ├── CancelledError                        a step was stopped on purpose: its session was closed
     ├── DeadlineExceededError                 a step ran past its deadline
     ├── UnimplementedError                    a feature that this version declares but does not have
+    │   └── KernelRefused                     a kernel that can't compute a node after all; another one is chosen
     └── InternalError                         graphdock broke a promise of its own
 
 The names are TensorFlow's status names. A message says what happened, what was expected and got, the op and the user's own
@@ -55,6 +56,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "KernelNotFoundError",
+    "KernelRefused",
     "KernelTieError",
     "ManifestError",
     "NotFoundError",
@@ -251,6 +253,10 @@ class DeadlineExceededError(GraphdockError):
 
 class UnimplementedError(GraphdockError):
     """A feature that this version declares but does not have."""
+
+
+class KernelRefused(UnimplementedError):
+    """A kernel that can't compute a node after all, raised by its ``prepare``. Another one is chosen, and the reason recorded."""
 
 
 class InternalError(GraphdockError):

@@ -83,6 +83,7 @@ ELSEWHERE = {
     "runtime/lower/variables.py": LOWERING,
     "runtime/plan.py": "tests/host/test_step_semantics.py",
     "runtime/planner.py": "tests/host/test_step_semantics.py",
+    "runtime/prepare.py": "tests/contracts/test_kernel.py: when kernels are prepared, and what they may refuse",
     "runtime/program/names.py": "tests/runtime/program/test_printer.py",
     "runtime/program/statements.py": RECORDS,
     "runtime/rendezvous.py": "tests/contracts/test_rendezvous.py, beside the worker that it starts",

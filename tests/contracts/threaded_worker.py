@@ -33,7 +33,20 @@ def placed(graph: PlanGraph) -> PlacedGraph:
     def anywhere(node: PlanNode) -> Sequence[str | None]:
         return [None] * len(node.inputs)
 
-    return PlacedGraph(graph, {}, {}, anywhere, {}, absent, absent, absent, {}, absent, absent)
+    return PlacedGraph(
+        graph=graph,
+        kernels={},
+        prepared={},
+        home={},
+        needs=anywhere,
+        handles={},
+        resource=absent,
+        access=absent,
+        device_of=absent,
+        spaces={},
+        functions=absent,
+        stream=absent,
+    )
 
 
 class InterpretedProgram(Program):

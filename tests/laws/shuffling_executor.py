@@ -16,7 +16,7 @@ from graphdock.contracts import (
     HOST_MEMORY,
     SCALAR,
     ArgInfo,
-    Bound,
+    BindContext,
     BuildContext,
     Executor,
     In,
@@ -28,6 +28,7 @@ from graphdock.contracts import (
     Program,
     StepContext,
     Value,
+    build_kernel,
     errors,
     kernel_error,
 )
@@ -263,8 +264,13 @@ class _Run:
             OutInfo(names[i if len(names) == len(node.outputs) else 0].name, v.dtype, v.shape, placed.home[v], FRESH)
             for i, v in enumerate(node.outputs)
         ]
-        made = kernel.build(BuildContext(node, tuple(infos), tuple(outs), device, device.queue))
-        bound = made if isinstance(made, Bound) else Bound(made)
+        told = node, tuple(infos), tuple(outs), device, device.queue
+        prepared = placed.prepared.get(node)
+        if prepared is None:
+            bound = build_kernel(kernel, BuildContext(*told))
+        else:
+            nowhere = (None,) * (len(infos) + len(prepared.scratch))
+            bound = prepared.facts(prepared.bind(BindContext(*told, nowhere)))
         scratch = [device.empty(s.dtype, s.shape) for s in bound.scratch]
 
         def call(inputs: list[Any]) -> list[Any]:

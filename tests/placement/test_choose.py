@@ -283,3 +283,11 @@ def test_a_plugin_that_backends_does_not_name_has_no_say(square):
         with tf.Session(config=tf.SessionConfig(backends=["cpu"])) as session:
             (row,) = session.explain(y).rows
     assert row.kernel == "cpu.square" and row.why == "the only kernel that fits"
+
+
+def test_a_deterministic_session_takes_only_kernels_that_give_the_same_bits(square):
+    run = square(one=[(1, "quick", {"priority": 9, "deterministic": False}), (2, "same", {})])
+    assert run(backends=["one", "cpu"]) == [1, 1]
+    assert run(backends=["one", "cpu"], deterministic=True) == [2, 2]
+    with pytest.raises(ConfigError, match="other bits on another run"):
+        run(backends=["one", "cpu"], deterministic=True, kernels={"Square@cpu": "one.quick"})

@@ -20,7 +20,9 @@ from graphdock.contracts.ir_print import print_graph, print_node
 from graphdock.contracts.kernel import (
     FRESH,
     PLANNED,
+    UNDECIDED,
     ArgInfo,
+    BindContext,
     Bound,
     BuildContext,
     Candidate,
@@ -31,8 +33,11 @@ from graphdock.contracts.kernel import (
     Mode,
     Out,
     OutInfo,
+    PrepareContext,
+    Prepared,
     Scratch,
     ViewRule,
+    build_kernel,
     inplace,
     view,
 )
@@ -47,7 +52,7 @@ from graphdock.contracts.step import CancellationToken, StepContext, StepService
 from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
-from graphdock.errors import DeviceUnavailable
+from graphdock.errors import DeviceUnavailable, KernelRefused
 
 #: The module; the name ``graphdock.shape`` is the op, as TensorFlow's is.
 shape = importlib.import_module("graphdock.shape")
@@ -60,6 +65,7 @@ __all__ = [
     "ArgDef",
     "ArgInfo",
     "AttrDef",
+    "BindContext",
     "Bound",
     "Buffer",
     "BuildContext",
@@ -81,6 +87,7 @@ __all__ = [
     "HOST_MEMORY",
     "In",
     "KernelDef",
+    "KernelRefused",
     "Lit",
     "Mode",
     "OpDef",
@@ -91,6 +98,8 @@ __all__ = [
     "PlacedGraph",
     "PlanGraph",
     "PlanNode",
+    "PrepareContext",
+    "Prepared",
     "Program",
     "Queue",
     "QueuedDevice",
@@ -112,10 +121,12 @@ __all__ = [
     "Storage",
     "TraceEvent",
     "TypeVarDef",
+    "UNDECIDED",
     "VARIABLE",
     "Value",
     "ViewRule",
     "api_accepts",
+    "build_kernel",
     "check",
     "cut_region",
     "dtypes",

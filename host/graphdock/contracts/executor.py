@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.kernel import KernelDef, Prepared
 from graphdock.contracts.step import StepContext
 
 __all__ = ["Executor", "PlacedGraph", "Program", "SCALAR", "SessionFactory", "StageReport"]
@@ -43,6 +43,7 @@ class PlacedGraph:
       kernels: node -> kernel. Absent are nodes that the host runs itself: by verb, or, where the output's home is
         :data:`SCALAR`, by ``functions``. A kernel that takes the handle of a variable in another memory space gets a copy in
         its own, and what it writes there goes back.
+      prepared: node -> what its kernel stated, of those kernels that have ``prepare``; each context binds it once.
       home: value -> memory space. A constant has none: each reader gets the array in the space that it needs. Of a history, or of
         what a branch leaves, it is the space of what that holds, however deep; what lies elsewhere is moved element by element.
       needs: node -> per input the space it wants it in; None where any will do, and for handles.
@@ -61,6 +62,7 @@ class PlacedGraph:
 
     graph: PlanGraph
     kernels: Mapping[PlanNode, KernelDef]
+    prepared: Mapping[PlanNode, Prepared]
     home: Mapping[Value, str]
     needs: Callable[[PlanNode], Sequence[str | None]]
     handles: Mapping[Value, Value]

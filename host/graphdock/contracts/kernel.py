@@ -1,27 +1,44 @@
-"""The kernel contract: what a kernel declares, what it is told when it is built, and what it hands back.
+"""The kernel contract: what a kernel declares, what it is told, and what it hands back. A kernel is declared in one of two ways.
 
-``build(ctx)`` runs once per node of a plan and returns a :class:`Bound`; ``Bound.compute`` is called once per step, strictly
-positionally: the inputs, then the planned outputs, then the scratch buffers. It may be a bare ufunc: a Python wrapper around one
-costs a fifth of its time. Whatever depends only on the node is done in ``build``.
+**One function.** ``build(ctx)`` returns a :class:`Bound`, or just its ``compute``. It is called once per node and instance of a
+plan (as many instances as steps run at once), so that what it makes may hold state. The first call is made while the plan is
+made, under the planner's lock; what it states (``args``, ``scratch``, ``retains``, ``capture_safe``, ``may_block``) holds for all
+instances, and its result serves the first of them. Later calls are made on the thread of the step that needs another instance,
+under a lock of the plan. Two kinds of kernel are built once more than there are instances: one that turns out to block, and one
+on a device with queues.
 
-Threads: ``build`` runs under the planner's lock; ``compute`` on the thread that runs the step, never twice at once for one Bound.
+**Two functions.** ``prepare(ctx)`` is called once per node of a plan, under the planner's lock, before memory is planned: here is
+the time to compile, tune, and choose a layout. It takes no device memory, and returns a :class:`Prepared`, which states the same
+facts at once. ``Prepared.ready`` is a future where compiling goes on meanwhile; the futures of all kernels of a plan are awaited
+together. ``Prepared.bind(ctx)`` is called once per instance, where later calls of ``build`` are, and is told each buffer whose
+address never changes. A kernel that can't, after all, raises KernelRefused in ``prepare``, or lets its future fail: another
+kernel is chosen then.
+
+``compute`` is called once per step, or once per iteration of a loop, strictly positionally: the inputs, then the planned outputs,
+then the scratch buffers; on the thread that runs the step, never twice at once for one Bound. It may be a bare ufunc: a Python
+wrapper around one costs a fifth of its time.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.dtypes import DType
+from graphdock.errors import InternalError, InvalidArgumentError
 from graphdock.shape import Dims
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = [
     "ArgInfo",
+    "BindContext",
     "Bound",
     "BuildContext",
     "Candidate",
@@ -34,8 +51,12 @@ __all__ = [
     "Out",
     "OutInfo",
     "PLANNED",
+    "PrepareContext",
+    "Prepared",
     "Scratch",
+    "UNDECIDED",
     "ViewRule",
+    "build_kernel",
     "inplace",
     "view",
 ]
@@ -55,6 +76,10 @@ class Mode:
 PLANNED = Mode("planned")
 #: compute returns the buffer (several outputs: a tuple, in order); the shape may be unknown before. Every kernel accepts it.
 FRESH = Mode("fresh")
+
+
+#: In a PrepareContext: storage is not planned yet.
+UNDECIDED = Mode("undecided")
 
 
 def view(input: int) -> Mode:
@@ -89,7 +114,8 @@ class ArgInfo:
     Attributes:
       shape: None per unknown dim, None for an unknown rank.
       value: the read-only array it always is, or None.
-      contiguous: row-major without gaps. Always true for a kernel of ``layout="contiguous"``.
+      contiguous: row-major without gaps. Always true for a kernel of ``layout="contiguous"``; of others, in a PrepareContext, only
+        where it is certain already.
       variable: it is a resource handle; compute gets the variable's own buffer and may write it.
     """
 
@@ -144,6 +170,39 @@ class BuildContext:
 
 
 @dataclass(frozen=True, slots=True)
+class BindContext(BuildContext):
+    """What ``bind`` is told: all that ``build`` is, and where buffers are.
+
+    Attributes:
+      buffers: one per input, then per planned or in-place output, then per scratch buffer: the buffer itself where it is the same
+        in every step of this instance, else None. ``compute`` is called with all of them all the same.
+    """
+
+    buffers: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareContext:
+    """What ``prepare`` is told. ``outputs`` have the mode :data:`UNDECIDED`.
+
+    Attributes:
+      measure: ``measure(candidates) -> index`` of the quickest. Each is called as ``candidate(queue, *inputs, *outputs)`` on lent
+        buffers of the node's shapes, with unspecified contents, on a lent queue (None on a synchronous device); one kernel at a
+        time is measured per device. 0 where nothing may be measured: to explain a plan, in a ``deterministic`` session, or where
+        a shape is not known. A candidate that raises is out; when all do, the kernel is refused.
+    """
+
+    node: PlanNode
+    inputs: tuple[ArgInfo, ...]
+    outputs: tuple[OutInfo, ...]
+    device: Device
+    measure: Callable[[Sequence[Callable[..., Any]]], int]
+
+    def attr(self, name: str) -> Any:
+        return self.node.attrs[name]
+
+
+@dataclass(frozen=True, slots=True)
 class In:
     """In ``Bound.args``: input ``index``."""
 
@@ -183,7 +242,7 @@ class Bound:
       scratch: buffers planned for the call.
       retains: inputs that are kept beyond the step and must therefore be buffers of their own.
       capture_safe: only queues work on buffers whose address never changes.
-      may_block: may wait for another step; such a plan holds no locks while it runs.
+      may_block: may wait for another step; the step of such a plan claims no resources while it runs.
     """
 
     compute: Callable[..., Any]
@@ -194,7 +253,39 @@ class Bound:
     may_block: bool = False
 
 
+def _unbound(*buffers: Any) -> Any:
+    raise InternalError("a kernel was called that is not bound to an instance")
+
+
 Build: TypeAlias = Callable[[BuildContext], "Bound | Callable[..., Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a plan needs to know of a kernel, before its memory is planned.
+
+    Attributes:
+      bind: ``BindContext -> compute``, once per instance.
+      args, scratch, retains, capture_safe, may_block: as of a :class:`Bound`.
+      modes: kinds of mode it accepts besides ``fresh``, of those in ``KernelDef.modes``; None for all of them.
+      ready: the compilation, awaited before memory is planned; its failure is a refusal. None when there is nothing to wait for.
+    """
+
+    bind: Callable[[BindContext], Callable[..., Any]]
+    args: tuple[In | Out | Lit, ...] | None = None
+    scratch: tuple[Scratch, ...] = ()
+    retains: tuple[int, ...] = ()
+    capture_safe: bool = True
+    may_block: bool = False
+    modes: tuple[str, ...] | None = None
+    ready: Future[Any] | None = None
+
+    def facts(self, compute: Callable[..., Any] = _unbound) -> Bound:
+        """What it states, as a Bound; of a kernel that is bound already, with its ``compute``."""
+        return Bound(compute, self.args, self.scratch, self.retains, self.capture_safe, self.may_block)
+
+
+Prepare: TypeAlias = Callable[[PrepareContext], Prepared]
 
 
 @functools.cache  # asked for every node of every plan
@@ -211,7 +302,7 @@ class KernelDef:
 
     Attributes:
       op: op type. ``device``: device type, or ``"host"`` for an op that runs on host memory whatever the device.
-      build: ``BuildContext -> Bound`` (or just the callable).
+      build: ``BuildContext -> Bound`` (or just the callable). ``prepare``: ``PrepareContext -> Prepared``. One of the two.
       name: unique in its plugin; default: the op's name in snake case. The full name is ``plugin.name``.
       types: type variable -> dtype names it takes; an absent variable takes all that the op allows.
       attrs: attribute -> values it takes.
@@ -223,11 +314,15 @@ class KernelDef:
       inplace: output name -> names of inputs whose buffer it may take over.
       views: output name -> ViewRule.
       modes: kinds of mode it accepts besides ``fresh``; ``("fresh",)`` for one that can't write into given memory.
+      deterministic: it gives the same bits on every run; others are not chosen in a session that is ``deterministic``.
+
+    Raises:
+      InvalidArgumentError: it has both ``build`` and ``prepare``, or neither.
     """
 
     op: str
     device: str
-    build: Build
+    build: Build | None = None
     name: str = ""
     types: Mapping[str, Sequence[str]] = field(default_factory=lambda: _EMPTY)
     attrs: Mapping[str, Sequence[Any]] = field(default_factory=lambda: _EMPTY)
@@ -239,6 +334,15 @@ class KernelDef:
     inplace: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _EMPTY)
     views: Mapping[str, ViewRule] = field(default_factory=lambda: _EMPTY)
     modes: tuple[str, ...] = ("planned", "fresh")
+    prepare: Prepare | None = None
+    deterministic: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.build is None) == (self.prepare is None):
+            raise InvalidArgumentError(
+                f"the kernel for {self.op} on {self.device} is declared in {'no' if self.build is None else 'more than one'} way",
+                expected="build or prepare",
+            )
 
     @property
     def short_name(self) -> str:
@@ -246,6 +350,25 @@ class KernelDef:
         if self.name:
             return self.name
         return _snake(self.op)
+
+
+def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:
+    """A kernel made for one node at once, whichever way it is declared. For what has no plan: folding, tests, tools.
+
+    Raises:
+      KernelRefused: it can't compute this node. And whatever it raises.
+    """
+    if kernel.prepare is None:
+        assert kernel.build is not None
+        made = kernel.build(ctx)
+        return made if isinstance(made, Bound) else Bound(made)
+    undecided = tuple([replace(out, mode=UNDECIDED) for out in ctx.outputs])
+    prepared = kernel.prepare(PrepareContext(ctx.node, ctx.inputs, undecided, ctx.device, lambda candidates: 0))
+    if prepared.ready is not None:
+        prepared.ready.result()
+    written = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs)
+    nowhere = (None,) * (len(ctx.inputs) + written + len(prepared.scratch))
+    return prepared.facts(prepared.bind(BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, nowhere)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,10 +31,15 @@ class Chooser:
     Args:
       backends: names of plugins in the session's order.
       pins: ``"Op@device"`` -> ``"plugin.kernel"``.
+      deterministic: only kernels that give the same bits on every run.
     """
 
-    def __init__(self, host: Host, backends: Sequence[str], pins: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: Host, backends: Sequence[str], pins: Mapping[str, str], deterministic: bool = False
+    ) -> None:
         self._host = host
+        self._deterministic = deterministic
+        self._refused: Mapping[PlanNode, Mapping[str, str]] = {}
         self._rank = {name: i for i, name in enumerate(backends)}
         self._pins = dict(pins)
         self._fits: dict[Any, list[tuple[RegisteredKernel, str | None]]] = {}
@@ -47,6 +53,12 @@ class Chooser:
                     hint=did_you_mean(op, host.ops.names()),
                 )
 
+    def without(self, refused: Mapping[PlanNode, Mapping[str, str]]) -> Chooser:
+        """This chooser, for a plan in which kernels have refused nodes: node -> full name -> the reason."""
+        other = copy.copy(self)
+        other._refused = refused
+        return other
+
     def choose(self, node: PlanNode, device_type: str) -> Choice:
         """The kernel for a node on a device type.
 
@@ -54,10 +66,11 @@ class Chooser:
           KernelTieError: two kernels of equal rank. ConfigError: the pin names a kernel that is not there or does not fit.
         """
         found: list[tuple[RegisteredKernel, str | None]] = []
+        refused = self._refused.get(node, {})
         for registered, reason in self._static(node, device_type):
             if reason is None and registered.kernel.check is not None:
                 reason = registered.kernel.check(node)
-            found.append((registered, reason))
+            found.append((registered, reason or refused.get(registered.full_name)))
         pin = self._pins.get(f"{node.op}@{device_type}")
         if pin is not None:
             return self._pinned(node, device_type, pin, found)
@@ -106,8 +119,13 @@ class Chooser:
             return f"its label {kernel.label!r} asks for a pin"
         return self._mismatch(registered, node)
 
+    def _mismatch(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
+        if self._deterministic and not registered.kernel.deterministic:
+            return "it may give other bits on another run, and the session is deterministic"
+        return self._unfit(registered, node)
+
     @staticmethod
-    def _mismatch(registered: RegisteredKernel, node: PlanNode) -> str | None:
+    def _unfit(registered: RegisteredKernel, node: PlanNode) -> str | None:
         for name, allowed in registered.kernel.types.items():
             bound = node.attrs.get(name)
             for dtype in bound if isinstance(bound, tuple) else (bound,):
@@ -145,6 +163,7 @@ class Chooser:
                 continue
             check = registered.kernel.check
             reason = self._mismatch(registered, node) or (check(node) if check is not None else None)
+            reason = reason or self._refused.get(node, {}).get(pin)
             if reason is not None:
                 raise ConfigError(
                     f'kernels: the pin "{node.op}@{device_type}" = "{pin}" does not fit {node.name}: {reason}',

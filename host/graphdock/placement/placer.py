@@ -24,7 +24,7 @@ from graphdock.placement.lacks import Lack, not_found
 from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredKernel
 
-__all__ = ["Decomposed", "Placement", "place"]
+__all__ = ["Decomposed", "Placement", "place", "warn_of_fallbacks"]
 
 _HOST = Decision("host", "host", "the host runs it itself")
 
@@ -129,12 +129,16 @@ def place(
             _place_group(members, _allowed(members, devices), devices, chooser, fallback, placement)
     if placement.lacks:
         raise not_found(placement.lacks)
+    return placement
+
+
+def warn_of_fallbacks(placement: Placement, fallback: Callable[[str], str]) -> None:
+    """One warning for all nodes of a plan that run on another device type than they prefer, where the policy is ``warn``."""
     loud = [(n, why) for n, why in placement.fallbacks if fallback(n.op) == "warn"]
     if loud:
         lines = "; ".join(f"{n.name} ({n.op}) on {n.device.short() if n.device else '?'}: {why}" for n, why in loud)
         nodes_fall = "node falls" if len(loud) == 1 else "nodes fall"
         _log.warning("%d %s back to another device: %s", len(loud), nodes_fall, lines)
-    return placement
 
 
 def _is_variable(node: PlanNode) -> bool:

@@ -47,12 +47,14 @@ def fuse(
     graph: PlanGraph,
     kernels: dict[PlanNode, RegisteredKernel],
     compilers: Sequence[RegisteredCompiler],
+    regions: dict[PlanNode, Region],
 ) -> list[RegionNote]:
     """Offer connected elementwise nodes of every level to the compilers, and put one node in the place of each claim.
 
     Args:
       kernels: node -> kernel, of every placed node that a kernel computes; changed along.
       compilers: in the order in which they are asked.
+      regions: filled in: each node that stands for a region -> that region, for :func:`put_back`.
 
     Returns:
       What they said.
@@ -80,6 +82,7 @@ def fuse(
                     node = _one_node(region, mine, notes)
                     _put(change, node, region)
                     kernels[node] = _kernel(region, mine)
+                    regions[node] = region
                     for member in _members(region):
                         del kernels[member]
     return notes

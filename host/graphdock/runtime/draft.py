@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphdock.contracts.device import Device
+from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value
+from graphdock.contracts.handles import resource_name
+from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value
+from graphdock.contracts.kernel import Prepared
+from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import string
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import PassReport
@@ -19,6 +23,7 @@ from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.decompose import Decomposer
 from graphdock.runtime.random_stream import RandomOrdinals
+from graphdock.runtime.resources import Resource, ResourceStore
 from graphdock.runtime.spaces import Spaces
 from graphdock.shape import Dims
 
@@ -51,6 +56,21 @@ class Setting:
     passes: Mapping[str, bool]
     debug: bool
     check_numerics: bool
+    deterministic: bool
+
+    def resource(self, handle: Value) -> Resource:
+        """The resource that the output of a ``handle`` node names: declared, of which nothing is made yet."""
+        owner = handle.node
+        assert owner is not None and owner.device is not None
+        container, name = resource_name(owner)
+        assert owner.opdef.resource is not None  # check_handles saw to it
+        kind = self.host.resource_kind(owner.opdef.resource, owner.opdef.package)
+        device = self.opened[owner.device]
+        strings = kind is VARIABLE and owner.attrs["dtype"] is string  # only in host memory are there strings
+        if strings or device.memory_space == HOST_MEMORY:
+            device = self.spaces[HOST_MEMORY]
+        store: ResourceStore = self.services.container(container)
+        return store.declare(kind, name, owner.attrs, device)
 
 
 @dataclass
@@ -59,8 +79,10 @@ class Draft:
 
     Attributes:
       outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
-      timed: its steps have deadlines.
+      timed: its steps have deadlines. ``dry``: it is made to be explained, and never runs.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
+      refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
+      regions: node that stands for a region -> the region.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
       stages: the stages that it went through.
@@ -71,15 +93,23 @@ class Draft:
     targets: Sequence[Operation]
     feeds: Sequence[tuple[Tensor, Dims]]
     timed: bool = False
+    dry: bool = False
     graph: PlanGraph = field(default_factory=lambda: PlanGraph("main"))
     translated: int = 0
     reports: Sequence[PassReport] = ()
     decomposed: Sequence[Decomposed] = ()
     tried: Mapping[PlanNode, str] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
+    refused: dict[PlanNode, dict[str, str]] = field(default_factory=dict)
+    prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
+    regions: dict[PlanNode, Region] = field(default_factory=dict)
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
     handles: Mapping[Value, Value] = field(default_factory=dict)
     placed: PlacedGraph | None = None
     program: Program | None = None
     stages: list[StageReport] = field(default_factory=list)
+
+    def resource(self, handle: Value) -> Resource:
+        """The resource that a handle anywhere in the plan names."""
+        return self.setting.resource(self.handles[handle])

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, arg_of
-from graphdock.contracts.kernel import PLANNED, ArgInfo, Bound, BuildContext, In, Lit, OutInfo
+from graphdock.contracts.kernel import PLANNED, ArgInfo, BuildContext, In, Lit, OutInfo, build_kernel
 from graphdock.runtime.draft import Setting
 from graphdock.shape import concrete
 
@@ -29,6 +29,8 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
         choice = setting.chooser.choose(node, device_type)
         if choice.kernel is None or "planned" not in choice.kernel.kernel.modes:
             return None
+        if choice.kernel.kernel.prepare is not None:
+            return None  # compiling it would cost more than it saves
         arrays = [v.node.attrs["value"] for v in node.inputs]  # type: ignore[union-attr]
         out_args = node.opdef.outputs
         outs = [np.empty(concrete(v.shape) or (), v.dtype.np) for v in node.outputs]
@@ -46,8 +48,7 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
             device.queue,
         )
         try:
-            made = choice.kernel.kernel.build(ctx)
-            bound = made if isinstance(made, Bound) else Bound(made)
+            bound = build_kernel(choice.kernel.kernel, ctx)
             buffers = [*outs, *[np.empty(s.shape, s.dtype.np) for s in bound.scratch]]
             if bound.args is None:
                 args: list[Any] = [*arrays, *buffers]

@@ -58,6 +58,7 @@ class Planner:
       fusion: whether region compilers are asked.
       named_by: where ``backends`` was written, for messages.
       services: what the steps of the session share. ``executor``: name of one, or ``auto``.
+      deterministic: only kernels that give the same bits on every run; nothing is measured.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Planner:
         ordinals: RandomOrdinals,
         services: StepServices,
         executor: str,
+        deterministic: bool,
     ) -> None:
         check_switches(passes)
         self._host = host
@@ -84,7 +86,7 @@ class Planner:
         for label, names in (("device_count", device_count), ("kernels", [k.rpartition("@")[2] for k in pins])):
             for name in names:
                 self._check_device_type(label, name)
-        chooser = Chooser(host, backends, pins)
+        chooser = Chooser(host, backends, pins, deterministic)
         compilers: list[RegisteredCompiler] = []
         self.devices: list[DeviceSpec] = []
         opened: dict[DeviceSpec, Device] = {}
@@ -121,6 +123,7 @@ class Planner:
             dict(passes),
             debug,
             check_numerics,
+            deterministic,
         )
 
     def plan(
@@ -129,18 +132,19 @@ class Planner:
         targets: Sequence[Operation],
         feeds: Sequence[tuple[Tensor, Dims]],
         timed: bool = False,
+        dry: bool = False,
     ) -> Plan:
         """The plan that computes ``outputs`` and runs ``targets``, given feeds of these shapes.
 
         Args:
-          timed: its steps have deadlines and look at them between nodes.
+          timed: its steps have deadlines and look at them between nodes. ``dry``: it is to be explained; nothing is measured.
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
           or two. FailedPreconditionError: a variable that exists with another type. UnimplementedError: the executor refuses.
         """
         with self._lock, _collector_paused():
-            draft = Draft(self.setting, outputs, targets, feeds, timed)
+            draft = Draft(self.setting, outputs, targets, feeds, timed, dry)
             draft.stages = run_stages(STAGES, draft, self.setting.debug)
             return make_plan(draft, self._pool)
 

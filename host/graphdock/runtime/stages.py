@@ -6,26 +6,28 @@ No stage takes a device's memory: ``explain`` runs them all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
-from graphdock.contracts.ir import PlanNode, Value
+from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.ir_check import check, check_order
-from graphdock.contracts.resource import VARIABLE
+from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.errors import NotFoundError
 from graphdock.passes.pipeline import run_passes
 from graphdock.passes.rewrite import Tools
-from graphdock.placement.placer import place
-from graphdock.placement.regions import fuse
+from graphdock.placement.placer import place, warn_of_fallbacks
+from graphdock.placement.regions import fuse, put_back
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.evaluate import evaluator
 from graphdock.runtime.host_ops import build_host_op
+from graphdock.runtime.prepare import prepare_kernels
 from graphdock.runtime.random_stream import RandomStream
-from graphdock.runtime.resources import Access, Resource, ResourceStore
+from graphdock.runtime.resources import Access, ResourceStore
 from graphdock.runtime.scalars import KEPT, scalar_function, scalar_values
 from graphdock.runtime.spaces import assign_spaces
 from graphdock.runtime.translate import translate
@@ -58,10 +60,12 @@ def _place(draft: Draft) -> None:
     """Every node gets a device and a kernel."""
     setting = draft.setting
     check_handles(draft.graph)
+    draft.handles = handle_of(draft.graph)
+    chooser = setting.chooser.without(draft.refused) if draft.refused else setting.chooser
     draft.placement = place(
         draft.graph,
         setting.devices,
-        setting.chooser,
+        chooser,
         setting.fallback,
         lambda name: _device_type(setting, name),
         lambda handle: _lives(setting, handle),
@@ -82,10 +86,28 @@ def _scalars(draft: Draft) -> None:
 
 def _regions(draft: Draft) -> None:
     """What region compilers claim becomes one node each."""
-    draft.placement.notes = fuse(draft.graph, draft.placement.kernels, draft.setting.compilers)
+    draft.placement.notes = fuse(draft.graph, draft.placement.kernels, draft.setting.compilers, draft.regions)
     if draft.setting.debug:
         check(draft.graph)
         check_order(draft.graph, "the region compilers")
+
+
+def _prepare(draft: Draft) -> None:
+    """Kernels compile and tune; where one refuses, what is between the choice and here is done again."""
+    prepare_kernels(draft, _choose_again)
+    warn_of_fallbacks(draft.placement, draft.setting.fallback)
+
+
+def _choose_again(draft: Draft) -> None:
+    for level in list(draft.graph.all_graphs()):
+        standing = [node for node in level.nodes if node in draft.regions]
+        if standing:
+            with Rewriter(level) as change:
+                for node in standing:
+                    put_back(change, node, draft.regions.pop(node))
+    names = list(STAGES)
+    for name in names[names.index("place") : names.index("prepare")]:
+        STAGES[name](draft)
 
 
 def _spaces(draft: Draft) -> None:
@@ -106,23 +128,29 @@ def _seal(draft: Draft) -> None:
     """What an executor compiles: everything but storage is decided."""
     setting, graph, spaces = draft.setting, draft.graph, draft.spaces
     assert spaces is not None
-    draft.handles = handle_of(draft.graph)
+    draft.handles = handle_of(graph)
+    kernels = {node: registered.kernel for node, registered in draft.placement.kernels.items()}
+    for node, prepared in draft.prepared.items():
+        if prepared.modes is not None:
+            kernels[node] = replace(kernels[node], modes=prepared.modes)
+    blocking = any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)
     draft.placed = PlacedGraph(
-        graph,
-        {node: registered.kernel for node, registered in draft.placement.kernels.items()},
-        spaces.home,
-        spaces.needs,
-        draft.handles,
-        lambda handle: _resource(setting, handle),
-        lambda reads, writes: Access(graph, reads, writes),
-        lambda node: setting.opened[node.device],  # type: ignore[index]
-        setting.spaces,
-        _function,
-        lambda node: _stream(setting, node),
-        not any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes),
-        setting.debug,
-        setting.check_numerics,
-        draft.timed,
+        graph=graph,
+        kernels=kernels,
+        prepared=draft.prepared,
+        home=spaces.home,
+        needs=spaces.needs,
+        handles=draft.handles,
+        resource=setting.resource,
+        access=lambda reads, writes: Access(graph, reads, writes),
+        device_of=lambda node: setting.opened[node.device],  # type: ignore[index]
+        spaces=setting.spaces,
+        functions=_function,
+        stream=lambda node: _stream(setting, node),
+        holds=not blocking and not any(p.may_block for p in draft.prepared.values()),
+        debug=setting.debug,
+        check_numerics=setting.check_numerics,
+        timed=draft.timed,
     )
 
 
@@ -140,6 +168,7 @@ STAGES: Mapping[str, Callable[[Draft], None]] = {
     "place": _place,
     "scalars": _scalars,
     "regions": _regions,
+    "prepare": _prepare,
     "spaces": _spaces,
     "seal": _seal,
     "compile": _compile,
@@ -152,21 +181,6 @@ def _device_type(setting: Setting, name: str) -> str:
         return setting.host.device_type(name)
     except NotFoundError:
         return name
-
-
-def _resource(setting: Setting, handle: Value) -> Resource:
-    """The resource that a handle names: declared, of which nothing is made yet."""
-    owner = handle.node
-    assert owner is not None and owner.device is not None
-    container, name = resource_name(owner)
-    assert owner.opdef.resource is not None  # check_handles saw to it
-    kind = setting.host.resource_kind(owner.opdef.resource, owner.opdef.package)
-    device = setting.opened[owner.device]
-    strings = kind is VARIABLE and owner.attrs["dtype"] is string
-    if strings or device.memory_space == HOST_MEMORY:
-        device = setting.spaces[HOST_MEMORY]
-    store: ResourceStore = setting.services.container(container)
-    return store.declare(kind, name, owner.attrs, device)
 
 
 def _lives(setting: Setting, handle: PlanNode) -> list[DeviceSpec]:

@@ -108,6 +108,7 @@ class Session(metaclass=_SessionType):
             self._ordinals,
             services,
             c.executor,
+            c.deterministic,
         )
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -293,7 +294,9 @@ class Session(metaclass=_SessionType):
         for op in needed_operations(roots, feeds):
             if op.verb == "feed" and op.outputs[0] not in dims:
                 dims[op.outputs[0]] = op.outputs[0]._dims
-        return self._planner.plan(fetch.tensors, fetch.operations, list(dims.items()), self._timeout is not None)
+        return self._planner.plan(
+            fetch.tensors, fetch.operations, list(dims.items()), self._timeout is not None, dry=True
+        )
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """What a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""

@@ -29,6 +29,7 @@ from graphdock.contracts import (
     DeviceInfo,
     DType,
     KernelDef,
+    build_kernel,
     hookimpl,
 )
 from graphdock.errors import GraphdockError, InternalError
@@ -150,12 +151,11 @@ def wrap(kernel: KernelDef) -> KernelDef:
     """The cpu kernel as a kernel of the fake device."""
 
     def build(ctx: BuildContext) -> Bound:
-        made = kernel.build(ctx)
-        bound = made if isinstance(made, Bound) else Bound(made)
+        bound = build_kernel(kernel, ctx)
         compute = _launcher(ctx, bound)
         return replace(bound, compute=compute)
 
-    return replace(kernel, device=DEVICE, build=build, name=kernel.short_name)
+    return replace(kernel, device=DEVICE, build=build, prepare=None, name=kernel.short_name)
 
 
 def _launcher(ctx: BuildContext, bound: Bound) -> Callable[..., Any]:

@@ -29,6 +29,7 @@ from graphdock.contracts import (
     KernelDef,
     OpDef,
     PlanNode,
+    build_kernel,
     dtypes,
     hookimpl,
 )
@@ -91,13 +92,12 @@ def wrap(kernel: KernelDef, opdef: OpDef) -> KernelDef | None:
                 return None
         elif arg.dtype == "string":
             return None
-    return replace(kernel, device=DEVICE, build=_builder(kernel), name=kernel.short_name, types=types)
+    return replace(kernel, device=DEVICE, build=_builder(kernel), prepare=None, name=kernel.short_name, types=types)
 
 
 def _builder(kernel: KernelDef) -> Callable[[BuildContext], Bound]:
     def build(ctx: BuildContext) -> Bound:
-        made = kernel.build(ctx)
-        bound = made if isinstance(made, Bound) else Bound(made)
+        bound = build_kernel(kernel, ctx)
         launcher = _Launcher(ctx, bound)
         return replace(bound, compute=launcher.call, capture_safe=bound.capture_safe and launcher.capture_safe)
 

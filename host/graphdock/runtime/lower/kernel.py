@@ -7,7 +7,18 @@ from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, arg_of
-from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, KernelDef, Lit, Mode, Out, OutInfo
+from graphdock.contracts.kernel import (
+    ArgInfo,
+    Bound,
+    BuildContext,
+    In,
+    KernelDef,
+    Lit,
+    Mode,
+    Out,
+    OutInfo,
+    build_kernel,
+)
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.opdef.scalar_formula import host_scalar
@@ -47,7 +58,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     out_names = output_names(node)
     modes = grant(state, node, kernel, slots, arg_of(node), out_names, at)
     ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes, out_names), device, device.queue)
-    bound = _built(kernel, ctx, node)
+    prepared = state.given.prepared.get(node)
+    bound = _built(kernel, ctx, node) if prepared is None else prepared.facts()
     state.out.first_bounds.append(bound)
     name = state.names.new("kernel")
     given: list[Operand] = [s.at for s in slots]
@@ -68,7 +80,8 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     scratch = _scratch(state, bound, device.memory_space, at, node)
     buffers: list[Operand] = [*written, *(name for _, name in scratch)]
     args, literals = _call(state, bound, given, buffers)
-    state.out.builds.append(Build(name, node, kernel, ctx, literals))
+    static = () if prepared is None else _static(slots, made, modes, bound, scratch)
+    state.out.builds.append(Build(name, node, kernel, ctx, literals, prepared, static))
     returned = tuple([s.at for s, m in zip(made, modes, strict=True) if m.kind in ("fresh", "view")])
     assert all(isinstance(n, Name) for n in returned)
     if modes and all(m.kind == "view" for m in modes) and all(s.static for s in made):
@@ -196,13 +209,27 @@ def _outputs(state: State, node: PlanNode, modes: Sequence[Mode], names: Sequenc
 
 def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:
     try:
-        made = kernel.build(ctx)
+        return build_kernel(kernel, ctx)
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
         explained = kernel_error(error, node, "could not be built")
         if explained is error:
             raise
         raise explained from error
-    return made if isinstance(made, Bound) else Bound(made)
+
+
+def _static(
+    slots: Sequence[Slot],
+    made: Sequence[Slot],
+    modes: Sequence[Mode],
+    bound: Bound,
+    scratch: Sequence[tuple[Root, Name]],
+) -> tuple[Name | None, ...]:
+    """Of each input, planned output and scratch buffer, the name where it is the same in every step."""
+    written = [s for s, m in zip(made, modes, strict=True) if m.kind in ("planned", "inplace")]
+    names = [s.at if s.static and isinstance(s.at, Name) else None for s in (*slots, *written)]
+    for i in bound.retains:
+        names[i] = None  # a copy is handed over
+    return (*names, *(name for _, name in scratch))
 
 
 def _hold(state: State, node: PlanNode, bound: Bound, infos: Sequence[ArgInfo], device: Device) -> str:

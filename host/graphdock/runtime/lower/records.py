@@ -7,7 +7,7 @@ from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
-from graphdock.contracts.kernel import BuildContext, KernelDef
+from graphdock.contracts.kernel import BuildContext, KernelDef, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import DType
 from graphdock.runtime.program.names import Name, Operand
@@ -42,7 +42,10 @@ class Slot:
 class Build:
     """What to build for every instance: the name of its compute, the kernel (None: a function of the host), what it is told.
 
-    ``literals``: name -> index in the Bound's ``args`` of the object that it stands for.
+    Attributes:
+      literals: name -> index in the Bound's ``args`` of the object that it stands for.
+      prepared: what the kernel stated, when it has ``prepare``. ``static``: then, of each of its buffers, the name where it is
+        the same in every step.
     """
 
     name: Name
@@ -50,6 +53,8 @@ class Build:
     kernel: KernelDef | None
     ctx: BuildContext | None
     literals: tuple[tuple[Name, int], ...] = ()
+    prepared: Prepared | None = None
+    static: tuple[Name | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

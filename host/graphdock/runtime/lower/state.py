@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.contracts.kernel import KernelDef, Mode
+from graphdock.contracts.kernel import KernelDef, Mode, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.liveness import Liveness
 from graphdock.runtime.lower.records import Lowered, Slot
@@ -50,6 +50,7 @@ class Given:
       variable: (handle, node) -> the resource, declared on first use.
       locked: the step holds one claim on its resources while it runs; else each access claims for itself.
       capture: the device that may record parts of the step.
+      prepared: what kernels stated that have ``prepare``.
     """
 
     graph: PlanGraph
@@ -65,6 +66,7 @@ class Given:
     debug: bool
     check_numerics: bool = False
     capture: Device | None = None
+    prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
 
 
 @dataclass

@@ -64,6 +64,7 @@ def _liveness(made: Compilation) -> None:
         placed.debug,
         placed.check_numerics,
         recorder,
+        placed.prepared,
     )
 
 

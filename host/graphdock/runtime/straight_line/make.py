@@ -13,13 +13,14 @@ import numpy as np
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
-from graphdock.contracts.kernel import Bound, BuildContext, Lit
+from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
+from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.step import StepContext
 from graphdock.locks import new_lock
 from graphdock.runtime.device_error import asking
 from graphdock.runtime.honesty import honest, unchecked
 from graphdock.runtime.lanes import Lanes, Recording, devices_of, worker_of
-from graphdock.runtime.lower import Build, Lowered
+from graphdock.runtime.lower import Build, Lowered, Setup
 from graphdock.runtime.random_stream import RandomStream
 from graphdock.runtime.storage import Root
 from graphdock.runtime.straight_line.helpers import HELPERS, poison
@@ -167,22 +168,36 @@ class Maker:
 
     def _kernels(self, ns: dict[str, Any], bounds: Sequence[Bound | None], lanes: Lanes) -> None:
         """What statements call, and the views that are made once."""
+        setups = {setup.kernel: setup for setup in self._lowered.setups}
         for build, bound in zip(self._lowered.builds, bounds, strict=True):
             if bound is None:
                 ns[build.name.text] = self._placed.functions(build.node)
                 continue
+            if build.prepared is not None:
+                bound = self._bound(build, build.prepared, ns, lanes)
             ns[build.name.text] = honest(bound, _context(build, lanes)) if self._placed.debug else bound.compute
             for literal, index in build.literals:
                 assert bound.args is not None
                 item = bound.args[index]
                 assert isinstance(item, Lit)
                 ns[literal.text] = item.value
-        for setup in self._lowered.setups:
-            made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
-            if len(setup.names) == 1:
-                ns[setup.names[0].text] = made[0] if isinstance(made, (tuple, list)) else made
-            else:
-                ns.update(zip([n.text for n in setup.names], made, strict=True))
+            setup = setups.get(build.name)
+            if setup is not None:
+                _set_up(setup, ns)
+
+    def _bound(self, build: Build, prepared: Prepared, ns: Mapping[str, Any], lanes: Lanes) -> Bound:
+        """A prepared kernel, bound to the buffers of this instance."""
+        ctx = _context(build, lanes)
+        buffers = tuple([None if name is None else name.value(ns) for name in build.static])
+        told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, buffers)
+        try:
+            with self._lock:
+                return prepared.facts(prepared.bind(told))
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+            explained = kernel_error(error, build.node, "could not be bound")
+            if explained is error:
+                raise
+            raise explained from error
 
 
 def _context(build: Build, lanes: Lanes) -> BuildContext:
@@ -196,8 +211,18 @@ def _built(build: Build, lanes: Lanes) -> Bound | None:
     """The kernel, bound to the queue of its device's lane."""
     if build.kernel is None:
         return None
-    made = build.kernel.build(_context(build, lanes))
-    return made if isinstance(made, Bound) else Bound(made)
+    if build.prepared is not None:
+        return build.prepared.facts()
+    return build_kernel(build.kernel, _context(build, lanes))
+
+
+def _set_up(setup: Setup, ns: dict[str, Any]) -> None:
+    """Make the views that are made once."""
+    made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
+    if len(setup.names) == 1:
+        ns[setup.names[0].text] = made[0] if isinstance(made, (tuple, list)) else made
+    else:
+        ns.update(zip([n.text for n in setup.names], made, strict=True))
 
 
 def _recording(body: Any, device: Device, lanes: Lanes) -> Any:

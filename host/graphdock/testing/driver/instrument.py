@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.contracts import Bound, BuildContext, KernelDef, Queue, QueuedDevice, dtypes
+from graphdock.contracts import Bound, BuildContext, KernelDef, Queue, QueuedDevice, build_kernel, dtypes
 from graphdock.errors import InvalidArgumentError
 from graphdock.testing.driver.races import Detector, Note, Range
 from graphdock.testing.driver.roles import Role, roles
@@ -309,14 +309,13 @@ def watch_kernels(host: Any, plugin: str) -> None:
 
 def _watched(kernel: KernelDef) -> KernelDef:
     def build(ctx: BuildContext) -> Any:
-        made = kernel.build(ctx)
+        bound = build_kernel(kernel, ctx)
         instrument: Instrument | None = getattr(ctx.device, _ATTRIBUTE, None)
         if instrument is None or ctx.queue is None:
-            return made
-        bound = made if isinstance(made, Bound) else Bound(made)
+            return bound
         return replace(bound, compute=_reporting(ctx, bound, roles(ctx, bound), instrument))
 
-    return replace(kernel, build=build, name=kernel.short_name)
+    return replace(kernel, build=build, prepare=None, name=kernel.short_name)
 
 
 def _reporting(ctx: BuildContext, bound: Bound, known: Sequence[Role], instrument: Instrument) -> Callable[..., Any]:
