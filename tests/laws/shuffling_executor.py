@@ -32,7 +32,7 @@ from graphdock.contracts import (
     errors,
     kernel_error,
 )
-from graphdock.contracts.bodies import carried, first_given
+from graphdock.contracts.bodies import carried, elements, given, stacked
 from graphdock.contracts.ir import arg_of
 
 #: (earlier, later): an order edge, by the nodes' names.
@@ -215,23 +215,43 @@ class _Run:
             return [placed.functions(node)(*given)]
 
         def launch(*resources: Any) -> list[Any]:
-            rest = iter(resources)
-            inputs = [self.buffer_of(next(rest), node) if v.dtype.name == "resource" else g
-                      for v, g in zip(node.inputs, given, strict=True)]  # fmt: skip
+            rest = iter([self.buffer_of(r, node) for r in resources])
+            inputs = [next(rest) if v.dtype.name == "resource" else g for v, g in zip(node.inputs, given, strict=True)]
+            handed = [v for v, a in zip(inputs, arg_of(node), strict=True) if a.access]
             if node in self.streams:
                 if self.iterations:
                     self.streams[node].at(*self.iterations)
                 inputs.append(self.streams[node])
-            return self.launcher(node)(inputs)
+            made = self.launcher(node)(inputs)
+            for resource, buffer in zip(resources, handed, strict=True):
+                if hasattr(resource, "buffer") and buffer is not resource.buffer:
+                    self.bring(buffer, self.placed.device_of(node), resource.buffer, resource.device, resource.dtype)
+            return made
 
         return self.touching(node, launch)  # type: ignore[no-any-return]
 
     def buffer_of(self, resource: Any, node: PlanNode) -> Any:
-        """What a kernel gets for a handle."""
+        """What a kernel gets for a handle; of a variable in another memory space, a copy."""
         if not hasattr(resource, "buffer"):
             return resource.open()
         self.require(resource, node)
-        return resource.buffer
+        device = self.placed.device_of(node)
+        if resource.device.memory_space == device.memory_space:
+            return resource.buffer
+        copy = device.empty(resource.dtype, resource.dims)
+        self.bring(resource.buffer, resource.device, copy, device, resource.dtype)
+        return copy
+
+    def bring(self, source: Any, here: Any, target: Any, there: Any, dtype: Any) -> None:
+        """Copy a buffer of one device into one of another."""
+        host = source
+        if here.memory_space != HOST_MEMORY:
+            host = np.empty(here.shape_of(source), dtype.np)
+            here.to_host(source, host)
+        if there.memory_space == HOST_MEMORY:
+            target[...] = host
+        else:
+            there.from_host(host, target)
 
     def require(self, variable: Any, node: PlanNode) -> None:
         if not variable.initialized:
@@ -320,8 +340,9 @@ class _Run:
         return [result] if len(node.outputs) == 1 else list(result) if node.outputs else []
 
     def branch(self, node: PlanNode) -> list[Any]:
-        body = node.bodies[0 if self.get(node.inputs[0], SCALAR) else 1]
-        self.enter(body, node.inputs[first_given(node.opdef) :])
+        which = 0 if self.get(node.inputs[0], SCALAR) else 1
+        body = node.bodies[which]
+        self.enter(body, given(node, which))
         self.level(body)
         home = self.placed.home
         return [self.get(v, home.get(out)) for v, out in zip(body.outputs, node.outputs, strict=True)]
@@ -329,24 +350,32 @@ class _Run:
     def loop(self, node: PlanNode) -> list[Any]:
         cond, body = node.bodies
         count, home, limit = carried(node.opdef, node.attrs), self.placed.home, node.attrs["maximum_iterations"]
-        for graph in (cond, body):
-            self.enter(graph, node.inputs)
+        for which, graph in enumerate(node.bodies):
+            self.enter(graph, given(node, which))
+        scans = [(element, list(self.values[history])) for history, element in elements(node)]
+        made: list[tuple[Value, Value, list[Any]]] = [(history, value, []) for history, value in stacked(node)]
         self.iterations.append(0)
         while True:
             self.level(cond)
             if not self.get(cond.outputs[0], SCALAR) or 0 <= limit <= self.iterations[-1]:
                 break
+            if scans and not scans[0][1]:
+                break
+            self.values.update({element: left.pop() for element, left in scans})
             self.level(body)
-            following = [self.get(v, home.get(p)) for v, p in zip(body.outputs, body.inputs, strict=False)]
+            for history, value, kept in made:
+                kept.append(self.get(value, home.get(history)))
+            variables = zip(body.outputs[:count], body.inputs, strict=False)
+            following = [self.get(v, home.get(p)) for v, p in variables]
             for graph in (cond, body):
                 self.values.update(zip(graph.inputs, following, strict=False))
             self.iterations[-1] += 1
         self.iterations.pop()
-        return [self.values[p] for p in body.inputs[:count]]
+        return [*(self.values[p] for p in body.inputs[:count]), *(kept for _, _, kept in made)]
 
-    def enter(self, body: PlanGraph, given: Sequence[Value]) -> None:
+    def enter(self, body: PlanGraph, taken: Sequence[Value]) -> None:
         home = self.placed.home
-        for outer, inner in zip(given, body.inputs, strict=True):
+        for outer, inner in zip(taken, body.inputs, strict=True):
             if outer.dtype.name != "resource":
                 self.values[inner] = self.get(outer, home.get(inner))
 
@@ -359,7 +388,7 @@ def _alias(run: _Run, node: PlanNode) -> list[Any]:
 _RUN: dict[str, Callable[[_Run, PlanNode], list[Any]]] = {
     "kernel": _Run.kernel,
     "alias": _alias,
-    "none": lambda run, node: [],
+    "none": lambda run, node: [None] * len(node.outputs),
     "constant": lambda run, node: [node.attrs["value"]],
     "handle": lambda run, node: [None],
     "read": _Run.read,

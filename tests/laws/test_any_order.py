@@ -154,6 +154,60 @@ def test_random_ops_draw_the_same_numbers_in_any_order(seed):
                     same(a, b, f"step {step}, {tensor.name}")
 
 
+@pytest.mark.parametrize("seed", seeds(8, 40))
+def test_gradients_of_loops_and_branches(seed):
+    """Histories are read in the order of the loop, whatever the order of nodes."""
+    rng = np.random.default_rng(seed)
+
+    def level(a, depth):
+        kind = rng.integers(0, 5 if depth else 3)
+        if kind == 0:
+            return tf.tanh(a) * a
+        if kind == 1:
+            return tf.sin(a) + tf.random_uniform([2], seed=int(rng.integers(1, 99)), dtype=tf.float64)
+        if kind == 2:
+            return a * 0.5 - tf.square(a) * 0.1
+        if kind == 3:
+            return tf.cond(tf.reduce_sum(a) > 0.0, lambda: level(a, depth - 1), lambda: level(a * 2.0, depth - 1))
+        rounds = int(rng.integers(1, 4))
+        body = lambda i, b: (i + 1, level(b, depth - 1) + a)  # noqa: E731
+        return tf.while_loop(lambda i, b: i < rounds, body, [0, a])[1]
+
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float64, [2])
+        y = level(level(x, 2), 2)
+        (slope,) = tf.gradients(y, x)
+        fetches = [y, slope]
+        if seed % 3 == 0:
+            fetches += [g for g in tf.gradients(slope, x) if g is not None]
+        feeds = {x: rng.normal(size=2)}
+        with tf.Session(graph=graph) as plain, shuffled(graph, seed) as sess:
+            for _ in range(ORDERS):
+                for tensor, a, b in zip(fetches, sess.run(fetches, feeds), plain.run(fetches, feeds), strict=True):
+                    same(a, b, tensor.name)
+
+
+def test_an_update_that_runs_elsewhere_than_its_variable_lives():
+    """The kernel gets a copy, and what it writes goes back."""
+    from graphdock.testing import fake
+
+    host = Host()
+    fake.install(host)
+    host.kernels.discard("fake")
+    lab.plug(host, register_executors=lambda: [ShufflingExecutor(5)])
+    with tf.Graph(host=host).as_default() as graph:
+        with tf.device("/device:fake:0"):
+            v = tf.Variable([1.0, 2.0])
+        update = v.assign_add([10.0, 10.0])
+        results = []
+        for executor in ("auto", "shuffling"):
+            fields = {"backends": ("fake", "cpu"), "executor": executor, "fallback": "allow"}
+            with tf.Session(graph=graph, config=tf.SessionConfig(**fields)) as sess:
+                sess.run(v.initializer)
+                results.append([sess.run(update).tolist() for _ in range(3)])
+    assert results[0] == results[1] == [[11.0, 12.0], [21.0, 22.0], [31.0, 32.0]]
+
+
 def test_updates_on_two_devices_with_memory_of_their_own():
     from graphdock.testing import fake
 
