@@ -266,7 +266,8 @@ def output(
     elif value in state.kept or value in state.escapes and state.given.facts.depth_of(value) == 0:
         escape = state.names.new("escape")
         shape = tuple(value.shape or ())
-        root = Root("escape", space, value.dtype, shape, at, state.given.facts.final, escape.text)  # type: ignore[arg-type]
+        kind = "fresh" if value in state.kept else "escape"
+        root = Root(kind, space, value.dtype, shape, at, state.given.facts.final, escape.text, value.node)  # type: ignore[arg-type]
         maker = state.names.new("maker")
         state.out.makers[maker] = root
         block.add(Call(maker, (), (escape,), node=value.node))

@@ -153,7 +153,11 @@ class Maker:
         """What makes a buffer for one step."""
         if root.device == HOST_MEMORY:
             return functools.partial(np.empty, root.shape, root.dtype.np)
-        worker = worker_of(self._placed.spaces[root.device], lanes.of)
+        device = self._placed.spaces[root.device]
+        if root.node is not None and root.node.device is not None:
+            own = self._placed.device_of(root.node)
+            device = own if own.memory_space == root.device else device
+        worker = worker_of(device, lanes.of)
         return functools.partial(worker.empty, root.dtype, root.shape)
 
     def _streams(self, ns: dict[str, Any], lanes: Lanes) -> _Streams:
