@@ -134,3 +134,29 @@ def test_threads_may_use_more_plans_than_are_kept():
     if failures:
         raise failures[0]
     assert len(steps.session._plans) <= 2
+
+
+def test_plans_may_be_touched_while_others_are_dropped():
+    """Two threads, a cache of two plans, and always one more in use."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        fetches = [x * float(i) for i in range(6)]
+        with tf.Session(config=tf.SessionConfig(plan_cache_size=2)) as sess:
+            stop, wrong = threading.Event(), []
+
+            def alternate():
+                try:
+                    while not stop.is_set():
+                        for fetch in fetches[:2]:
+                            sess.run(fetch, {x: 1.0})
+                except Exception as error:  # noqa: BLE001 - told to the test's own thread
+                    wrong.append(error)
+
+            thread = threading.Thread(target=alternate)
+            thread.start()
+            for _ in range(5):
+                for i, fetch in enumerate(fetches):
+                    assert sess.run(fetch, {x: 2.0}) == 2.0 * i
+            stop.set()
+            thread.join()
+            assert not wrong

@@ -75,7 +75,7 @@ class PlanCache:
         self._order[plan] = signature, shapes
         self._nodes += len(plan.kernel_nodes)
         while len(self._order) > self._size or (self._nodes > NODES and len(self._order) > ALWAYS):
-            self._drop(next(iter(self._order)))
+            self._drop_oldest()
 
     def touch(self, plan: Plan) -> None:
         """``plan`` is used now. It may have been dropped by another thread meanwhile."""
@@ -96,10 +96,17 @@ class PlanCache:
     def clear(self) -> None:
         """Drop all plans, and the memory of their idle instances."""
         while self._order:
-            self._drop(next(iter(self._order)))
+            self._drop_oldest()
 
     def _drop(self, plan: Plan) -> None:
-        signature, shapes = self._order.pop(plan)
+        self._forget(plan, *self._order.pop(plan))
+
+    def _drop_oldest(self) -> None:
+        # one call: an iterator would break where another thread touches a plan meanwhile
+        plan, (signature, shapes) = self._order.popitem(last=False)
+        self._forget(plan, signature, shapes)
+
+    def _forget(self, plan: Plan, signature: Signature, shapes: Any) -> None:
         self._nodes -= len(plan.kernel_nodes)
         del signature.plans[shapes]
         if signature.current[0] is plan:
