@@ -6,7 +6,7 @@ GENERATED := host/graphdock/ops plugins/std/graphdock_std
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-debug check format bench wheelhouse generate clean
+.PHONY: help env demo test test-debug test-exhaustive check format bench wheelhouse generate clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,8 +27,11 @@ demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digi
 	$(BIN)/graphdock demo $(ARGS)
 
 test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
-	$(BIN)/python -m pytest -q -n $(JOBS)
-	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not exhaustive"
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive"
+
+test-exhaustive: env ## Every fault, race and removed wait, of which `test` runs a sample
+	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws
 
 check: env ## Format, lint, types, import layers, generated-code drift
 	$(BIN)/ruff format --check .

@@ -261,7 +261,7 @@ def same(got, want):
 def quick_and_slow(quick):
     return pytest.mark.parametrize(
         ("program", "stride"),
-        [pytest.param(p, 1, id=p.__name__, marks=pytest.mark.slow) for p in PROGRAMS]
+        [pytest.param(p, 1, id=p.__name__, marks=pytest.mark.exhaustive) for p in PROGRAMS]
         + [pytest.param(p, quick, id=f"some of {p.__name__}") for p in PROGRAMS],
     )
 

@@ -95,7 +95,7 @@ def wanted():
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    "seed", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
+    "seed", [0, 1, pytest.param(2, marks=pytest.mark.exhaustive), pytest.param(3, marks=pytest.mark.exhaustive)]
 )
 def test_programs(seed, way, shared, wanted):
     host, device = installed(seed, shared)
@@ -111,7 +111,7 @@ def test_programs(seed, way, shared, wanted):
 
 def seeds(quick, all_of_them):
     return pytest.mark.parametrize(
-        "seed", [*range(quick), *(pytest.param(s, marks=pytest.mark.slow) for s in range(quick, all_of_them))]
+        "seed", [*range(quick), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(quick, all_of_them))]
     )
 
 

@@ -35,7 +35,9 @@ def _programs():
 
 PROGRAMS = _programs()
 #: Not looked at yet: (program, where).
-OPEN = {("while_loop", "devices and the host")} | {(p, w) for p in ("while_until", "random_numbers") for w in STAGES}
+OPEN = {("while_loop", "devices and the host"), ("cond", "two devices")} | {
+    (p, w) for p in ("while_until", "random_numbers") for w in STAGES
+}
 QUICK = ("forward", "counters", "cond", "while_loop", "sparse_updates")
 
 
@@ -116,7 +118,7 @@ def caught(program, stages, shared, wanted):
             p,
             w,
             id=f"{p.__name__} on {w}",
-            marks=() if p.__name__ in QUICK and w == "two devices" else pytest.mark.slow,
+            marks=() if p.__name__ in QUICK and w == "two devices" else pytest.mark.exhaustive,
         )
         for p in PROGRAMS
         for w in STAGES
