@@ -64,7 +64,7 @@ def test_failing_steps_do_not_pile_up_memory(meter, no_collector):
 def test_the_budget_of_idle_instances_holds_without_the_collector(meter, no_collector, monkeypatch):
     from graphdock.runtime import pool
 
-    monkeypatch.setattr(pool.InstancePool.__init__, "__defaults__", (4 * MB,))
+    monkeypatch.setattr(pool, "BUDGET", 4 * MB)
     x = tf.placeholder(tf.float32, [None])
     y = tf.tanh(tf.tanh(x) * 2.0 + tf.sin(x))
     with tf.Session(config=tf.SessionConfig(shape_policy="exact")) as sess:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import get_ident
@@ -17,6 +18,8 @@ from graphdock.runtime.resources import Access, Resource, ResourceClosed, unset
 
 __all__ = ["Plan", "Step", "make_plan"]
 
+#: Counts uses of plans, so that they can be told by age.
+_uses = itertools.count(1)
 #: Contexts kept idle per plan; more are made when more steps run at once.
 IDLE = 16
 
@@ -25,17 +28,18 @@ class Step(StepContext):
     """A context of one plan.
 
     Attributes:
-      claim: what its steps hold.
+      claim: what its steps hold. ``memory``: called when the context is gone, so that its memory no longer counts.
       epochs: of the plan's stores when its resources were last checked; ``epoch``: the first of them by itself.
     """
 
-    __slots__ = ("claim", "epoch", "epochs")
+    __slots__ = ("claim", "epoch", "epochs", "memory")
 
     def __init__(self, services: StepServices, claim: Claim) -> None:
         super().__init__(services)
         self.claim = claim
         self.epoch = -1
         self.epochs: list[int] = []
+        self.memory: Callable[[], Any] | None = None
 
 
 class Plan:
@@ -47,6 +51,7 @@ class Plan:
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
       resources: all that its steps touch. ``claim``: what they hold while they run.
       stores: the containers of its resources, of which there is rarely more than one. ``gates``: where its steps claim.
+      latest, previous: when the plan was used last, and the time before (None: never); :meth:`used` counts.
       idle: contexts that no step runs in; :meth:`lease` takes from them. At most ``most_idle`` are kept.
       run: ``run(step, feeds)`` runs one step and returns its results, under a claim on the plan's resources unless the step may
         wait for others. It raises the kernel's error with the node and the user's line; and, before anything has run,
@@ -66,6 +71,9 @@ class Plan:
         self.stages = (*draft.stages, *self.program.stages)
         self.executor = draft.setting.executor.name
         self.kernel_nodes = [n for level in draft.graph.all_graphs() for n in level.nodes if n in kernels]
+        self.latest = next(_uses)
+        self.previous: int | None = None
+        self._runs = False
         self.idle: list[Step] = []
         self.most_idle = IDLE
         self._live: weakref.WeakSet[Step] = weakref.WeakSet()
@@ -88,14 +96,22 @@ class Plan:
         """Memory space -> bytes of planned buffers per context."""
         return dict(self.program.memory)
 
+    def used(self) -> None:
+        """A step of this plan runs now, after one of another plan."""
+        self.previous, self.latest, self._runs = self.latest if self._runs else None, next(_uses), True
+
     def lease(self) -> Step:
-        """A context in which no step runs; made when none is idle. Give it back once the step has ended."""
+        """A context in which no step runs; made when none is idle. Give it back once the step has ended.
+
+        Raises:
+          ResourceExhaustedError: another one does not fit into a memory limit.
+        """
         try:
             return self.idle.pop()
         except IndexError:
             step = Step(self._services, self.claim)
+            self._pool.take(self, step)
             self._live.add(step)
-            self._pool.made(self)
             return step
 
     def give_back(self, step: Step) -> None:
@@ -117,6 +133,8 @@ class Plan:
             except IndexError:  # another thread leased it
                 return
             self.program.free(step)
+            if step.memory is not None:
+                step.memory()
 
     def close(self, error: Callable[[], BaseException]) -> None:
         """Free all contexts: the idle ones now; the others once their steps have stopped, each with an error of its own."""

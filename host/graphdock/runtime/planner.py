@@ -59,6 +59,7 @@ class Planner:
       named_by: where ``backends`` was written, for messages.
       services: what the steps of the session share. ``executor``: name of one, or ``auto``.
       deterministic: only kernels that give the same bits on every run; nothing is measured.
+      memory_limit: device type -> bytes that planned buffers and variables may take on each device of that type.
     """
 
     def __init__(
@@ -78,12 +79,17 @@ class Planner:
         services: StepServices,
         executor: str,
         deterministic: bool,
+        memory_limit: Mapping[str, int],
     ) -> None:
         check_switches(passes)
         self._host = host
-        self._pool = InstancePool()
         self._lock = new_lock()
-        for label, names in (("device_count", device_count), ("kernels", [k.rpartition("@")[2] for k in pins])):
+        types = {
+            "device_count": device_count,
+            "memory_limit": memory_limit,
+            "kernels": [k.rpartition("@")[2] for k in pins],
+        }
+        for label, names in types.items():
             for name in names:
                 self._check_device_type(label, name)
         chooser = Chooser(host, backends, pins, deterministic)
@@ -108,6 +114,7 @@ class Planner:
                 f"none of the backends {', '.join(backends)}{f' ({named_by})' if named_by else ''} brings a device",
                 hint="add one that does, such as cpu",
             )
+        self._pool = InstancePool(limits=_limits(memory_limit, opened))
         self.setting = Setting(
             host,
             chooser,
@@ -164,3 +171,13 @@ class Planner:
                     expected=error.expected,
                     hint=error.hint,
                 ) from None
+
+
+def _limits(memory_limit: Mapping[str, int], opened: Mapping[DeviceSpec, Device]) -> dict[str, int]:
+    """Memory space -> bytes. Devices that share a memory space share the smallest of their limits."""
+    limits: dict[str, int] = {}
+    for name, device in opened.items():
+        limit = memory_limit.get(name.type or "")
+        if limit is not None:
+            limits[device.memory_space] = min(limit, limits.get(device.memory_space, limit))
+    return limits

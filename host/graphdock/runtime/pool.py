@@ -1,57 +1,128 @@
-"""How much memory the instances of a session's plans may hold."""
+"""How much memory the contexts of a session's plans may hold, per memory space."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
+from graphdock.runtime.resources import Resource, ResourceStore, Variable, step_name
 
 if TYPE_CHECKING:
-    from graphdock.runtime.plan import Plan
+    from graphdock.runtime.plan import Plan, Step
 
-__all__ = ["BUDGET", "InstancePool"]
+__all__ = ["ALTERNATING", "BUDGET", "InstancePool"]
 
-#: Bytes of planned buffers that the instances of a session hold at most before idle ones are dropped.
+#: Bytes of planned buffers per memory space that a session holds at most before idle contexts are dropped.
 BUDGET = 1 << 30
+#: Most plans that take turns without any of them losing its memory to another one, though they hold more than the budget.
+ALTERNATING = 8
 
 
 class InstancePool:
-    """Drops idle instances when those of a session hold too much.
+    """Counts the planned buffers of a session's contexts, and drops idle ones where they are too many.
 
-    It is asked only when an instance is made: leasing one and giving it back cost a list operation each. The plans that made
-    an instance longest ago lose theirs first; the plan that asks keeps its own. Safe from any thread.
+    It is asked only when a context is made: leasing one and giving it back cost a list operation each. Who was used longest ago
+    loses its idle contexts first. A plan that comes back takes nothing from those used since its last time: they take turns, and
+    would take each other's memory in every step. Safe from any thread.
+
+    Args:
+      budget: bytes per memory space; None for :data:`BUDGET`. More is held where turns are taken or many steps run at once.
+      limits: memory space -> bytes that planned buffers and resources may take together, whatever the pattern.
     """
 
-    def __init__(self, budget: int = BUDGET) -> None:
-        self.budget = budget
+    def __init__(self, budget: int | None = None, limits: Mapping[str, int] | None = None) -> None:
+        self.budget = BUDGET if budget is None else budget
+        self._limits = dict(limits or {})
         self._lock = new_lock()
-        self._plans: list[weakref.ref[Plan]] = []
+        self._held: dict[str, int] = {}
+        self._plans: weakref.WeakSet[Plan] = weakref.WeakSet()
+        self._stores: weakref.WeakSet[ResourceStore] = weakref.WeakSet()
 
-    def held(self) -> int:
-        """Bytes of all instances, idle or running."""
-        return sum(plan.live_bytes() for plan in map(_deref, self._plans) if plan is not None)
-
-    def made(self, plan: Plan) -> None:
-        """``plan`` has a new instance; make room for it."""
+    def held(self, space: str | None = None) -> int:
+        """Bytes of planned buffers of all contexts, idle or running, in a memory space or in all of them."""
         with self._lock:
-            others = [ref for ref in self._plans if ref() is not None and ref() is not plan]
-            self._plans = [*others, weakref.ref(plan)]
-            for ref in others:
-                if self.held() <= self.budget:
-                    break
-                other = ref()
-                if other is not None:
-                    other.drop_idle()
+            return sum(self._held.values()) if space is None else self._held.get(space, 0)
+
+    def take(self, plan: Plan, step: Step) -> None:
+        """Count the memory of a new context until it is gone, and make room for it.
+
+        Raises:
+          ResourceExhaustedError: it does not fit into a memory limit beside what is used now; nothing has run.
+        """
+        memory = plan.program.memory
+        with self._lock:
+            self._plans.add(plan)
+            self._stores.update(plan.stores)
+            for space, nbytes in memory.items():
+                if self._held.get(space, 0) + nbytes > self.budget:
+                    self._drop(plan, space, self.budget - nbytes, self._spared(plan))
+            for space, limit in self._limits.items():
+                self._fit(plan, space, limit)
+            for space, nbytes in memory.items():
+                self._held[space] = self._held.get(space, 0) + nbytes
+        if memory:
+            step.memory = gone = weakref.finalize(step, self._give, memory)
+            gone.atexit = False
 
     def close(self, error: Callable[[], BaseException]) -> None:
-        """Stop the steps that run, each with an error of its own, and free the memory of idle instances."""
+        """Stop the steps that run, each with an error of its own, and free the memory of idle contexts."""
         with self._lock:
-            plans = [plan for plan in map(_deref, self._plans) if plan is not None]
+            plans = list(self._plans)
         for plan in plans:
             plan.close(error)
 
+    def _give(self, memory: Mapping[str, int]) -> None:
+        with self._lock:
+            for space, nbytes in memory.items():
+                self._held[space] -= nbytes
 
-def _deref(ref: weakref.ref[Plan]) -> Plan | None:
-    return ref()
+    def _spared(self, plan: Plan) -> frozenset[Plan]:
+        """The plans that take turns with this one: used since its last time, and few."""
+        if plan.previous is None:
+            return frozenset()
+        since = frozenset(p for p in self._plans if p is not plan and p.latest > plan.previous)
+        return since if len(since) < ALTERNATING else frozenset()
+
+    def _drop(self, plan: Plan, space: str, at_most: int, spared: frozenset[Plan]) -> None:
+        """Drop idle contexts of other plans, those used longest ago first, until no more than ``at_most`` bytes are held."""
+        if self._held.get(space, 0) <= at_most:
+            return
+        others = [p for p in self._plans if p is not plan and p not in spared and space in p.program.memory]
+        for other in sorted(others, key=lambda p: p.latest):
+            other.drop_idle()
+            if self._held.get(space, 0) <= at_most:
+                return
+
+    def _fit(self, plan: Plan, space: str, limit: int) -> None:
+        needed = plan.program.memory.get(space, 0)
+        new = _bytes_in(space, (r for r in plan.resources if not r.made))
+        made = _bytes_in(space, (r for store in self._stores for r in store.made()))
+        self._drop(plan, space, limit - needed - new - made, frozenset())
+        used = self._held.get(space, 0)
+        if used + needed + new + made > limit:
+            raise ResourceExhaustedError(
+                f"{step_name(plan.graph)} does not fit into the memory limit of {space}",
+                expected=f"{_amount(limit)} at most",
+                got=f"{_amount(needed)} of buffers and {_amount(new)} of new variables, beside {_amount(made)} of variables "
+                f"and {_amount(used)} that other steps use now",
+                hint="raise memory_limit, feed smaller batches, or run fewer steps at once",
+            )
+
+
+def _bytes_in(space: str, resources: Iterable[Resource]) -> int:
+    """Bytes of the variables among these that lie in a memory space; of unknown shape, what they hold now."""
+    total = 0
+    for resource in resources:
+        if isinstance(resource, Variable) and resource.device.memory_space == space:
+            total += resource.nbytes
+    return total
+
+
+def _amount(nbytes: int) -> str:
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if nbytes >= size:
+            return f"{nbytes / size:.1f} {unit}"
+    return f"{nbytes} bytes"

@@ -54,7 +54,8 @@ class SessionConfig:
       kernels: pins, ``{"MatMul@cuda": "cuda.matmul_lt"}``.
       executor: ``auto`` (straight_line), ``straight_line``, or the name of a plugin's executor.
       device_count: device type -> how many to use.
-      memory_limit: device type -> bytes, or a text such as ``"20GiB"``.
+      memory_limit: device type -> bytes, or a text such as ``"20GiB"``, that planned buffers and variables of the session may
+        take on each device of that type. What kernels allocate themselves, and fetched arrays, do not count.
       passes: pass name -> whether it runs.
       fusion: whether region compilers and fused kernels are used.
       plan_cache_size: most plans kept per session; those used longest ago are dropped first.

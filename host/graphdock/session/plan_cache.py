@@ -79,6 +79,7 @@ class PlanCache:
 
     def touch(self, plan: Plan) -> None:
         """``plan`` is used now. It may have been dropped by another thread meanwhile."""
+        plan.used()
         order = self._order
         if plan in order:
             try:

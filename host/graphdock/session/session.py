@@ -109,6 +109,7 @@ class Session(metaclass=_SessionType):
             services,
             c.executor,
             c.deterministic,
+            c.memory_limit,
         )
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -381,7 +382,7 @@ class Session(metaclass=_SessionType):
 
 def _refuse(config: SessionConfig) -> None:
     """Raise UnimplementedError for settings that this version knows but could not honour."""
-    for name in ("memory_limit", "intra_op_threads", "inter_op_threads"):
+    for name in ("intra_op_threads", "inter_op_threads"):
         if getattr(config, name):
             raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")
 

@@ -93,6 +93,10 @@ class ResourceStore:
     def get(self, name: str) -> Resource | None:
         return self._resources.get(name)
 
+    def made(self) -> list[Resource]:
+        """The resources that some step has used."""
+        return [r for r in list(self._resources.values()) if r.made]
+
     def savable(self) -> list[Resource]:
         """What a checkpoint of this container would hold, in order of declaration."""
         return sorted((r for r in self._resources.values() if r.kind.savable and r.made), key=lambda r: r.number)

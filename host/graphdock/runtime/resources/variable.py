@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Buffer
@@ -49,6 +50,18 @@ class Variable(Resource):
         self.initialized = False
         self.buffer: Buffer = None
         self.current = Current(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements; of an unknown shape, of those it holds now."""
+        if self.static:
+            shape: Any = self.dims
+        elif self.buffer is None:
+            return 0
+        else:
+            shape = self.device.shape_of(self.buffer)
+        count: int = math.prod(shape)
+        return self.dtype.size * count
 
     def open(self) -> Buffer:
         made = super().open()
