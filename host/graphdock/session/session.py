@@ -30,6 +30,8 @@ __all__ = ["InteractiveSession", "Session"]
 
 #: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
 SHAPES = 8
+#: Settings that have no reader yet: a session that sets one is refused (docs/adr/0004).
+REFUSED = ("intra_op_threads", "inter_op_threads")
 #: Marks the signatures of steps with a deadline: they have plans of their own, which look at the clock between nodes.
 _TIMED = "timed"
 
@@ -382,7 +384,7 @@ class Session(metaclass=_SessionType):
 
 def _refuse(config: SessionConfig) -> None:
     """Raise UnimplementedError for settings that this version knows but could not honour."""
-    for name in ("intra_op_threads", "inter_op_threads"):
+    for name in REFUSED:
         if getattr(config, name):
             raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")
 

@@ -1,0 +1,157 @@
+"""A setting, hook, field or trait has a reader, or stands in a list here with the reason why it has none."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import graphdock as tf
+import pytest
+from graphdock import contracts
+from graphdock.plugin import hookspecs
+from graphdock.plugin.loader import HOOKS
+from graphdock.session.config_values import FIELDS
+from graphdock.session.session import REFUSED
+
+ROOT = Path(__file__).parents[2]
+HOST = ROOT / "host" / "graphdock"
+
+#: Fields of contracts that nobody in this distribution reads by name: packages do, or whoever takes the record as a whole.
+FOR_OTHERS = {
+    "device.DeviceInfo.architecture": "kernels choose what they compile for by it",
+    "device.DeviceInfo.multiprocessors": "kernels choose grids by it",
+    "device.DeviceInfo.shared_memory_bytes": "kernels choose tiles by it",
+    "device.DeviceInfo.warp_size": "kernels choose blocks by it",
+    "executor.StageReport.ms": "the JSON of explain has the whole record",
+    "kernel.BindContext.buffers": "kernels pack their launches with it",
+    "kernel.PrepareContext.measure": "kernels tune with it",
+    "rendezvous.RendezvousKey.session": "a key is compared as a whole",
+    "rendezvous.RendezvousKey.source_incarnation": "a key is compared as a whole",
+    "rendezvous.RendezvousKey.destination_incarnation": "a key is compared as a whole",
+    "step.StepServices.session": "whoever sends tensors between tasks names the session in their keys",
+}
+#: Fields that wait for their reader.
+WAITING = {
+    "kernel.Decision.rule": "the JSON of explain is to show it; `why` says the same in words",
+    "region.Claim.cost_us": "the first real region compiler brings the choice between claims",
+    "trait.aggregate": "shown by `graphdock ops`; gradients are to sum by it",
+    "trait.commutative": "shown by `graphdock ops`; merging is to know a + b from b + a",
+    "trait.host": "shown by `graphdock ops`; such an op's kernels are registered for the device `host`",
+    "trait.reduction": "shown by `graphdock ops`; region compilers are to end a region at one",
+    "trait.view": "shown by `graphdock ops`; kernels say what is a view (`KernelDef.views`)",
+}
+
+
+@functools.cache
+def _readers() -> dict[str, set[Path]]:
+    """Attribute name -> the files that read an attribute of that name."""
+    found: dict[str, set[Path]] = {}
+    for folder in ("host", "plugins", "opgen", "templates"):
+        for path in (ROOT / folder).rglob("*.py"):
+            if "_gen" in path.parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    found.setdefault(node.attr, set()).add(path)
+    return found
+
+
+def _is_read(name: str, declared_in: set[Path]) -> bool:
+    return bool(_readers().get(name, set()) - declared_in)
+
+
+# -- settings
+
+
+@pytest.mark.parametrize("name", [f for f in FIELDS if f not in REFUSED])
+def test_a_setting_is_read_outside_of_the_configuration(name):
+    own = {HOST / "session" / "config.py", HOST / "session" / "config_values.py", HOST / "cli" / "config.py"}
+    assert _is_read(name, own), f"nobody reads SessionConfig.{name}: honour it, or list it in session.REFUSED"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_setting_without_a_reader_is_refused(name):
+    assert name in FIELDS
+    with pytest.raises(tf.errors.UnimplementedError, match=name):
+        tf.Session(config=tf.SessionConfig(**{name: 2}))
+
+
+# -- hooks
+
+
+def _hooks() -> list[str]:
+    return [name for name, item in vars(hookspecs).items() if inspect.isfunction(item)]
+
+
+def test_the_page_of_hooks_and_the_loader_know_the_same():
+    assert set(_hooks()) == set(HOOKS)
+
+
+@pytest.mark.parametrize("name", _hooks())
+def test_a_hook_is_documented_and_implemented_by_a_plugin_of_the_tests(name):
+    assert inspect.getdoc(getattr(hookspecs, name))
+    users = [p for p in (ROOT / "tests").rglob("*.py") if p != Path(__file__) and name in p.read_text()]
+    assert users, f"no plugin of the tests implements {name}"
+
+
+# -- fields of contracts, and traits
+
+
+def _fields() -> list[tuple[str, str, Path]]:
+    """``module.Class.field``, the field, and the module's file, of every record in contracts."""
+    found = []
+    for info in pkgutil.iter_modules(contracts.__path__):
+        module = importlib.import_module(f"graphdock.contracts.{info.name}")
+        for cls in vars(module).values():
+            if not inspect.isclass(cls) or cls.__module__ != module.__name__ or cls.__name__.startswith("_"):
+                continue
+            if dataclasses.is_dataclass(cls):
+                names = [f.name for f in dataclasses.fields(cls)]
+            else:
+                names = list(getattr(cls, "_fields", ()))
+            path = Path(inspect.getfile(cls))
+            found += [(f"{info.name}.{cls.__name__}.{name}", name, path) for name in names if not name.startswith("_")]
+    return found
+
+
+def _traits() -> list[str]:
+    from graphdock_opgen.model import TraitsSpec
+
+    return [name for name in TraitsSpec.model_fields if name != "deterministic"]
+
+
+def _trait_is_read(name: str) -> bool:
+    """Whether the host compares a trait with something, in any module."""
+    for path in HOST.rglob("*.py"):
+        if "_gen" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Compare)
+                and isinstance(node.left, ast.Constant)
+                and node.left.value == name
+                and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops)
+            ):
+                return True
+    return False
+
+
+def test_every_field_of_a_contract_has_a_reader_or_a_reason():
+    unread = {key for key, name, path in _fields() if not _is_read(name, {path})}
+    # what its own module reads on behalf of others, as `api_accepts` does, is read
+    mine = {key for key, name, path in _fields() if path in _readers().get(name, set())}
+    unread = {key for key in unread if key not in mine}
+    listed = {key for key in {**FOR_OTHERS, **WAITING} if not key.startswith("trait.")}
+    assert unread - listed == set(), "no reader"
+    assert listed - unread == set(), "it has a reader by now: take it off the list"
+
+
+def test_every_trait_has_a_reader_or_a_reason():
+    unread = {f"trait.{name}" for name in _traits() if not _trait_is_read(name)}
+    listed = {key for key in WAITING if key.startswith("trait.")}
+    assert unread == listed
