@@ -142,6 +142,7 @@ def test_variables_live_on_the_device_and_are_written_by_replays(host: Host, dev
         assert s.run(v).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.plain
 def test_a_kernel_that_is_not_capture_safe_stands_outside_of_recordings(
     host: Host, device: recorder.RecorderDevice
 ) -> None:

@@ -28,6 +28,7 @@ def session(host: Host) -> Any:
         yield lambda **more: tf.Session(graph=graph, config=config.replace(**more), host=host)
 
 
+@pytest.mark.plain
 def test_a_step_without_fetches_leaves_its_work_in_the_queue(session: Any, device: fake.FakeDevice) -> None:
     x = tf.placeholder(tf.float32, [2])
     v = tf.Variable(np.zeros(2, np.float32))
@@ -57,6 +58,7 @@ def test_an_error_in_the_queue_names_its_node_and_leaves_the_device_usable(
         assert s.run(y, {x: [1.0, 2.0]}).tolist() == [3.0, 5.0]
 
 
+@pytest.mark.plain
 def test_loop_variables_stay_in_the_devices_memory(session: Any, device: fake.FakeDevice) -> None:
     x = tf.placeholder(tf.float32, [3])
     out = tf.while_loop(lambda i, a: i < 50, lambda i, a: (i + 1, a * 1.5 - x), [0, x])[1]
@@ -70,6 +72,7 @@ def test_loop_variables_stay_in_the_devices_memory(session: Any, device: fake.Fa
         assert not [n for body in loop.bodies for n in body.nodes if n.op == "Transfer"]
 
 
+@pytest.mark.plain
 def test_a_condition_on_the_device_waits_once_per_iteration(session: Any, device: fake.FakeDevice) -> None:
     x = tf.placeholder(tf.float32, [])
     out = tf.while_loop(lambda a: a < 100.0, lambda a: [a * 2.0], [x])

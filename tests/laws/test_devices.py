@@ -231,6 +231,7 @@ def broken_device(method):
 
 
 @pytest.mark.parametrize("method", ["allocate", "view", "empty", "from_host", "copy", "to_host", "activate"])
+@pytest.mark.plain
 def test_an_error_of_a_device_names_the_device_and_what_it_was_asked_for(host, method):
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.tanh(x * tf.constant([2.0, 3.0], name="c"), name="y")

@@ -40,6 +40,7 @@ def test_a_step_that_runs_past_its_own_timeout_is_ended(patience):
 
 
 @pytest.mark.parametrize("long", [False, True], ids=["one function", "several functions"])
+@pytest.mark.plain
 def test_a_late_step_names_the_node_that_was_next_and_its_session_goes_on(late, long):
     """Late by itself: a kernel passes the deadline, and nothing after it runs."""
     host, gate = late

@@ -125,6 +125,7 @@ def caught(program, stages, shared, wanted):
         if (p.__name__, w) not in OPEN
     ],
 )
+@pytest.mark.plain
 def test_each_wait_that_is_removed_is_missed(dropper, program, where, shared):
     stages = STAGES[where]
     wanted, found = outcome(program, stages, shared, 0)

@@ -84,6 +84,7 @@ def test_a_limit_does_not_shift_the_numbers():
     np.testing.assert_array_equal(results[0], results[2])
 
 
+@pytest.mark.plain
 def test_two_nodes_of_one_op_draw_the_same_and_the_step_counts_once():
     """Two bodies that hold copies of one op, as initial values that read each other make, stand for one op."""
     tf.set_random_seed(3)

@@ -323,6 +323,7 @@ def test_views_are_recomputed_where_they_depend_on_the_step() -> None:
         assert [float(session.run(picked, {at: i})) for i in (0, 3, -1)] == [0.0, 6.0, 8.0]
 
 
+@pytest.mark.plain
 def test_steady_state_allocates_no_arrays() -> None:
     """After the first steps nothing of the size of the data is allocated; what is fetched is one number."""
     x = np.ones((256, 256), np.float32)

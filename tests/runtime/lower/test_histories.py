@@ -48,6 +48,7 @@ def test_a_history_inside_of_a_history_is_left_whole():
     assert re.search(r"i\d+ = i\d+\[n\d+\]", text) and not re.search(r"i\d+\.pop\(", text)
 
 
+@pytest.mark.plain
 def test_the_lengths_are_compared_in_debug_mode_only():
     x = tf.placeholder(tf.float64, [2])
     grads = tf.gradients(sines(x), x)
