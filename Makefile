@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 GENERATED := host/graphdock/ops plugins/std/graphdock_std
+# packages of examples/ that keep what is generated for them
+EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
@@ -38,14 +40,14 @@ check: env ## Format, lint, types, import layers, generated-code drift
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m graphdock_opgen check $(GENERATED)
+	$(BIN)/python -m graphdock_opgen check $(GENERATED) $(EXAMPLES)
 
 format: env ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 generate: env ## Run the op generator over the specs, renew manifests and the README's table
-	$(BIN)/python -m graphdock_opgen generate $(GENERATED)
+	$(BIN)/python -m graphdock_opgen generate $(GENERATED) $(EXAMPLES)
 	$(BIN)/python -m graphdock_opgen manifest plugins/std/graphdock_std
 	$(BIN)/python -m graphdock_opgen manifest plugins/cpu/graphdock_cpu
 	$(BIN)/python scripts/readme.py

@@ -16,7 +16,7 @@ from benchmarks.report import as_json, as_table
 
 __all__ = ["BENCHMARKS", "benchmark_main", "parse", "publish", "wanted"]
 
-BENCHMARKS = ("import_time", "null_step", "seed_step", "chain", "while_loop", "large_graph")
+BENCHMARKS = ("import_time", "null_step", "seed_step", "chain", "while_loop", "large_graph", "native_kernel")
 
 
 def parse(

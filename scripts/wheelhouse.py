@@ -21,9 +21,10 @@ STAMP = FOLDER / "stamp"
 
 
 def wanted() -> list[str]:
-    """Requirements: what ``pyproject.toml`` needs to run and to be built."""
+    """Requirements: what ``pyproject.toml`` needs to run, native kernels included, and to be built."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return sorted([*table["project"]["dependencies"], *table["build-system"]["requires"], "editables"])
+    native = table["project"]["optional-dependencies"]["native"]
+    return sorted([*table["project"]["dependencies"], *native, *table["build-system"]["requires"], "editables"])
 
 
 def stamp(requirements: list[str]) -> str:

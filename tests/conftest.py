@@ -24,6 +24,12 @@ def builder():
     return _load("plugin_builder")
 
 
+@pytest.fixture(scope="session")
+def suspects():
+    """The module ``tests/packages/suspects.py``."""
+    return _load("suspects")
+
+
 @pytest.fixture
 def site(builder, tmp_path, monkeypatch):
     """An empty site, no configuration file, no GRAPHDOCK_* variable but DEBUG, and a working directory of its own."""

@@ -42,6 +42,11 @@ class DeviceSpec:
             return text
         if not text:
             return cls()
+        if not isinstance(text, str):
+            raise InvalidArgumentError(
+                f"{text!r} is not a device name",
+                expected="a form such as '/job:worker/task:1/device:cuda:0', 'cuda:0' or 'cuda'",
+            )
         source = text
         found: dict[str, str | None] = {"job": None, "task": None, "type": None, "index": None}
         if not text.startswith("/"):

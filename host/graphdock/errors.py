@@ -1,44 +1,47 @@
-"""Every error graphdock raises, in one tree.
+"""Every error of graphdock's own, in one tree.
 
-    GraphdockError
-    ├── InvalidArgumentError (ValueError)     a value, dtype, shape, rank or name the caller gave is wrong
-    │   ├── ShapeError                        shapes that do not fit the op
-    │   ├── DTypeError (TypeError)            a dtype that does not fit the op
-    │   ├── ConfigError                       session configuration, environment or command line
-    │   ├── OpSpecError                       an OpDef YAML file; carries file, line and column
-    │   ├── PlanError                         a plan graph that breaks the grammar of the IR
-    │   └── ManifestError                     a plugin's graphdock-plugin.toml
-    ├── NotFoundError (LookupError)           a name that is looked up and is not there
-    │   ├── UnknownOpError                    an op type that no loaded plugin declares
-    │   ├── UnknownBackendError               a backend that no installed plugin provides
-    │   └── KernelNotFoundError               no kernel for a node on any device that it may run on
-    ├── AlreadyExistsError                    a name or registration that exists
-    ├── FailedPreconditionError               the state forbids the call: closed session, finalized graph
-    │   ├── UninitializedError                a variable that was read before it was assigned
-    │   ├── PluginError                       a plugin that failed to load and is needed now
-    │   └── KernelTieError                    two kernels of equal rank
-    ├── GradientError (LookupError)           an op on the path from the loss has no gradient
-    │   └── GradientNotFilled                 ... because its stub still waits for a person
-    ├── OutOfRangeError                       an index or an iteration beyond the end
-    ├── ResourceExhaustedError                a device is out of memory
-    ├── UnavailableError                      something that may be there later
-    │   ├── DeviceUnavailable                 a probe found no device; carries reason and hint (not a fault)
-    │   └── DeviceLostError                   a device that stopped working; every later call of it raises this
-    ├── AbortedError                          a step was stopped because another part of it failed
-    ├── CancelledError                        a step was stopped on purpose: its session was closed
-    ├── DeadlineExceededError                 a step ran past its deadline
-    ├── UnimplementedError                    a feature that this version declares but does not have
-    │   └── KernelRefused                     a kernel that can't compute a node after all; another one is chosen
-    └── InternalError                         graphdock broke a promise of its own
+    GD000 GraphdockError
+    ├── GD100 InvalidArgumentError (ValueError)   a value, dtype, shape, rank or name the caller gave is wrong
+    │   ├── GD101 ShapeError                      shapes that do not fit the op
+    │   ├── GD102 DTypeError (TypeError)          a dtype that does not fit the op
+    │   ├── GD103 ConfigError                     session configuration, environment or command line
+    │   ├── GD104 OpSpecError                     an OpDef YAML file; carries file, line and column
+    │   ├── GD105 PlanError                       a plan graph that breaks the grammar of the IR
+    │   └── GD106 ManifestError                   a plugin's graphdock-plugin.toml
+    ├── GD200 NotFoundError (LookupError)         a name that is looked up and is not there
+    │   ├── GD201 UnknownOpError                  an op type that no loaded plugin declares
+    │   ├── GD202 UnknownBackendError             a backend that no installed plugin provides
+    │   └── GD203 KernelNotFoundError             no kernel for a node on any device that it may run on
+    ├── GD300 AlreadyExistsError                  a name or registration that exists
+    ├── GD400 FailedPreconditionError             the state forbids the call: closed session, finalized graph
+    │   ├── GD401 UninitializedError              a variable that was read before it was assigned
+    │   ├── GD402 PluginError                     a plugin that failed to load and is needed now
+    │   └── GD403 KernelTieError                  two kernels of equal rank
+    ├── GD500 GradientError (LookupError)         an op on the path from the loss has no gradient
+    │   └── GD501 GradientNotFilled               ... because its stub still waits for a person
+    ├── GD600 OutOfRangeError                     a number that does not fit its dtype, or no more elements
+    ├── GD700 ResourceExhaustedError              a device is out of memory
+    ├── GD800 UnavailableError                    something that may be there later
+    │   ├── GD801 DeviceUnavailable               a probe found no device; carries reason and hint (not a fault)
+    │   └── GD802 DeviceLostError                 a device that stopped working; every later call of it raises this
+    ├── GD900 AbortedError                        a step was stopped because another part of it failed
+    ├── GD910 CancelledError                      a step was stopped on purpose: its session was closed
+    ├── GD920 DeadlineExceededError               a step ran past its deadline
+    ├── GD930 UnimplementedError                  a feature that this version declares but does not have
+    │   └── GD931 KernelRefused                   a kernel that can't compute a node after all; another one is chosen
+    └── GD990 InternalError                       graphdock broke a promise of its own
 
 The names are TensorFlow's status names. A message says what happened, what was expected and got, the op and the user's own
-line that made it, and what to do; those parts are fields of the object.
+line that made it, and what to do; those parts are fields of the object. It ends with the code of its class, of which
+``graphdock error CODE`` prints a page.
 """
 
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
+from typing import Any, ClassVar
 
 __all__ = [
     "AbortedError",
@@ -72,6 +75,7 @@ __all__ = [
     "UnknownBackendError",
     "UnknownOpError",
     "did_you_mean",
+    "told",
 ]
 
 
@@ -85,7 +89,13 @@ class GraphdockError(Exception):
       expected: what was expected, in words.
       got: what was found instead.
       hint: what to do about it.
+
+    Attributes:
+      code: of the class, the same in every version; a subclass outside of this module has its base's. ``graphdock error CODE``
+        prints the page that says what causes such an error, and what cures it.
     """
+
+    code: ClassVar[str] = "GD000"
 
     def __init__(
         self,
@@ -105,7 +115,9 @@ class GraphdockError(Exception):
         self.got = got
         self.hint = hint
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """The message and its parts, for what goes into another message."""
         text = self.message
         if self.expected is not None and self.got is not None:
             text += f"\n  expected {self.expected}, got {self.got}"
@@ -121,25 +133,38 @@ class GraphdockError(Exception):
             text += f"\n  hint: {self.hint}"
         return text
 
+    def __str__(self) -> str:
+        return f"{self.text}\n  see: graphdock error {self.code}"
+
 
 class InvalidArgumentError(GraphdockError, ValueError):
     """A value, dtype, shape, rank or name the caller gave is wrong."""
+
+    code: ClassVar[str] = "GD100"
 
 
 class ShapeError(InvalidArgumentError):
     """Shapes that do not fit the op."""
 
+    code: ClassVar[str] = "GD101"
+
 
 class DTypeError(InvalidArgumentError, TypeError):
     """A dtype that does not fit the op."""
+
+    code: ClassVar[str] = "GD102"
 
 
 class ConfigError(InvalidArgumentError):
     """A session configuration, environment variable or command-line value that is wrong."""
 
+    code: ClassVar[str] = "GD103"
+
 
 class OpSpecError(InvalidArgumentError):
     """An OpDef YAML file that is wrong. ``file``, ``line`` and ``column`` (from 1) say where."""
+
+    code: ClassVar[str] = "GD104"
 
     def __init__(self, message: str, *, file: str = "<spec>", line: int = 0, column: int = 0, hint: str | None = None):
         super().__init__(f"{file}:{line}:{column}: {message}", hint=hint)
@@ -149,53 +174,79 @@ class OpSpecError(InvalidArgumentError):
 class PlanError(InvalidArgumentError):
     """A plan graph that breaks the grammar of the IR (see :mod:`graphdock.contracts.ir`)."""
 
+    code: ClassVar[str] = "GD105"
+
 
 class ManifestError(InvalidArgumentError):
     """A plugin manifest that is missing a field or holds a wrong one."""
+
+    code: ClassVar[str] = "GD106"
 
 
 class NotFoundError(GraphdockError, LookupError):
     """A name that was looked up is not there."""
 
+    code: ClassVar[str] = "GD200"
+
 
 class UnknownOpError(NotFoundError):
     """No loaded plugin declares this op type."""
+
+    code: ClassVar[str] = "GD201"
 
 
 class UnknownBackendError(NotFoundError, ConfigError):
     """No installed plugin provides this backend."""
 
+    code: ClassVar[str] = "GD202"
+
 
 class KernelNotFoundError(NotFoundError):
     """No kernel for a node on any device it may run on; the message lists each candidate and why it lost."""
+
+    code: ClassVar[str] = "GD203"
 
 
 class AlreadyExistsError(GraphdockError):
     """A name or registration that exists already."""
 
+    code: ClassVar[str] = "GD300"
+
 
 class FailedPreconditionError(GraphdockError):
     """The state of the object forbids the call."""
+
+    code: ClassVar[str] = "GD400"
 
 
 class UninitializedError(FailedPreconditionError):
     """A variable was read before it was assigned."""
 
+    code: ClassVar[str] = "GD401"
+
 
 class PluginError(FailedPreconditionError):
     """A plugin that is needed now failed to load; ``__cause__`` is its first error."""
+
+    code: ClassVar[str] = "GD402"
 
 
 class KernelTieError(FailedPreconditionError):
     """Two kernels of equal rank match a node; the message names both packages and the line that settles it."""
 
+    code: ClassVar[str] = "GD403"
+
 
 class GradientError(GraphdockError, LookupError):
     """An op on the path from the loss has no gradient."""
 
+    code: ClassVar[str] = "GD500"
+
 
 class GradientNotFilled(GradientError):
     """A generated gradient stub that nobody has filled in yet."""
+
+    code: ClassVar[str] = "GD501"
 
     def __init__(self, op_type: str, input_name: str) -> None:
         super().__init__(
@@ -205,19 +256,27 @@ class GradientNotFilled(GradientError):
 
 
 class OutOfRangeError(GraphdockError):
-    """An index or an iteration beyond the end."""
+    """A number that does not fit into its dtype, or an input that has no more elements."""
+
+    code: ClassVar[str] = "GD600"
 
 
 class ResourceExhaustedError(GraphdockError):
     """A device has no memory left for an allocation."""
 
+    code: ClassVar[str] = "GD700"
+
 
 class UnavailableError(GraphdockError):
     """Something that may be there later is not there now."""
 
+    code: ClassVar[str] = "GD800"
+
 
 class DeviceUnavailable(UnavailableError):
     """A probe found no device. Not a fault: the plugin's stage becomes ``no device``."""
+
+    code: ClassVar[str] = "GD801"
 
     def __init__(self, reason: str, hint: str | None = None) -> None:
         super().__init__(reason, hint=hint)
@@ -232,6 +291,8 @@ class DeviceLostError(UnavailableError):
       reason: what the driver says.
     """
 
+    code: ClassVar[str] = "GD802"
+
     def __init__(self, device: str, reason: str, *, op: str | None = None, site: str | None = None) -> None:
         hint = "its variables are gone; start a new process, and restore them from a checkpoint"
         super().__init__(f"{device} is lost: {reason}", op=op, site=site, hint=hint)
@@ -242,29 +303,75 @@ class DeviceLostError(UnavailableError):
 class AbortedError(GraphdockError):
     """A step was stopped because another part of it failed."""
 
+    code: ClassVar[str] = "GD900"
+
 
 class CancelledError(GraphdockError):
     """A step was stopped on purpose: its session was closed, or its caller cancelled it."""
+
+    code: ClassVar[str] = "GD910"
 
 
 class DeadlineExceededError(GraphdockError):
     """A step ran past its deadline."""
 
+    code: ClassVar[str] = "GD920"
+
 
 class UnimplementedError(GraphdockError):
     """A feature that this version declares but does not have."""
+
+    code: ClassVar[str] = "GD930"
 
 
 class KernelRefused(UnimplementedError):
     """A kernel that can't compute a node after all, raised by its ``prepare``. Another one is chosen, and the reason recorded."""
 
+    code: ClassVar[str] = "GD931"
+
 
 class InternalError(GraphdockError):
     """graphdock broke a promise of its own; please report it."""
 
+    code: ClassVar[str] = "GD990"
+
+
+def told(error: BaseException) -> str:
+    """An error's class and words, for what goes into another message."""
+    return f"{type(error).__name__}: {error.text if isinstance(error, GraphdockError) else error}"
+
+
+def of_kind(value: Any, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
+    """Refuse an argument of the wrong Python type, before anything is done with it.
+
+    Raises:
+      InvalidArgumentError: ``value`` is no instance of ``kinds``; it names ``what`` and says what was ``expected``.
+    """
+    if not isinstance(value, kinds):
+        raise InvalidArgumentError(f"{what} is of the wrong type", expected=expected, got=reprlib.repr(value))
+
+
+def of_keywords(given: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Refuse a keyword that a callable with ``**keywords`` does not have.
+
+    Raises:
+      InvalidArgumentError: the first of ``given`` that is not ``known``; it names ``what`` and suggests the nearest.
+    """
+    names = list(known)
+    for name in given:
+        if name not in names:
+            raise InvalidArgumentError(
+                f"{what} has no argument {name!r}", expected=", ".join(names), hint=did_you_mean(name, names)
+            )
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """The nearest known name as a hint, ``"did you mean 'MatMul'?"``, or None when none is near."""
+    """The nearest known name as a hint, ``"did you mean 'MatMul'?"``, or None when none is near.
+
+    A name of more than 100 characters is no slip of a finger; comparing takes time that grows with the square of its length.
+    """
+    if len(name) > 100:
+        return None
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     if not near:

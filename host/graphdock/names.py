@@ -23,6 +23,7 @@ ENDPOINTS: dict[str, str] = {
     "init_scope": "graphdock.ops.scopes:init_scope",
     "import_graph_def": "graphdock.graph.graph_def:import_graph_def",
     "load_op_library": "graphdock.ops.library:load_op_library",
+    "custom_op": "graphdock.ops.define:custom_op",
     "TensorShape": "graphdock.shape:TensorShape",
     "DType": "graphdock.dtypes:DType",
     "as_dtype": "graphdock.dtypes:as_dtype",
@@ -44,6 +45,7 @@ ENDPOINTS: dict[str, str] = {
     "py_func": "graphdock.ops.core:py_func",
     "Assert": "graphdock.ops.core:Assert",
     "Print": "graphdock.ops.core:Print",
+    "to_dlpack": "graphdock.ops.dlpack:to_dlpack",
     # control flow, gradients, variables
     "cond": "graphdock.control_flow.cond:cond",
     "case": "graphdock.control_flow.cond:case",

@@ -10,17 +10,67 @@ from typing import Any, TypeAlias
 
 from graphdock.errors import InvalidArgumentError, ShapeError
 
-__all__ = ["MAX_RANK", "Dims", "TensorShape", "as_dims", "broadcast", "common", "compatible", "merge", "show", "size"]
+__all__ = [
+    "MAX_DIM",
+    "MAX_RANK",
+    "Dims",
+    "Extent",
+    "Symbol",
+    "TensorShape",
+    "as_dims",
+    "broadcast",
+    "common",
+    "compatible",
+    "merge",
+    "plain",
+    "show",
+    "size",
+]
 
 Dims: TypeAlias = tuple[int | None, ...] | None
 MAX_RANK = 254
+#: Largest dim: what a device counts with.
+MAX_DIM = 2**63 - 1
+
+
+class Symbol:
+    """A number that a plan does not know: a dim, or an element of a small integer tensor. One symbol stands for one number.
+
+    Attributes:
+      fed: whether the shapes of the feeds alone decide it; otherwise it is known when the step has come so far.
+      feed: for a dim of a feed itself, which feed and which axis.
+      dim: whether it is a dim, and so not negative; elements of a tensor may be.
+    """
+
+    __slots__ = ("dim", "fed", "feed")
+
+    def __init__(self, fed: bool, feed: tuple[int, int] | None = None, dim: bool = True) -> None:
+        self.fed = fed
+        self.feed = feed
+        self.dim = dim
+
+    def __repr__(self) -> str:
+        return (
+            f"<dim {self.feed[1]} of feed {self.feed[0]}>" if self.feed else f"<{'fed' if self.fed else 'late'} symbol>"
+        )
+
+
+#: A shape in a plan, with a symbol in place of each unknown dim; a symbol alone stands for an unknown rank.
+Extent: TypeAlias = "tuple[int | Symbol, ...] | Symbol"
+
+
+def plain(extent: Any) -> Dims:
+    """The dims of an extent, None for each symbol."""
+    if extent is None or isinstance(extent, Symbol):
+        return None
+    return tuple([d if isinstance(d, int) else None for d in extent])
 
 
 def as_dims(value: Any) -> Dims:
     """Dims from None, an int, a sequence of ints and None (or -1), or a TensorShape.
 
     Raises:
-      ShapeError: a dim is not an integer or is below -1, or the rank is above 254.
+      ShapeError: a dim is not an integer, is below -1 or above 64 bits, or the rank is above 254.
     """
     if value is None:
         return None
@@ -45,6 +95,8 @@ def as_dims(value: Any) -> Dims:
             n = d.__index__()
         except AttributeError:
             raise ShapeError(f"{value!r} is not a shape: {d!r} is not an integer") from None
+        if not -MAX_DIM <= n <= MAX_DIM:
+            raise ShapeError(f"a dim does not fit into 64 bits: it has {n.bit_length()}")
         if n < 0:
             raise ShapeError(f"{value!r} is not a shape: dim {n} is negative")
         dims.append(n)

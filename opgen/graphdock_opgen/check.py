@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from graphdock import dtypes
 from graphdock.errors import OpSpecError, did_you_mean
@@ -14,34 +14,45 @@ from graphdock_opgen import expr
 from graphdock_opgen.check_api import function_name, parameters
 from graphdock_opgen.check_gradient import gradient_entries
 from graphdock_opgen.check_semantics import check_semantics
+from graphdock_opgen.check_shapes import check_shapes
 from graphdock_opgen.check_tests import check_samples, gradcheck_inputs
-from graphdock_opgen.model import DTYPE_CLASSES, FileSpec
+from graphdock_opgen.home import Home
+from graphdock_opgen.model import DTYPE_CLASSES, AttrSpec, FileSpec
 from graphdock_opgen.names import op_type, snake
-from graphdock_opgen.op import Op, Place, expand_allow, module_name
+from graphdock_opgen.op import Op, Place, expand_allow
 from graphdock_opgen.reader import Document
 
 __all__ = ["check_file"]
 
 
-def check_file(document: Document, spec: FileSpec, stem: str, report: Callable[[OpSpecError], None]) -> list[Op]:
-    """Every op of a file. A faulty op is reported and left out, so that one run shows the first fault of each."""
+def check_file(
+    document: Document, spec: FileSpec, file: str, module: str, home: Home, report: Callable[[OpSpecError], None]
+) -> list[Op]:
+    """Every op of a file. A faulty op is reported and left out, so that one run shows the first fault of each.
+
+    Args:
+      file: its path below what ships it, for messages. module: what the module of its wrappers is called.
+    """
+    if not spec.ops:
+        report(document.error(("ops",), "the file declares no op", hint="remove the file, or write an op"))
     ops = []
     for index, op in enumerate(spec.ops):
         try:
-            ops.append(_check(Place(document, spec.namespace, stem, index, op)))
+            ops.append(_check(Place(document, spec.namespace, index, op, home), file, module))
         except OpSpecError as e:
             report(e)
     return ops
 
 
-def _check(place: Place) -> Op:
+def _check(place: Place, file: str, module: str) -> Op:
     """The op at a place. Raises OpSpecError at its first fault."""
     spec = place.spec
     _unique_names(place)
     allow = _types(place)
     _attributes(place)
     inferred = _arguments(place, allow)
-    _shapes(place)
+    check_shapes(place)
+    _aliases(place)
     _named_functions(place)
     check_semantics(place)
     bound = {a.dtype for a in spec.inputs}
@@ -52,8 +63,8 @@ def _check(place: Place) -> Op:
         type=op_type(place.namespace, spec.name),
         snake=snake(spec.name),
         function=function_name(place),
-        module=f"{place.stem}_ops",
-        file=f"specs/{place.stem}.yaml",
+        module=module,
+        file=file,
         line=place.document.line(place.path),
         document=place.document,
         path=place.path,
@@ -63,6 +74,7 @@ def _check(place: Place) -> Op:
         inferred=inferred,
         free_types=free,
         params=params,
+        home=place.home,
     )
     entries = gradient_entries(place, op)
     has = any(e.kind != "none" for e in entries)
@@ -135,36 +147,43 @@ def _types(place: Place) -> dict[str, tuple[str, ...]]:
 
 def _attributes(place: Place) -> None:
     for i, attr in enumerate(place.spec.attrs):
-        if attr.required:
+        base, is_list = attr.type.removeprefix("list(").removesuffix(")"), attr.type.startswith("list(")
+        _bounds(place, ("attrs", i), attr, is_list or base in ("int", "float"))
+        for k, value in enumerate(attr.one_of):
+            if not _fits(base, value):
+                place.fail("attrs", i, "one_of", k, message=f"one_of of {attr.name}: {value!r} is not of type {base}")
+        if attr.required or attr.default is None:
             continue
-        base = attr.type.removeprefix("list(").removesuffix(")")
-        values = attr.default if attr.type.startswith("list(") else [attr.default]
-        if attr.default is None:
-            continue
+
+        def fail(message: str, hint: str | None = None, i: int = i, name: str = attr.name) -> NoReturn:
+            place.fail("attrs", i, "default", message=f"default of {name}: {message}", hint=hint)
+
+        values = attr.default if is_list else [attr.default]
         if not isinstance(values, list):
-            place.fail(
-                "attrs",
-                i,
-                "default",
-                message=f"default of {attr.name}: expected a list for {attr.type}, got {attr.default!r}",
-            )
+            fail(f"expected a list for {attr.type}, got {attr.default!r}")
         for value in values:
             if not _fits(base, value):
-                place.fail(
-                    "attrs",
-                    i,
-                    "default",
-                    message=f"default of {attr.name}: {value!r} is not of type {base}",
-                    hint=_dtype_hint(base, value),
-                )
-        if attr.one_of and attr.default not in attr.one_of:
+                fail(f"{value!r} is not of type {base}", _dtype_hint(base, value))
+            if attr.one_of and value not in attr.one_of:
+                fail(f"{value!r} is not among one_of", did_you_mean(str(value), [str(v) for v in attr.one_of]))
+        measured = len(values) if is_list else attr.default
+        if attr.min is not None and measured < attr.min:
+            fail(f"{attr.default!r} is less than min, {attr.min}")
+        if attr.max is not None and measured > attr.max:
+            fail(f"{attr.default!r} is more than max, {attr.max}")
+
+
+def _bounds(place: Place, at: tuple[str | int, ...], attr: AttrSpec, measurable: bool) -> None:
+    for key in ("min", "max"):
+        if getattr(attr, key) is not None and not measurable:
             place.fail(
-                "attrs",
-                i,
-                "default",
-                message=f"default of {attr.name}: {attr.default!r} is not among one_of",
-                hint=did_you_mean(str(attr.default), [str(v) for v in attr.one_of]),
+                *at,
+                key,
+                message=f"{key} bounds numbers and lengths of lists, and {attr.name} is a {attr.type}",
+                key=True,
             )
+    if attr.min is not None and attr.max is not None and attr.min > attr.max:
+        place.fail(*at, "max", message=f"max of {attr.name}, {attr.max}, is less than min, {attr.min}")
 
 
 def _arguments(place: Place, allow: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -200,42 +219,8 @@ def _arguments(place: Place, allow: Mapping[str, tuple[str, ...]]) -> tuple[str,
     return tuple(inferred)
 
 
-# shapes
-
-
-def _shapes(place: Place) -> None:
+def _aliases(place: Place) -> None:
     spec = place.spec
-    known: dict[str, None] = dict.fromkeys(("i", "_", *place.attrs, *spec.types))
-    for i, arg in enumerate(spec.inputs):
-        if arg.shape is not None:
-            elements = expr.pattern(place.source("inputs", i, "shape", text=arg.shape)) or []
-            known |= dict.fromkeys(expr.symbols(elements))
-    for i, arg in enumerate(spec.inputs):
-        if arg.shape is not None:
-            source = place.source("inputs", i, "shape", text=arg.shape)
-            for element in expr.pattern(source) or []:
-                expr.check_names(source, element, known, "dim, run or attribute")
-    for name, text in spec.dims.let.items():
-        expr.check_dim(place.source("dims", "let", name, text=text), known, "dim, run or attribute")
-        known[name] = None
-    for i, where in enumerate(spec.dims.where):
-        expr.check_dim(place.source("dims", "where", i, "check", text=where.check), known, "dim, run or attribute")
-        source = place.source("dims", "where", i, "error", text=where.error)
-        for name in expr.placeholders(source):
-            if name not in known:
-                source.fail(
-                    f"no dim, run or attribute named {name!r}",
-                    column=where.error.find("{" + name),
-                    hint=did_you_mean(name, known),
-                )
-    for i, arg in enumerate(spec.outputs):
-        if arg.shape is not None:
-            source = place.source("outputs", i, "shape", text=arg.shape)
-            for element in expr.pattern(source) or []:
-                expr.check_names(source, element, known, "dim, run or attribute")
-    arguments = [a.name for a in (*spec.inputs, *spec.outputs)]
-    for key, text in spec.cost.given().items():
-        expr.check_cost(place.source("cost", key, text=text), known, arguments)
     for out, source_input in spec.aliases.items():
         if out not in {a.name for a in spec.outputs}:
             place.fail(
@@ -258,7 +243,7 @@ def _named_functions(place: Place) -> None:
     for key in ("shape_fn", "reference"):
         text = getattr(place.spec, key)
         if text is not None:
-            module_name(place.source(key, text=text))
+            place.home.check(place.source(key, text=text))
 
 
 def _fits(base: str, value: Any) -> bool:
@@ -271,9 +256,11 @@ def _fits(base: str, value: Any) -> bool:
     if base == "string":
         return isinstance(value, str)
     if base == "type":
-        return value in dtypes.ALL
+        return isinstance(value, str) and value in dtypes.ALL
     if base == "shape":
-        return isinstance(value, list)
+        return isinstance(value, list) and all(
+            d is None or (isinstance(d, int) and not isinstance(d, bool)) for d in value
+        )
     return True
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import keyword
-
 from graphdock.errors import did_you_mean
 
-from graphdock_opgen.names import snake
+from graphdock_opgen.names import is_dotted, snake
 from graphdock_opgen.op import Param, Place
 from graphdock_opgen.pretty import literal
 
@@ -44,7 +42,7 @@ def function_name(place: Place) -> str:
     endpoints = place.spec.api.endpoints
     for i, endpoint in enumerate(endpoints):
         parts = endpoint.name.split(".")
-        if not all(p.isidentifier() and not keyword.iskeyword(p) for p in parts):
+        if not is_dotted(endpoint.name) or any(p.startswith("_") for p in parts):
             place.fail("api", "endpoints", i, "name", message=f"{endpoint.name!r} is not a dotted Python name")
     return endpoints[0].name.rpartition(".")[2] if endpoints else snake(place.spec.name)
 
@@ -67,8 +65,6 @@ def parameters(place: Place, inferred: tuple[str, ...], free: tuple[str, ...]) -
     params = []
     for of, kind in kinds.items():
         python = api.rename.get(of, of)
-        if keyword.iskeyword(python):
-            place.fail("api", message=f"{python!r} is a Python keyword", hint=f"api: {{rename: {{{of}: {python}_}}}}")
         default = _default(place, of, kind)
         params.append(Param(python, of, kind, default))
     names = [p.name for p in params]

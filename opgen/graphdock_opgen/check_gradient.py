@@ -6,7 +6,8 @@ from typing import Any
 
 from graphdock.errors import did_you_mean
 
-from graphdock_opgen.op import GradEntry, Op, Place, module_name
+from graphdock_opgen.names import is_name
+from graphdock_opgen.op import GradEntry, Op, Place
 from graphdock_opgen.reader import Path_
 
 __all__ = ["gradient_entries"]
@@ -76,8 +77,8 @@ def _entry(place: Place, at: Path_, value: Any) -> tuple[str, str, Path_]:
         if not isinstance(text, str) or not text.strip():
             place.fail(*at, kind, message=f"{kind}: expected a non-empty string, got {text!r}")
         if kind == "fn" and ":" in text:
-            module_name(place.source(*at, "fn", text=text))
-        elif kind == "fn" and not text.isidentifier():
+            place.home.check(place.source(*at, "fn", text=text))
+        elif kind == "fn" and not is_name(text):
             place.fail(*at, kind, message=f"fn: {text!r} is not the name of a function")
         return kind, text, (*at, kind)
     place.fail(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 from graphdock.contracts.opdef import ACCESSES
@@ -11,7 +12,7 @@ from graphdock.errors import did_you_mean
 from graphdock.opdef.scalar_formula import FUNCTIONS, NODES
 
 from graphdock_opgen import expr
-from graphdock_opgen.op import Place, module_name
+from graphdock_opgen.op import Place
 
 __all__ = ["check_semantics"]
 
@@ -45,9 +46,9 @@ def _verb(place: Place) -> None:
             "host_fn" if spec.host_fn else "executes", message="host_fn and 'executes: host' go together", key=True
         )
     if spec.host_fn is not None:
-        module_name(place.source("host_fn", text=spec.host_fn))
+        place.home.check(place.source("host_fn", text=spec.host_fn))
     if spec.evaluate is not None:
-        module_name(place.source("evaluate", text=spec.evaluate))
+        place.home.check(place.source("evaluate", text=spec.evaluate))
     if spec.traits.pure and (spec.effects or any(a.access for a in spec.inputs)):
         place.fail("traits", "pure", message="an op with effects is not pure", key=True)
 
@@ -141,6 +142,9 @@ def _formula(place: Place) -> None:
     if len(spec.outputs) != 1 or not spec.traits.elementwise:
         source.fail("only an elementwise op of one output has a scalar formula")
     tree = source.parse(NODES)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | None):
+            source.fail(f"{node.value!r} is no number", node)
     known = [*(a.name for a in spec.inputs), *(a.name for a in spec.attrs)]
     expr.check_names(source, tree, known, "input or attribute", tuple(FUNCTIONS))
     expr.check_arity(source, tree, FUNCTIONS)

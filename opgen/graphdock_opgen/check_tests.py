@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from graphdock.errors import did_you_mean
 from graphdock_opgen.model import ArgSpec
 from graphdock_opgen.op import GradEntry, Op, Place
 from graphdock_opgen.reader import Path_
+from graphdock_opgen.static_rule import Ragged, dims_of, refusal
 
 __all__ = ["check_samples", "gradcheck_inputs"]
 
@@ -50,8 +52,8 @@ def _sample(place: Place, op: Op, group: str, index: int, sample: Mapping[str, A
     for arg in inputs.values():
         if arg.name not in sample and arg.arity.kind != "optional":
             place.fail(*at, message=f"the sample gives nothing for input {arg.name!r}")
-    if group == "error_samples" and not isinstance(sample.get("match"), str):
-        place.fail(*at, message="an error sample needs match: a part of the error's message")
+    if group == "error_samples":
+        _match(place, at, sample.get("match"))
     attrs = sample.get("attrs") or {}
     if not isinstance(attrs, dict):
         place.fail(*at, "attrs", message="attrs: expected a mapping")
@@ -80,12 +82,26 @@ def _sample(place: Place, op: Op, group: str, index: int, sample: Mapping[str, A
                 key=True,
             )
         for d in dtype if isinstance(dtype, list) else [dtype]:
-            if d not in dtypes.ALL:
+            if not isinstance(d, str) or d not in dtypes.ALL:
                 place.fail(*at, "types", name, message=f"no dtype named {d!r}", hint=did_you_mean(str(d), dtypes.ALL))
     if group == "samples":
         for attr in place.spec.attrs:
             if attr.required and attr.name not in op.inferred and attr.name not in attrs:
                 place.fail(*at, message=f"the sample gives nothing for attribute {attr.name!r}, which has no default")
+    error = refusal(op, sample) if place.home.package else None  # a comparison reads specs that are past mending
+    if error is not None and group == "samples":
+        place.fail(*at, message=f"the op refuses this sample: {error.message}")
+    if error is not None and group == "error_samples" and not re.search(sample["match"], str(error)):
+        place.fail(*at, "match", message=f"the op refuses this sample with another message: {error.message}")
+
+
+def _match(place: Place, at: Path_, match: Any) -> None:
+    if not isinstance(match, str):
+        place.fail(*at, message="an error sample needs match: a part of the error's message")
+    try:
+        re.compile(match)
+    except (re.error, RecursionError, OverflowError) as error:
+        place.fail(*at, "match", message=f"match is no regular expression: {error}")
 
 
 def _sample_input(place: Place, at: Path_, arg: ArgSpec, value: Any, group: str) -> None:
@@ -120,8 +136,16 @@ def _sample_tensor(place: Place, at: Path_, value: Any) -> None:
     shape = value.get("shape", [])
     if not isinstance(shape, list) or not all(isinstance(d, int) and not isinstance(d, bool) and d >= 0 for d in shape):
         place.fail(*at, "shape", message=f"shape: expected a list of sizes, got {shape!r}")
+    for key in ("low", "high"):
+        if key in value and (isinstance(value[key], bool) or not isinstance(value[key], int | float)):
+            place.fail(*at, key, message=f"{key}: expected a number, got {value[key]!r}")
+    if "value" in value:
+        try:
+            dims_of(value["value"])
+        except Ragged:
+            place.fail(*at, "value", message="value: rows of different lengths are no tensor")
     dtype = value.get("dtype")
-    if dtype is not None and dtype not in dtypes.ALL:
+    if dtype is not None and (not isinstance(dtype, str) or dtype not in dtypes.ALL):
         place.fail(*at, "dtype", message=f"no dtype named {dtype!r}", hint=did_you_mean(str(dtype), dtypes.ALL))
 
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import click
+from graphdock.cli.files import WritingGroup
 from graphdock.errors import GraphdockError, OpSpecError
 
 from graphdock_opgen.compare import at_revision, compare, of_directory
@@ -25,22 +26,31 @@ _PACKAGES = click.argument(
 )
 
 
-@click.group("opgen", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("opgen", cls=WritingGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Make wrappers, OpDefs, gradients, stubs, pages and cases from OpDef YAML.
 
-    PKGDIR is a Python package that holds specs/*.yaml. In graphdock's own repository it defaults to the host's ops and
-    std.
+    PKGDIR is a Python package that holds specs/*.yaml. It defaults to the one below ./src or here; in graphdock's own
+    repository, to the host's ops and std.
     """
 
 
 def _packages(packages: tuple[Path, ...]) -> list[Path]:
     if packages:
         return list(packages)
-    found = [p for p in map(Path, DEFAULT_PACKAGES) if (p / "specs").is_dir()]
-    if not found:
-        raise click.UsageError("no PKGDIR given, and this is not the root of graphdock's repository")
-    return found
+    own = [p for p in map(Path, DEFAULT_PACKAGES) if (p / "specs").is_dir()]
+    return own or [_the_package("specs")]
+
+
+def _the_package(holds: str) -> Path:
+    """The one package below ./src or here that holds a file or folder of that name."""
+    found = sorted({p.parent.resolve() for pattern in ("src/*", "*", ".") for p in Path().glob(f"{pattern}/{holds}")})
+    if len(found) == 1:
+        return Path(os.path.relpath(found[0]))
+    shown = ": " + ", ".join(os.path.relpath(p) for p in found) if found else ""
+    raise click.UsageError(
+        f"no PKGDIR given, and {len(found) or 'no'} packages below ./src or here hold {holds}{shown}"
+    )
 
 
 def _plan(directory: Path) -> Result:
@@ -138,7 +148,7 @@ def check(packages: tuple[Path, ...], only_counts: bool) -> None:
 def diff(package: Path, against: str, old: Path | None) -> None:
     """Say what changed in PKGDIR's specs, and whether it breaks programs and stored graphs.
 
-    Exit 1 when an op changed in a breaking way and kept its version.
+    Exit 1 when an op changed in a breaking way and kept its version, or is gone without having been deprecated.
     """
     try:
         changes = compare(of_directory(old) if old else at_revision(package, against), of_directory(package))
@@ -149,8 +159,14 @@ def diff(package: Path, against: str, old: Path | None) -> None:
     breaking = [c for c in changes if c.breaking]
     loose = [c for c in breaking if not c.versioned]
     click.echo(f"{len(breaking)} breaking, {len(changes) - len(breaking)} compatible")
+    kept, gone = sorted({c.op for c in loose if not c.removed}), sorted({c.op for c in loose if c.removed})
+    if kept:
+        click.echo(f"raise the version of: {', '.join(kept)}", err=True)
+    if gone:
+        click.echo(
+            f"keep for a release, with deprecated: REASON, what programs and files may use: {', '.join(gone)}", err=True
+        )
     if loose:
-        click.echo("raise the version of: " + ", ".join(sorted({c.op for c in loose})), err=True)
         raise SystemExit(1)
 
 
@@ -171,7 +187,9 @@ def schema(out: Path | None) -> None:
 
 
 @command.command(short_help="Write what the code registers into the manifest.")
-@click.argument("package", metavar="PKGDIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "package", required=False, metavar="[PKGDIR]", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
 @click.option("--module", help="The entry point's module. Default: PKGDIR's package, then .plugin.")
 @click.option(
     "--check",
@@ -179,15 +197,15 @@ def schema(out: Path | None) -> None:
     is_flag=True,
     help="Write nothing; exit 1 when the manifest is not what the code registers.",
 )
-def manifest(package: Path, module: str | None, only_check: bool) -> None:
+def manifest(package: Path | None, module: str | None, only_check: bool) -> None:
     """Write the ops and kernels that PKGDIR's code registers into its graphdock-plugin.toml.
 
-    Only what stands below the marker line is replaced.
+    PKGDIR defaults to the package below ./src or here. Only what stands below the marker line is replaced.
     """
-    from graphdock_opgen.manifest import updated  # needs the contracts, which the other commands do without
+    from graphdock_opgen.manifest import FILE_NAME, updated  # needs the contracts, which the other commands do without
 
     try:
-        path, before, after = updated(package, module)
+        path, before, after = updated(package or _the_package(FILE_NAME), module)
     except GraphdockError as e:
         raise click.ClickException(str(e)) from e
     if before == after:
@@ -204,3 +222,48 @@ def manifest(package: Path, module: str | None, only_check: bool) -> None:
     else:
         path.write_text(after, encoding="utf-8", newline="\n")
         click.echo(f"{path}: written")
+
+
+@command.command(short_help="Write the C header of an op, for native kernels.")
+@click.argument("ops", nargs=-1, metavar="[OP]...")
+@click.option(
+    "--package",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="An import package, installed or not, whose ops may be meant. Without OP: those that it has kernels for.",
+)
+@click.option(
+    "--out",
+    default=".",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to write into; it is made.",
+)
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; exit 1 when a header is not what the op says."
+)
+def header(ops: tuple[str, ...], package: Path | None, out: Path, only_check: bool) -> None:
+    """Write a header for each OP, such as so3.TensorProduct: its arguments and attributes by name, for a kernel in C or C++."""
+    if not ops and package is None:
+        raise click.UsageError("name an OP, or a package with --package")
+    from graphdock_opgen.header import find_opdef, header_name, ops_with_kernels, render_header  # as manifest does
+
+    stale = False
+    try:
+        if package is not None:
+            ops = ops or tuple(ops_with_kernels(package))
+        texts = {op: render_header(find_opdef(op, package)) for op in ops}
+    except GraphdockError as e:
+        raise click.ClickException(str(e)) from e
+    for op, text in texts.items():
+        path = out / header_name(op)
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            click.echo(f"{path}: up to date")
+        elif only_check:
+            stale = True
+            click.echo(f"{path}: not what {op} says")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            click.echo(f"{path}: written")
+    if stale:
+        raise SystemExit(1)

@@ -23,16 +23,23 @@ __all__ = ["Change", "at_revision", "compare", "of_directory"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference. ``versioned``: breaking, and the op's version was raised for it."""
+    """One difference.
+
+    Attributes:
+      versioned: breaking, and announced: the op's version was raised for it, or an op that is gone was deprecated before.
+      removed: the op is gone, so it has no version to raise.
+    """
 
     op: str
     breaking: bool
     text: str
     versioned: bool = False
+    removed: bool = False
 
     def __str__(self) -> str:
         kind = "breaking" if self.breaking else "compatible"
-        return f"{kind:<10}  {self.op}: {self.text}" + (" (new version)" if self.versioned else "")
+        announced = " (was deprecated)" if self.removed else " (new version)"
+        return f"{kind:<10}  {self.op}: {self.text}" + (announced if self.versioned else "")
 
 
 def of_directory(directory: Path) -> dict[str, Op]:
@@ -73,7 +80,7 @@ def compare(old: Mapping[str, Op], new: Mapping[str, Op]) -> list[Change]:
     out = []
     for name in sorted(old.keys() | new.keys()):
         if name not in new:
-            out.append(Change(name, True, "removed"))
+            out.append(Change(name, True, "removed", old[name].spec.deprecated is not None, removed=True))
         elif name not in old:
             out.append(Change(name, False, "added"))
         else:

@@ -7,8 +7,10 @@ import textwrap
 
 from graphdock import dtypes
 
+from graphdock_opgen.escape import Landed, code
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec
 from graphdock_opgen.op import Op, Param
+from graphdock_opgen.pretty import literal
 
 __all__ = ["docstring", "dtype_words", "gradient_words", "shape_words", "signature", "typed_signature", "typed_returns"]
 
@@ -17,9 +19,9 @@ _ATTR_TYPES = {
     "float": "float",
     "bool": "bool",
     "string": "str | bytes",
-    "type": "Any",
-    "shape": "Any",
-    "tensor": "Any",
+    "type": "DTypeLike",
+    "shape": "ShapeLike",
+    "tensor": "TensorLike",
     "func": "Callable[..., Any]",
 }
 
@@ -81,7 +83,7 @@ def _item(name: str, text: str) -> str:
 
 
 def docstring(op: Op) -> str:
-    """The docstring of a wrapper, without quotes and without outer indentation."""
+    """The docstring of a wrapper: plain text, to be escaped and indented."""
     spec = op.spec
     parts = [spec.summary.strip()]
     if spec.math:
@@ -99,8 +101,7 @@ def docstring(op: Op) -> str:
         parts.append("Raises:\n" + "\n".join(raises))
     if spec.deprecated:
         parts.append(f"Deprecated: {spec.deprecated}")
-    text = "\n\n".join(parts)
-    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _param_line(op: Op, param: Param, seen: dict[str, str]) -> str:
@@ -148,19 +149,20 @@ def _raises(op: Op) -> list[str]:
     return lines
 
 
-def gradient_words(op: Op) -> str:
-    """One line per input for the reference page."""
+def gradient_words(op: Op) -> Landed:
+    """How each input gets its gradient, as Markdown."""
     if not op.has_gradient:
-        return "none."
+        return Landed("none.")
     parts = []
     for entry in op.entries:
-        value = f": `{' '.join(entry.value.split())}`" if entry.value else ""
+        value = f": {code(entry.value)}" if entry.value else ""
         parts.append(
             f"{', '.join(entry.inputs)} by {entry.kind}{value}"
             if entry.kind != "none"
             else f"{', '.join(entry.inputs)} none"
         )
-    return "; ".join(parts) + "."
+    lets = ", ".join(f"{name} = {code(text)}" for name, text in op.lets.items())
+    return Landed("; ".join(parts) + (f"; where {lets}." if lets else "."))
 
 
 def signature(op: Op) -> list[str]:
@@ -169,25 +171,28 @@ def signature(op: Op) -> list[str]:
 
 
 def typed_signature(op: Op) -> list[str]:
-    """The same with types and elided defaults, for stubs."""
-    parts = []
-    for p in op.params:
-        arg = op.input(p.of)
-        if arg is not None:
-            type_ = {"one": "Any", "optional": "Any | None", "many": "Sequence[Any]"}[arg.arity.kind]
-        elif p.kind == "type":
-            type_ = "Any"
-        else:
-            attr = op.attr(p.of)
-            assert attr is not None
-            base = attr.type.removeprefix("list(").removesuffix(")")
-            type_ = _ATTR_TYPES[base]
-            if attr.type.startswith("list("):
-                type_ = f"Sequence[{type_}]"
-            elif p.default == "None" and type_ != "Any":
-                type_ += " | None"
-        parts.append(f"{p.name}: {type_}" + ("" if p.default is None else " = ..."))
-    return [*parts, "name: str | None = ..."]
+    """The same with types, for stubs."""
+    parts = [f"{p.name}: {_type_of(op, p)}" + ("" if p.default is None else f" = {p.default}") for p in op.params]
+    return [*parts, "name: str | None = None"]
+
+
+def _type_of(op: Op, param: Param) -> str:
+    """What a parameter takes: an enumeration's values as a Literal."""
+    arg = op.input(param.of)
+    if arg is not None:
+        one = "Tensor" if arg.dtype == "resource" else "TensorLike"
+        return {"one": one, "optional": f"{one} | None", "many": f"Sequence[{one}]"}[arg.arity.kind]
+    if param.kind == "type":
+        found, many = "DTypeLike", op.spec.types[param.of].list_
+    else:
+        attr = op.attr(param.of)
+        assert attr is not None
+        many = attr.type.startswith("list(")
+        kind = attr.type.removeprefix("list(").removesuffix(")")
+        listed = attr.one_of and kind in ("int", "string", "bool")
+        found = f"Literal[{', '.join(map(literal, attr.one_of))}]" if listed else _ATTR_TYPES[kind]
+    found = f"Sequence[{found}]" if many else found
+    return f"{found} | None" if param.default == "None" and found != "ShapeLike" else found
 
 
 def typed_returns(op: Op) -> tuple[str, str | None, list[tuple[str, str]]]:

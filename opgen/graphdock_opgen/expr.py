@@ -20,6 +20,9 @@ __all__ = ["DIM_CALLS", "Source", "check_arity", "count_names", "names", "patter
 #: Calls that dims and counts may make, as :mod:`graphdock.opdef.shape_rule` evaluates them.
 DIM_CALLS = ("broadcast", "prod", "rank", "len", "min", "max")
 
+#: Deepest nesting of an expression; what walks one may recurse.
+_DEEPEST = 50
+
 DIM_NODES: tuple[type[ast.AST], ...] = (
     ast.Constant,
     ast.Name,
@@ -100,12 +103,26 @@ class Source:
         except (ValueError, RecursionError, MemoryError) as e:
             self.fail(f"bad expression: {e}")
             raise AssertionError("unreachable") from e
+        if _depth(tree) > _DEEPEST:
+            self.fail(f"an expression is nested deeper than {_DEEPEST}")
         for part in ast.walk(tree):
             if not isinstance(part, allowed):
                 self.fail(f"{_describe(part)} has no meaning here", part)
             if isinstance(part, ast.Constant) and not isinstance(part.value, bool | int | float | str | None):
                 self.fail(f"{part.value!r} has no meaning here", part)
+            if isinstance(part, ast.Constant) and isinstance(part.value, int) and part.value >= 2**63:
+                self.fail("a number does not fit into 64 bits", part)
         return tree
+
+
+def _depth(tree: ast.AST) -> int:
+    depth, level = 0, [tree]
+    while level:
+        level = [
+            child for node in level for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr | ast.keyword)
+        ]
+        depth += 1
+    return depth
 
 
 def _describe(node: ast.AST) -> str:
@@ -260,6 +277,11 @@ def placeholders(source: Source) -> list[str]:
         name = text[start + 1 : end] if end > 0 else ""
         if not name.isidentifier():
             source.fail("a brace in a message encloses one name", column=start)
+        if "}" in text[position:start]:
+            break
         out.append(name)
         position = end + 1
+    stray = text.find("}", position)
+    if stray >= 0:
+        source.fail("a brace in a message encloses one name", column=stray)
     return out

@@ -31,7 +31,7 @@ class Scope:
     Attributes:
       tensors: name in the spec -> local variable. ``g.y`` has the key ``g.y``.
       statics: name in the spec -> Python source of its value.
-      functions: what formulas may call.
+      functions: what formulas may call. ``faulty``: what they could call if its spec had no fault.
       used: keys of tensors and statics that were read.
       imports: import lines that the source needs.
     """
@@ -39,6 +39,7 @@ class Scope:
     tensors: dict[str, str]
     statics: dict[str, str]
     functions: Mapping[str, Callee]
+    faulty: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     grads: tuple[str, ...] = ()
     used: set[str] = field(default_factory=set)
@@ -205,6 +206,8 @@ class _Renderer:
 
     def function(self, name: str, node: ast.expr) -> ast.expr:
         callee = self.scope.functions.get(name)
+        if callee is None and name in self.scope.faulty:
+            self.source.fail(f"the op of {name!r} has a fault of its own", node)
         if callee is None:
             self.source.fail(f"no function {name!r}", node, hint=did_you_mean(name, [*self.scope.functions, "present"]))
             raise AssertionError("unreachable")

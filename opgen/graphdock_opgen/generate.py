@@ -11,6 +11,7 @@ from pathlib import Path
 from graphdock.errors import OpSpecError
 
 from graphdock_opgen.library import Library, load_library
+from graphdock_opgen.reexports import FACADE, stubs
 from graphdock_opgen.render import Counts, counts, render_library
 
 __all__ = ["Result", "drift", "plan", "write"]
@@ -39,7 +40,9 @@ def plan(directory: Path) -> Result:
     errors = list(library.errors)
     rendered = render_library(library, errors.append)
     files = {library.directory / name: text for name, text in rendered.items()}
-    stale = () if errors else tuple(p for p in _generated(library.directory / "_gen") if p not in files)
+    files |= stubs(library)
+    folders = dict.fromkeys([library.directory / "_gen", *(p.parent for p in files if p.parent.name == FACADE)])
+    stale = () if errors else tuple(p for folder in folders for p in _generated(folder) if p not in files)
     return Result(library, files, stale, tuple(errors), counts(library))
 
 
@@ -75,6 +78,11 @@ def _read(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
+def _below(path: Path) -> str:
+    """A path below graphdock's own folder, which std's names are written into."""
+    return f"{FACADE}/{path.name}" if path.parent.name == FACADE else path.name
+
+
 def drift(result: Result) -> list[str]:
     """A unified diff per file that ``generate`` would change; empty where there is none."""
     out = []
@@ -83,7 +91,8 @@ def drift(result: Result) -> list[str]:
         current = _read(path)
         if current == text:
             continue
-        name = path.relative_to(result.library.directory).as_posix()
+        inside = path.is_relative_to(result.library.directory)
+        name = path.relative_to(result.library.directory).as_posix() if inside else _below(path)
         diff = difflib.unified_diff(
             (current or "").splitlines(keepends=True),
             text.splitlines(keepends=True),

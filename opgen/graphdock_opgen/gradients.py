@@ -11,7 +11,7 @@ from graphdock_opgen.expr import Source
 from graphdock_opgen.formula import Scope, render
 from graphdock_opgen.functions import GRADIENT_ERROR, IMPORT_MODULE, OPS
 from graphdock_opgen.library import Library
-from graphdock_opgen.names import local
+from graphdock_opgen.names import is_name, local
 from graphdock_opgen.op import GradEntry, Op
 from graphdock_opgen.pretty import statement, string
 
@@ -59,6 +59,7 @@ class _Gradient:
             | {f"g.{o}": v for o, v in self.grads.items()},
             statics={n: self.locals[n] for n in (*(a.name for a in spec.attrs), *spec.types)},
             functions=library.functions,
+            faulty=library.faulty,
             optional=frozenset(a.name for a in spec.inputs if a.arity.kind == "optional"),
             grads=tuple(self.grads),
             imports=self.function.imports,
@@ -157,6 +158,8 @@ class _Gradient:
         name = entry.value
         namespace = self.op.type.rpartition(".")[0]
         grad_op = self.library.all_ops.get(name) or self.library.all_ops.get(f"{namespace}.{name}")
+        if grad_op is None and name in self.library.faulty:
+            source.fail(f"the gradient op {name} has a fault of its own")
         if grad_op is None:
             source.fail(f"no op named {name!r}", hint=did_you_mean(name, self.library.all_ops))
             return
@@ -222,8 +225,10 @@ class _Gradient:
         return None
 
     def by_function(self, entry: GradEntry, results: dict[str, str | None]) -> None:
-        module, _, name = entry.value.rpartition(":")
-        module = module or f"{self.library.package}.gradients"
+        target = (
+            self.op.home.full(entry.value) if ":" in entry.value else f"{self.library.package}.gradients:{entry.value}"
+        )
+        module, _, name = target.partition(":")
         held = self.modules.setdefault(module, f"_fn{len(self.modules) or ''}")
         self.function.imports.add(IMPORT_MODULE)
         grads = ", ".join(["op", *self.grads.values()]) if self.simple_outputs else "op, *grads"
@@ -322,6 +327,7 @@ def decomposition_function(op: Op, library: Library) -> Function:
         tensors={a.name: locals_[a.name] for a in spec.inputs},
         statics={n: locals_[n] for n in (*(a.name for a in spec.attrs), *spec.types)},
         functions=library.functions,
+        faulty=library.faulty,
         optional=frozenset(a.name for a in spec.inputs if a.arity.kind == "optional"),
         imports=function.imports,
     )
@@ -330,7 +336,7 @@ def decomposition_function(op: Op, library: Library) -> Function:
         source = op.source(("decompose", i), text)
         target, equals, right = text.partition("=")
         target = target.strip()
-        if not equals or not target.isidentifier() or right.startswith("="):
+        if not equals or not is_name(target) or right.startswith("="):
             source.fail("a step of a decomposition is 'name = expression'")
         offset = len(text) - len(right)
         rendered, static = render(_Shifted(right, op.document, source.path, offset), scope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -11,28 +12,39 @@ from pathlib import Path
 import graphdock.errors
 from graphdock import dtypes
 from graphdock.errors import InvalidArgumentError, OpSpecError
+from graphdock.plugin.parts import digest
 
 from graphdock_opgen.check import check_file
 from graphdock_opgen.functions import BELOW_TF, HOST_OPS, Callee, OtherLibrary, formula_functions
+from graphdock_opgen.home import Home
 from graphdock_opgen.model import FileSpec, parse_file
-from graphdock_opgen.names import BARE_NAMESPACES
+from graphdock_opgen.names import BARE_NAMESPACES, is_dotted, is_name, op_type, snake
 from graphdock_opgen.op import Op
 from graphdock_opgen.public_names import FILE_NAME, PublicNames, read_names
 from graphdock_opgen.reader import Document, read
 
-__all__ = ["Library", "SpecFile", "dotted_name", "load_file", "load_library", "read_ops"]
+__all__ = ["Library", "SpecFile", "dotted_name", "known_types", "load_file", "load_library", "read_ops"]
 
 _HOST = Path(graphdock.errors.__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
 class SpecFile:
-    """One YAML file."""
+    """One YAML file.
 
+    Attributes:
+      name: its path below what ships it, as generated files show it.
+      stem: of its page. module: of its wrappers.
+      digest: of its text, by which others see that it has changed since.
+    """
+
+    name: str
     stem: str
+    module: str
     document: Document
     spec: FileSpec
     ops: tuple[Op, ...]
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,7 @@ class Library:
       errors: faults found; the ops concerned are left out.
       functions: what its formulas may call.
       all_ops: op type -> Op, this package's and those of the host and of std.
+      faulty: names of ops that were left out for a fault: types, and what formulas would call them.
       names: what its people write by hand.
     """
 
@@ -53,6 +66,7 @@ class Library:
     errors: tuple[OpSpecError, ...] = ()
     functions: dict[str, Callee] = field(default_factory=dict)
     all_ops: dict[str, Op] = field(default_factory=dict)
+    faulty: frozenset[str] = frozenset()
     names: PublicNames = field(default_factory=PublicNames)
 
     @property
@@ -78,7 +92,12 @@ def dotted_name(directory: Path) -> str:
     while (directory.parent / "__init__.py").is_file():
         directory = directory.parent
         parts.append(directory.name)
-    return ".".join(reversed(parts))
+    name = ".".join(reversed(parts))
+    if not is_dotted(name):
+        raise InvalidArgumentError(
+            f"{name!r} is not a Python package: each part is a name of letters, digits and underscores"
+        )
+    return name
 
 
 def load_library(directory: Path) -> Library:
@@ -89,20 +108,20 @@ def load_library(directory: Path) -> Library:
     if not paths:
         raise InvalidArgumentError(f"{directory / 'specs'} holds no *.yaml", hint="an op library has its specs there")
     errors: list[OpSpecError] = []
-    files = tuple(_files(paths, _shown, errors.append))
+    files = tuple(_files(paths, _shown, Home(package), errors.append))
     names = read_names(directory / FILE_NAME, _shown, errors.append)
     return replace(_library(package, directory, files, names, errors.append), errors=tuple(errors))
 
 
 def load_file(path: Path, package: str, report: Callable[[OpSpecError], None]) -> Library:
-    """One file as a library of its own, under a package name that need not exist."""
-    files = tuple(_files([path], str, report))
+    """One file, of any name, as a library of its own, under a package name that need not exist."""
+    files = tuple(_files([path], str, Home(package, path.parent), report))
     return _library(package, path.parent, files, PublicNames(), report)
 
 
 def read_ops(paths: Iterable[Path], report: Callable[[OpSpecError], None]) -> dict[str, Op]:
     """Op type -> Op of some files, each checked by itself."""
-    return {op.type: op for file in _files(paths, lambda p: p.name, report) for op in file.ops}
+    return {op.type: op for file in _files(paths, lambda p: p.name, Home(), report) for op in file.ops}
 
 
 def _shown(path: Path) -> str:
@@ -111,16 +130,23 @@ def _shown(path: Path) -> str:
 
 
 def _files(
-    paths: Iterable[Path], show: Callable[[Path], str], report: Callable[[OpSpecError], None]
+    paths: Iterable[Path], show: Callable[[Path], str], home: Home, report: Callable[[OpSpecError], None]
 ) -> Iterable[SpecFile]:
     for path in paths:
+        stem, name = path.stem, path.name if home.beside else f"specs/{path.name}"
         try:
+            if home.beside:
+                stem = "ops_" + re.sub(r"\W", "_", stem, flags=re.ASCII)
+            elif not is_name(f"{stem}_ops"):
+                hint = "a letter, then letters, digits and underscores"
+                raise OpSpecError(f"no module can be called {stem + '_ops'!r}", file=show(path), hint=hint)
             document = read(path, show(path))
             spec = parse_file(document)
         except OpSpecError as e:
             report(e)
             continue
-        yield SpecFile(path.stem, document, spec, tuple(check_file(document, spec, path.stem, report)))
+        ops = check_file(document, spec, name, f"{stem}_ops", home, report)
+        yield SpecFile(name, stem, f"{stem}_ops", document, spec, tuple(ops), digest(path.read_text(encoding="utf-8")))
 
 
 def _others(directory: Path, files: Iterable[SpecFile]) -> list[OtherLibrary]:
@@ -138,11 +164,16 @@ def _others(directory: Path, files: Iterable[SpecFile]) -> list[OtherLibrary]:
     return out
 
 
+def known_types(directory: Path) -> list[str]:
+    """Op types of the host's library, and of std's, besides that of ``directory``."""
+    return [op.type for other in _others(directory.resolve(), ()) for op in other.ops]
+
+
 @lru_cache(maxsize=4)
 def _read_other(package: str, directory: Path, stamps: tuple[tuple[Path, int], ...]) -> OtherLibrary:
     """Another package's library, read again when one of its files changes."""
     specs = [path for path, _ in stamps if path.suffix == ".yaml"]
-    ops = tuple(op for file in _files(specs, str, _ignore) for op in file.ops)
+    ops = tuple(op for file in _files(specs, str, Home(package), _ignore) for op in file.ops)
     return OtherLibrary(package, read_names(directory / FILE_NAME, report=_ignore), ops)
 
 
@@ -166,7 +197,18 @@ def _library(
     _unique_endpoints(own.values(), names, _host_names(known) if package in BELOW_TF else {}, report)
     _unique_operators(own.values(), names, report)
     functions = formula_functions(package, own.values(), names, others)
-    return Library(package, directory, files, (), functions, known | own, names)
+    return Library(package, directory, files, (), functions, known | own, _faulty(files), names)
+
+
+def _faulty(files: Iterable[SpecFile]) -> frozenset[str]:
+    found: set[str] = set()
+    for file in files:
+        sound = {op.name for op in file.ops}
+        for spec in file.spec.ops:
+            if spec.name not in sound:
+                found |= {spec.name, op_type(file.spec.namespace, spec.name), snake(spec.name)}
+                found |= {e.name for e in spec.api.endpoints}
+    return frozenset(found)
 
 
 def _unique_types(ops: Iterable[Op], known: Mapping[str, Op], report: Callable[[OpSpecError], None]) -> dict[str, Op]:

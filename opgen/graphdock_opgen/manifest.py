@@ -5,18 +5,22 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from graphdock.contracts import KernelDef, OpLibrary
+from graphdock.contracts import KernelDef, OpDef, OpLibrary
 from graphdock.errors import NotFoundError, PluginError
+from graphdock.plugin import parts
 from graphdock.plugin.manifest import FILE_NAME, MARKER
+from graphdock.plugin.registry import load_library
 
-from graphdock_opgen.library import dotted_name
+from graphdock_opgen.escape import toml
+from graphdock_opgen.library import dotted_name, known_types
 
-__all__ = ["generated_part", "updated"]
+__all__ = ["FILE_NAME", "generated_part", "updated"]
 
 
 def updated(directory: Path, module: str | None = None) -> tuple[Path, str, str]:
@@ -27,7 +31,8 @@ def updated(directory: Path, module: str | None = None) -> tuple[Path, str, str]
       module: the entry point's module; default: ``<package>.plugin``.
 
     Raises:
-      NotFoundError: no manifest there. PluginError: the module can't be imported, or a hook of it raised.
+      NotFoundError: no manifest there. PluginError: the module can't be imported, a hook of it raised, or what the hooks
+        register is not what the package's specs say: a manifest of that would hold the fault fast. OpSpecError: a spec is wrong.
     """
     path = directory / FILE_NAME
     if not path.is_file():
@@ -41,31 +46,67 @@ def generated_part(directory: Path, module: str | None = None) -> str:
     """The lower part, from its marker line on."""
     package = dotted_name(directory)
     plugin = _import(module or f"{package}.plugin", directory, package)
-    ops: set[str] = set()
+    ops: dict[str, Callable[[], OpDef]] = {}
     for library in _call(plugin, "register_ops", OpLibrary):
-        ops |= set(importlib.import_module(library.module).OPS)
+        ops |= _ops_of(library.module)
     kernels = sorted(_call(plugin, "register_kernels", KernelDef), key=lambda k: (k.op, k.device, k.short_name))
+    _check(directory, package, ops, kernels)
     lines = [MARKER]
     if ops:
-        lines += ["[ops]", "names = [", *(f"  {_string(name)}," for name in sorted(ops)), "]"]
+        lines += ["[ops]", "names = [", *(f"  {toml(name)}," for name in sorted(ops)), "]"]
     for kernel in kernels:
         lines += [
             "",
             "[[kernels]]",
-            f"op = {_string(kernel.op)}",
-            f"device = {_string(kernel.device)}",
-            f"name = {_string(kernel.short_name)}",
+            f"op = {toml(kernel.op)}",
+            f"device = {toml(kernel.device)}",
+            f"name = {toml(kernel.short_name)}",
         ]
         if kernel.types:
             rows = ", ".join(
-                f"{var} = [{', '.join(map(_string, names))}]" for var, names in sorted(kernel.types.items())
+                f"{_key(var)} = [{', '.join(map(toml, names))}]" for var, names in sorted(kernel.types.items())
             )
             lines.append(f"types = {{{rows}}}")
     return "\n".join(lines) + "\n"
 
 
-def _string(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _check(directory: Path, package: str, ops: Mapping[str, Callable[[], OpDef]], kernels: list[KernelDef]) -> None:
+    """Raise PluginError for what ``graphdock doctor`` would find once the package is installed."""
+    found = list(parts.misfits(directory, ops))
+    if not found:
+        known = {**_usual_ops(), **ops}
+        namespaces = {package.rpartition(".")[2].removeprefix("graphdock_"), *(op.rpartition(".")[0] for op in ops)}
+        found = [
+            *parts.strangers(kernels, {*ops, *known_types(directory)}, namespaces),
+            *parts.misnamed(kernels, lambda op: known[op]() if op in known else None),
+            *parts.ties(kernels),
+        ]
+    if found:
+        raise PluginError(f"{package}: " + "; ".join(found))
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml(name)
+
+
+def _usual_ops() -> dict[str, Callable[[], OpDef]]:
+    """The ops of the host and of std, where they were generated."""
+    found: dict[str, Callable[[], OpDef]] = {}
+    for package in ("graphdock.ops._gen", "graphdock_std._gen"):
+        library = load_library(f"{package}.opdefs", missing_ok=package.rpartition("._gen")[0])
+        found.update({} if library is None else library[0])
+    return found
+
+
+def _ops_of(module: str) -> Mapping[str, Callable[[], OpDef]]:
+    """The ops of a generated module. Raises NotFoundError where it was not generated yet."""
+    try:
+        return dict(importlib.import_module(module).OPS)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        hint = "`graphdock opgen generate` makes it of the specs"
+        raise NotFoundError(f"register_ops names {module}, which is not there", hint=hint) from None
 
 
 def _import(module: str, directory: Path, package: str) -> Any:

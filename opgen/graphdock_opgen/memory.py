@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import linecache
 import os
+import re
 import sys
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from graphdock.errors import GradientError, OpSpecError
+from graphdock.errors import GradientError, OpSpecError, did_you_mean
 
 from graphdock_opgen.library import Library, load_file
 from graphdock_opgen.render import render_library
@@ -24,6 +25,15 @@ __all__ = ["load"]
 _numbers = itertools.count()
 #: Host -> (file, its bytes) -> what load returned.
 _loaded: WeakKeyDictionary[Any, dict[tuple[Path, bytes], types.SimpleNamespace]] = WeakKeyDictionary()
+
+
+class _Namespace(types.SimpleNamespace):
+    """What load returns. A name that it has not is told the nearest."""
+
+    def __getattr__(self, name: str) -> Any:
+        near = None if name.startswith("_") else did_you_mean(name, vars(self))
+        said = f"the op library {Path(vars(self).get('__file__', '')).name!r} has no {name!r}"
+        raise AttributeError(said if near is None else f"{said}; {near}")
 
 
 class _Handwritten(types.ModuleType):
@@ -41,7 +51,8 @@ class _Handwritten(types.ModuleType):
 def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
     """Declare the ops of a YAML file in a host.
 
-    The same file with the same text, as when a notebook's cell runs again, gives the namespace made before.
+    The same file with the same text, as when a notebook's cell runs again, gives the namespace made before. Of the code that
+    the file may name, the modules that lie beside it, nothing is imported before an op needs it.
 
     Returns:
       A namespace with the wrappers, under snake-case names and the last part of their endpoints; ``gradients``, to
@@ -56,7 +67,7 @@ def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
     before = _loaded.setdefault(host, {}).get(key)
     if before is not None:
         return before
-    package = f"graphdock_loaded_{file.stem.replace('-', '_').replace('.', '_')}_{next(_numbers)}"
+    package = f"graphdock_loaded_{re.sub(r'[^A-Za-z0-9]', '_', file.stem)}_{next(_numbers)}"
     errors: list[OpSpecError] = []
     library = load_file(file, package, errors.append)
     if errors:
@@ -64,19 +75,20 @@ def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
     rendered = render_library(library, errors.append)
     if errors:
         raise errors[0]
-    root = _package(package)
-    root.__dict__["gradients"] = _Handwritten(f"{package}.gradients")
-    sys.modules[f"{package}.gradients"] = root.__dict__["gradients"]
-    _package(f"{package}._gen")
-    loaded = {}
-    for name, text in rendered.items():
-        stem = Path(name).stem
-        if name.endswith(".py") and stem in _modules(library):
-            loaded[stem] = _module(f"{package}._gen.{stem}", text, name)
-    host.ops.add_library(loaded["opdefs"].OPS, loaded["opdefs"].OPERATORS, package)
-    namespace = types.SimpleNamespace(
-        __file__=str(file), gradients=root.__dict__["gradients"], ops=[op.type for op in library.ops]
-    )
+    try:
+        gradients = _Handwritten(f"{package}.gradients")
+        _package(package, file.parent).__dict__["gradients"] = gradients
+        sys.modules[gradients.__name__] = gradients
+        _package(f"{package}._gen")
+        loaded = {}
+        for stem in _modules(library):
+            loaded[stem] = _module(f"{package}._gen.{stem}", rendered[f"_gen/{stem}.py"])
+        host.ops.add_library(loaded["opdefs"].OPS, loaded["opdefs"].OPERATORS, package)
+    except BaseException:
+        for name in [n for n in sys.modules if n == package or n.startswith(f"{package}.")]:
+            del sys.modules[name]
+        raise
+    namespace = _Namespace(__file__=str(file), gradients=gradients, ops=[op.type for op in library.ops])
     for op in library.ops:
         wrapper = getattr(loaded[op.module], op.function)
         setattr(namespace, op.function, wrapper)
@@ -85,18 +97,19 @@ def load(path: str | os.PathLike[str], host: Host) -> types.SimpleNamespace:
     return namespace
 
 
-def _modules(library: Library) -> set[str]:
-    return {"opdefs", "gradients", "decompositions", *(op.module for op in library.ops)}
+def _modules(library: Library) -> list[str]:
+    """The generated modules that are needed, each after those that it imports: gradients and decompositions call wrappers."""
+    return ["opdefs", *dict.fromkeys(op.module for op in library.ops), "gradients", "decompositions"]
 
 
-def _package(name: str) -> types.ModuleType:
+def _package(name: str, folder: Path | None = None) -> types.ModuleType:
     module = types.ModuleType(name)
-    module.__path__ = []
+    module.__path__ = [] if folder is None else [str(folder.resolve())]
     sys.modules[name] = module
     return module
 
 
-def _module(name: str, text: str, shown: str) -> types.ModuleType:
+def _module(name: str, text: str) -> types.ModuleType:
     module = types.ModuleType(name)
     filename = f"<{name}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

@@ -6,6 +6,7 @@ gradient per input, ...) is checked in :mod:`graphdock_opgen.check`.
 
 from __future__ import annotations
 
+import keyword
 from typing import Annotated, Any, Literal, NoReturn
 
 from graphdock.contracts.opdef import ACCESSES, EFFECTS
@@ -14,6 +15,7 @@ from graphdock.errors import did_you_mean
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from graphdock_opgen.names import LONGEST, is_name
 from graphdock_opgen.reader import Document, Path_
 
 __all__ = [
@@ -31,7 +33,6 @@ __all__ = [
     "parse_file",
 ]
 
-IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 SCALAR_ATTR_TYPES = ("int", "float", "bool", "string", "type", "shape", "tensor", "func")
 ATTR_TYPES = (*SCALAR_ATTR_TYPES, *(f"list({t})" for t in SCALAR_ATTR_TYPES))
 
@@ -108,8 +109,13 @@ def _enum(values: tuple[str, ...]) -> WithJsonSchema:
 
 
 def _identifier(value: Any) -> Any:
-    if not isinstance(value, str) or not value.isidentifier() or not value.isascii():
-        raise PydanticCustomError("identifier", f"expected a name of letters, digits and underscores, got {value!r}")
+    if isinstance(value, str) and keyword.iskeyword(value):
+        raise PydanticCustomError("identifier", f"{value!r} is a Python keyword", {"hint": f"call it {value}_"})
+    if not is_name(value):
+        raise PydanticCustomError(
+            "identifier",
+            f"expected a letter, then letters, digits and underscores, {LONGEST} at most; got {value!r}",
+        )
     return value
 
 
@@ -215,7 +221,7 @@ class WhereSpec(Spec):
 
 
 class DimsSpec(Spec):
-    let: dict[str, str] = {}
+    let: dict[Name, str] = {}
     where: list[WhereSpec] = []
 
 
@@ -241,7 +247,7 @@ class TraitsSpec(Spec):
 class GradientSpec(Spec):
     """``let`` and one entry per input: a formula, ``none``, ``{op: X}``, ``{fn: f}`` or ``{todo: reason}``."""
 
-    let: dict[str, str] = {}
+    let: dict[Name, str] = {}
     inputs: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": _GRADIENT_ENTRY})]
 
 
@@ -349,7 +355,7 @@ class CostSpec(Spec):
 class OpSpec(Spec):
     """One op."""
 
-    name: str = Field(pattern=r"^[A-Z][A-Za-z0-9]*$")
+    name: str = Field(pattern=r"^[A-Z][A-Za-z0-9]*$", max_length=LONGEST)
     version: int = Field(default=1, ge=1)
     summary: str
     doc: str = ""
@@ -384,7 +390,7 @@ class FileSpec(Spec):
     """One file. ``graphdock_opdef`` comes first and is 1."""
 
     graphdock_opdef: Literal[1]
-    namespace: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    namespace: str = Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=LONGEST)
     ops: list[OpSpec]
 
 

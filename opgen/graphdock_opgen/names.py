@@ -5,17 +5,33 @@ from __future__ import annotations
 import keyword
 import re
 
-__all__ = ["BARE_NAMESPACES", "local", "op_type", "snake"]
+__all__ = ["BARE_NAMESPACES", "LONGEST", "is_dotted", "is_name", "local", "op_type", "snake"]
 
 #: Namespaces whose op types carry no prefix.
 BARE_NAMESPACES = ("core", "std")
+#: Most characters of a name.
+LONGEST = 100
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def is_name(text: object) -> bool:
+    """Whether a spec may call something so: generated code binds it, beside names of its own that begin with ``_``."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        return False
+    return _NAME.fullmatch(text) is not None and not keyword.iskeyword(text)
+
+
+def is_dotted(text: object) -> bool:
+    """Whether the text is a dotted name of Python, in ASCII."""
+    if not isinstance(text, str) or not text.isascii() or len(text) > 4 * LONGEST:
+        return False
+    return all(part.isidentifier() and not keyword.iskeyword(part) for part in text.split("."))
 
 
 def snake(name: str) -> str:
     """``MatMul`` -> ``mat_mul``, ``LRN`` -> ``lrn``, ``Conv2DGrad`` -> ``conv2d_grad``, ``While`` -> ``while_``."""
-    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
-    name = re.sub(r"([0-9])([A-Z][a-z])", r"\1_\2", name)
-    name = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])", "_", name).lower()
     return f"{name}_" if keyword.iskeyword(name) else name
 
 

@@ -9,10 +9,11 @@ from typing import NoReturn
 from graphdock import dtypes
 
 from graphdock_opgen.expr import Source
+from graphdock_opgen.home import Home
 from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec, OpSpec
 from graphdock_opgen.reader import Document, Path_
 
-__all__ = ["GradEntry", "Op", "Param", "Place", "expand_allow", "module_name"]
+__all__ = ["GradEntry", "Op", "Param", "Place", "expand_allow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Op:
     Attributes:
       type: the type string.
       function: name of its wrapper in ``module``.
+      file: its spec's path below the package.
+      home: what ships it.
       allow: type variable -> dtype names, () for all.
       entries: gradient entries in the order of the file, then ``none`` for inputs that have no entry.
       has_gradient: whether a gradient function is generated.
@@ -64,6 +67,7 @@ class Op:
     inferred: tuple[str, ...]
     free_types: tuple[str, ...]
     params: tuple[Param, ...]
+    home: Home
     gradcheck: tuple[str, ...] = ()
     lets: Mapping[str, str] = field(default_factory=dict)
 
@@ -112,10 +116,10 @@ def expand_allow(allow: list[str]) -> tuple[str, ...]:
 
 
 class Place:
-    """One op of a file: what it says, and errors at its positions."""
+    """One op of a file: what it says, where that ships, and errors at its positions."""
 
-    def __init__(self, document: Document, namespace: str, stem: str, index: int, spec: OpSpec) -> None:
-        self.document, self.namespace, self.stem, self.spec = document, namespace, stem, spec
+    def __init__(self, document: Document, namespace: str, index: int, spec: OpSpec, home: Home) -> None:
+        self.document, self.namespace, self.spec, self.home = document, namespace, spec, home
         self.path: Path_ = ("ops", index)
         self.attrs = {a.name: a for a in spec.attrs}
         self.type_attrs = {a.name for a in spec.attrs if a.type in ("type", "list(type)")}
@@ -127,10 +131,3 @@ class Place:
     def source(self, *path: str | int, text: str) -> Source:
         """An expression of this op."""
         return Source(text, self.document, (*self.path, *path))
-
-
-def module_name(source: Source) -> None:
-    """Raise OpSpecError unless the text is ``module:name``."""
-    module, colon, name = source.text.partition(":")
-    if not colon or not name.isidentifier() or not all(p.isidentifier() for p in module.split(".")):
-        source.fail("expected 'module:name'")

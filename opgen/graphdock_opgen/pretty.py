@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -116,7 +117,7 @@ def call(name: str, *args: Any, **kwargs: Any) -> Call:
 
 
 class _Placeholders(ast.NodeTransformer):
-    """Names in place of strings, so that they can be written in double quotes."""
+    """Names in place of strings, so that they can be written in double quotes. No name of a spec has such a letter."""
 
     def __init__(self) -> None:
         self.strings: list[str] = []
@@ -125,16 +126,14 @@ class _Placeholders(ast.NodeTransformer):
         if not isinstance(node.value, str):
             return node
         self.strings.append(node.value)
-        return ast.Name(f"__string_{len(self.strings) - 1}__", ast.Load())
+        return ast.Name(f"\N{LATIN SMALL LETTER ETH}{len(self.strings) - 1}", ast.Load())
 
 
 def unparse(node: ast.expr) -> str:
     """``ast.unparse`` with strings in double quotes."""
     keeper = _Placeholders()
     text = ast.unparse(keeper.visit(copy.deepcopy(node)))
-    for i, value in enumerate(keeper.strings):
-        text = text.replace(f"__string_{i}__", string(value), 1)
-    return text
+    return re.sub("\N{LATIN SMALL LETTER ETH}([0-9]+)", lambda found: string(keeper.strings[int(found[1])]), text)
 
 
 def parameters(parts: list[str], lead: int, tail: int) -> str:

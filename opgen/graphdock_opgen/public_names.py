@@ -11,6 +11,7 @@ from pathlib import Path
 from graphdock.errors import OpSpecError, did_you_mean
 
 from graphdock_opgen.check_api import OPERATOR_METHODS
+from graphdock_opgen.names import is_dotted
 
 __all__ = ["FILE_NAME", "PublicNames", "read_names"]
 
@@ -67,7 +68,12 @@ def read_names(
     if not path.is_file():
         return PublicNames(file=show(path))
     reader = _Reader(show(path), report)
-    tables = reader.read(path.read_text(encoding="utf-8"))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as e:
+        reader.fault(ast.Pass(lineno=1, col_offset=0), f"not UTF-8 text: {e.reason} at byte {e.start}")
+        text = ""
+    tables = reader.read(text)
     return PublicNames(
         tables["FUNCTIONS"],
         tables["ENDPOINTS"],
@@ -97,6 +103,9 @@ class _Reader:
         except SyntaxError as e:
             place = ast.Pass(lineno=e.lineno or 1, col_offset=max((e.offset or 1) - 1, 0))
             self.fault(place, f"not Python: {e.msg}")
+            return tables
+        except (ValueError, RecursionError, MemoryError) as e:
+            self.fault(ast.Pass(lineno=1, col_offset=0), f"not Python: {e}")
             return tables
         for name, value in self.assigned(tree):
             tables[name] = dict(self.rows(name, value))
@@ -133,7 +142,7 @@ class _Reader:
                 self.fault(key, f"{name!r} stands here twice, first in line {self.lines[name]}")
             elif table == "OPERATORS" and name not in OPERATOR_METHODS:
                 self.fault(key, f"no operator method {name!r}", did_you_mean(name, OPERATOR_METHODS))
-            elif not _dotted(name):
+            elif not is_dotted(name):
                 self.fault(key, f"{name!r} is not a dotted Python name")
             elif table in ("FUNCTIONS", "HELPERS") and _TAKEN.fullmatch(name):
                 self.fault(key, f"{name!r} can't be called by formulas: generated code binds _{name} itself")
@@ -148,10 +157,6 @@ def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _dotted(text: str) -> bool:
-    return all(part.isidentifier() for part in text.split("."))
-
-
 def _is_target(text: str) -> bool:
-    module, colon, attribute = text.partition(":")
-    return bool(colon) and attribute.isidentifier() and _dotted(module)
+    module, _, attribute = text.partition(":")
+    return is_dotted(module) and is_dotted(attribute) and "." not in attribute

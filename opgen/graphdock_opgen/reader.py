@@ -1,11 +1,13 @@
 """YAML with positions: plain Python data, and the line and column of every key and value in it.
 
 The file is composed to PyYAML's nodes, never constructed by tag, so only mappings, sequences and the scalars null,
-bool, int, float and str exist. A key given twice is an error.
+bool, int, float and str exist. A key given twice is an error. Time and memory are bounded by the file's size: nesting is no deeper
+than :data:`DEEPEST`, aliases stand for no more values than the text has characters, and numbers are as long as a double's.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -13,13 +15,20 @@ from typing import Any, NoReturn, TypeAlias
 import yaml
 from graphdock.errors import OpSpecError
 
-__all__ = ["Document", "Path_", "parse", "read"]
+__all__ = ["DEEPEST", "Document", "Path_", "parse", "read"]
 
 #: Keys and indices from the root to a value.
 Path_: TypeAlias = tuple[str | int, ...]
 
+#: Deepest nesting of lists and mappings.
+DEEPEST = 64
+#: Values that a file may hold besides as many as its text has characters; more come of aliases only.
+_SPARE = 10_000
+#: Most characters of a number, and bounds of an integer.
+_DIGITS, _LEAST, _MOST = 40, -(2**63), 2**64 - 1
 _TAG = "tag:yaml.org,2002:"
 _CONSTRUCTOR = yaml.constructor.SafeConstructor()
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +88,14 @@ class Document:
 def read(path: Path, shown_as: str | None = None) -> Document:
     """Read a YAML file. Raises OpSpecError with the position of the first fault."""
     name = shown_as or str(path)
+    if path.exists() and not path.is_file():
+        raise OpSpecError("not a file", file=name)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as e:
         raise OpSpecError(f"not UTF-8 text: {e.reason} at byte {e.start}", file=name) from e
+    except OSError as e:
+        raise OpSpecError(f"can't be read: {e.strerror}", file=name) from e
     return parse(text, name)
 
 
@@ -90,17 +103,20 @@ def parse(text: str, name: str) -> Document:
     """The same for text."""
     try:
         root = _compose(text)
+    except _TooDeepError as e:
+        line, column = e.mark.line + 1, e.mark.column + 1
+        raise OpSpecError(f"nested deeper than {DEEPEST}", file=name, line=line, column=column) from None
     except yaml.MarkedYAMLError as e:
         mark = e.problem_mark or e.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         raise OpSpecError(f"not YAML: {e.problem or e.context}", file=name, line=line, column=column) from e
     except yaml.YAMLError as e:
         raise OpSpecError(f"not YAML: {e}", file=name) from e
-    document = Document(name, None)
     if root is None:
         raise OpSpecError("the file is empty", file=name, line=1, column=1, hint="begin with 'graphdock_opdef: 1'")
-    data = _convert(root, (), document)
-    return Document(name, data, document.values, document.keys)
+    reading = _Reading(Document(name, None), len(text) + _SPARE)
+    data = reading.value(root, ())
+    return Document(name, data, reading.document.values, reading.document.keys)
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -108,10 +124,31 @@ def _compose(text: str) -> yaml.Node | None:
     fast = getattr(yaml, "CSafeLoader", None)
     if fast is not None:
         try:
+            _check_depth(text, fast)
             return yaml.compose(text, Loader=fast)
         except yaml.YAMLError:
-            return yaml.compose(text, Loader=yaml.SafeLoader)
+            pass  # said better below
+    _check_depth(text, yaml.SafeLoader)
     return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
+class _TooDeepError(Exception):
+    """``mark`` is where the first part begins that is nested too deep."""
+
+    def __init__(self, mark: Any) -> None:
+        self.mark = mark
+
+
+def _check_depth(text: str, loader: Any) -> None:
+    """Raise where nesting gets too deep. Composers recurse, libyaml's on the stack of C; events come one by one."""
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise _TooDeepError(event.start_mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _mark(node: yaml.Node) -> _Mark:
@@ -120,65 +157,81 @@ def _mark(node: yaml.Node) -> _Mark:
     return _Mark(start.line + 1, start.column + 1, style in ("'", '"'), start.line == end.line)
 
 
-def _convert(node: yaml.Node, path: Path_, document: Document) -> Any:
-    mark = _mark(node)
-    document.values[path] = mark
-    if isinstance(node, yaml.MappingNode):
+class _Reading:
+    """One file being turned into data: where its values stand, and how many more it may hold."""
+
+    def __init__(self, document: Document, budget: int) -> None:
+        self.document, self.budget = document, budget
+
+    def error(self, node: yaml.Node, message: str, hint: str | None = None) -> OpSpecError:
+        mark = _mark(node)
+        return OpSpecError(message, file=self.document.file, line=mark.line, column=mark.column, hint=hint)
+
+    def value(self, node: yaml.Node, path: Path_) -> Any:
+        """The data of a node. Nesting is bounded, so this may recurse."""
+        self.budget -= 1
+        if self.budget < 0:
+            raise self.error(node, "aliases stand for more values than the file may hold")
+        if len(path) > DEEPEST:
+            raise self.error(node, f"an alias nests deeper than {DEEPEST}")
+        self.document.values[path] = _mark(node)
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, (*path, i)) for i, item in enumerate(node.value)]
+        assert isinstance(node, yaml.ScalarNode)
+        return self.scalar(node)
+
+    def mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = _key(key_node, document)
+            key = self.key(key_node)
             here = (*path, key)
-            key_mark = _mark(key_node)
             if key in out:
-                first = document.keys[here]
-                raise OpSpecError(
-                    f"key {key!r} stands here twice, first in line {first.line}",
-                    file=document.file,
-                    line=key_mark.line,
-                    column=key_mark.column,
+                raise self.error(
+                    key_node, f"key {key!r} stands here twice, first in line {self.document.keys[here].line}"
                 )
-            document.keys[here] = key_mark
-            out[key] = _convert(value_node, here, document)
+            self.document.keys[here] = _mark(key_node)
+            out[key] = self.value(value_node, here)
         return out
-    if isinstance(node, yaml.SequenceNode):
-        return [_convert(item, (*path, i), document) for i, item in enumerate(node.value)]
-    assert isinstance(node, yaml.ScalarNode)
-    return _scalar(node, document)
 
-
-def _key(node: yaml.Node, document: Document) -> str:
-    if isinstance(node, yaml.ScalarNode):
-        value = _scalar(node, document)
-        if isinstance(value, str):
-            return value
-        what = f"the key {node.value!r} reads as {type(value).__name__}"
-    else:
+    def key(self, node: yaml.Node) -> str:
         what = "a key must be a string"
-    mark = _mark(node)
-    raise OpSpecError(what, file=document.file, line=mark.line, column=mark.column, hint="put it in quotes")
+        if isinstance(node, yaml.ScalarNode):
+            value = self.scalar(node)
+            if isinstance(value, str):
+                return value
+            what = f"the key {node.value!r} reads as {type(value).__name__}"
+        raise self.error(node, what, hint="put it in quotes")
 
+    def scalar(self, node: yaml.ScalarNode) -> Any:
+        kind = node.tag.removeprefix(_TAG)
+        if kind == "null":
+            return None
+        if kind == "str":
+            if _SURROGATE.search(node.value):
+                raise self.error(node, "half of a surrogate pair is no character")
+            return _exponent(node)
+        if kind in ("bool", "int", "float"):
+            return self.plain(node, kind)
+        raise self.error(node, f"a value of YAML type {kind!r} has no meaning here", hint="put it in quotes")
 
-def _scalar(node: yaml.ScalarNode, document: Document) -> Any:
-    kind = node.tag.removeprefix(_TAG)
-    if kind == "null":
-        return None
-    if kind == "str":
-        return _exponent(node)
-    if kind in ("bool", "int", "float"):
+    def plain(self, node: yaml.ScalarNode, kind: str) -> Any:
+        """A bool or a number. PyYAML's constructors raise all kinds of errors for a text that a tag calls a number."""
+        if len(node.value) > _DIGITS:
+            raise self.error(node, f"a number has {_DIGITS} characters at most", hint="put it in quotes")
         construct = {
             "bool": _CONSTRUCTOR.construct_yaml_bool,
             "int": _CONSTRUCTOR.construct_yaml_int,
             "float": _CONSTRUCTOR.construct_yaml_float,
         }[kind]
-        return construct(node)
-    mark = _mark(node)
-    raise OpSpecError(
-        f"a value of YAML type {kind!r} has no meaning here",
-        file=document.file,
-        line=mark.line,
-        column=mark.column,
-        hint="put it in quotes",
-    )
+        try:
+            value = construct(node)
+        except (ValueError, LookupError, OverflowError):
+            raise self.error(node, f"{node.value!r} is no {kind}", hint="put it in quotes") from None
+        if kind == "int" and not _LEAST <= value <= _MOST:
+            raise self.error(node, f"{node.value} does not fit into 64 bits")
+        return value
 
 
 def _exponent(node: yaml.ScalarNode) -> Any:
@@ -186,7 +239,7 @@ def _exponent(node: yaml.ScalarNode) -> Any:
     text: str = node.value
     if not node.style and "e" in text.lower() and text[:1] in "+-.0123456789":
         try:
-            return float(text)
+            return float(text) if len(text) <= _DIGITS else text
         except ValueError:
             return text
     return text

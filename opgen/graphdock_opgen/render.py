@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import graphdock_templates
@@ -12,7 +13,7 @@ import jinja2
 from graphdock.contracts.resource import VARIABLE
 from graphdock.errors import OpSpecError
 
-from graphdock_opgen import docs
+from graphdock_opgen import docs, escape
 from graphdock_opgen.functions import GRADIENT_ERROR, import_lines
 from graphdock_opgen.gradients import Function, decomposition_function, gradient_function
 from graphdock_opgen.library import Library, SpecFile
@@ -67,19 +68,22 @@ def _is_decision(op: Op, name: str) -> bool:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Jinja2 over the package's templates; an undefined name is an error."""
-    return jinja2.Environment(
+    """Jinja2 over the package's templates; an undefined name is an error, and so is text that was not escaped."""
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(graphdock_templates.DIRECTORY),
         undefined=jinja2.StrictUndefined,
+        finalize=escape.landed,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
     )
+    made.filters.update(escape.FILTERS)
+    return made
 
 
-def _template(name: str, **context: Any) -> str:
-    text = environment().get_template(name).render(**context)
+def _template(name: str, source: str = "specs/*.yaml", **context: Any) -> str:
+    text = environment().get_template(name).render(source=source, **context)
     lines = [line.rstrip() for line in text.splitlines()]
     out: list[str] = []
     for line in lines:
@@ -113,8 +117,8 @@ def render_library(library: Library, report: Callable[[OpSpecError], None]) -> d
         cases=pretty({op.type: case(op) for op in library.ops}),
     )
     for file in library.files:
-        out[f"{file.stem}_ops.py"] = render_wrappers(library, file)
-        out[f"{file.stem}_ops.pyi"] = render_stub(file)
+        out[f"{file.module}.py"] = render_wrappers(library, file)
+        out[f"{file.module}.pyi"] = render_stub(file)
         out[f"pages/{file.stem}.md"] = render_page(file)
     return {f"_gen/{name}": text for name, text in sorted(out.items())}
 
@@ -151,6 +155,7 @@ def render_opdefs(library: Library) -> str:
         groups=_groups(library),
         table=pretty(table),
         operators=pretty(operators),
+        specs=pretty({Path(file.name).name: file.digest for file in library.files}),
     )
 
 
@@ -186,7 +191,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "types": tuple(_typevar(name, op) for name in spec.types),
         "let": dict(spec.dims.let),
         "where": tuple((w.check, w.error) for w in spec.dims.where),
-        "shape_fn": spec.shape_fn,
+        "shape_fn": op.home.full(spec.shape_fn) if spec.shape_fn else None,
         "executes": "" if spec.executes == "kernel" else spec.executes,
         "effects": frozenset(spec.effects),
         "bodies": tuple(call("BodyDef", n, b.takes, *([b.gives] if b.gives else [])) for n, b in spec.bodies.items()),
@@ -195,14 +200,14 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "traits": frozenset(traits),
         "aliases": dict(spec.aliases),
         "scalar": spec.scalar,
-        "evaluate": spec.evaluate,
+        "evaluate": op.home.full(spec.evaluate) if spec.evaluate else None,
         "identity": spec.identity,
         "neutral": dict(spec.neutral),
         "cost": spec.cost.given(),
         "gradient": f"{generated}.gradients:{op.snake}" if op.has_gradient else None,
         "gradient_kinds": op.kinds,
         "decomposition": f"{generated}.decompositions:{op.snake}" if spec.decompose else None,
-        "reference": spec.reference,
+        "reference": op.home.full(spec.reference) if spec.reference else None,
         "operators": tuple(spec.api.operator),
         "deprecated": spec.deprecated,
         "package": library.package.partition(".")[0],
@@ -287,7 +292,7 @@ def render_wrappers(library: Library, file: SpecFile) -> str:
     import_ops = "from graphdock.ops import apply as _ops" if library.is_core else "from graphdock import ops as _ops"
     return _template(
         "library/wrappers.py.j2",
-        source=f"specs/{file.stem}.yaml",
+        source=file.name,
         count=len(functions),
         import_ops=import_ops,
         all=_all(functions),
@@ -322,9 +327,7 @@ def render_stub(file: SpecFile) -> str:
                 "fields": fields,
             }
         )
-    return _template(
-        "library/wrappers.pyi.j2", source=f"specs/{file.stem}.yaml", all=_all([op.function for op in file.ops]), ops=ops
-    )
+    return _template("library/wrappers.pyi.j2", source=file.name, all=_all([op.function for op in file.ops]), ops=ops)
 
 
 # gradients
@@ -366,7 +369,7 @@ def case(op: Op) -> dict[str, Any]:
         "gradcheck": op.gradcheck,
         "gradcheck_options": options,
         "deterministic": op.spec.traits.deterministic,
-        "reference": op.spec.reference,
+        "reference": op.home.full(op.spec.reference) if op.spec.reference else None,
     }
 
 
@@ -388,10 +391,10 @@ def render_page(file: SpecFile) -> str:
     ops = []
     for op in file.ops:
         rows = [_row(op, a, "") for a in op.spec.inputs]
-        rows += [[f"`{a.name}`", a.type, "", _attr_words(a, op)] for a in op.spec.attrs]
+        rows += [_cells(escape.code(a.name), a.type, "", _attr_words(a, op)) for a in op.spec.attrs]
         rows += [_row(op, a, "output. ") for a in op.spec.outputs]
         types = [
-            f"`{t}`: {docs.dtype_words(op, t)}" + (f" (default {s.default})" if s.default else "")
+            escape.line(f"`{t}`: {docs.dtype_words(op, t)}" + (f" (default {s.default})" if s.default else ""))
             for t, s in op.spec.types.items()
         ]
         ops.append(
@@ -399,9 +402,8 @@ def render_page(file: SpecFile) -> str:
                 "type": op.type,
                 "anchor": op.type.lower().replace(".", ""),
                 "spec": op.spec,
-                "function": op.function,
-                "signature": ", ".join(docs.signature(op)),
-                "endpoints": ", ".join(f"`{e.name}`" for e in op.spec.api.endpoints),
+                "call": f"{op.function}({', '.join(docs.signature(op))})",
+                "endpoints": _joined([escape.code(e.name) for e in op.spec.api.endpoints]),
                 "rows": rows,
                 "type_lines": types,
                 "where": op.spec.dims.where,
@@ -409,21 +411,26 @@ def render_page(file: SpecFile) -> str:
                 "traits": ", ".join(op.spec.traits.names()),
             }
         )
-    return _template("library/page.md.j2", source=f"specs/{file.stem}.yaml", ops=ops)
+    return _template("library/page.md.j2", source=file.name, ops=ops)
 
 
-def _row(op: Op, arg: ArgSpec, prefix: str) -> list[str]:
+def _joined(parts: list[escape.Landed], by: str = ", ") -> escape.Landed:
+    return escape.Landed(by.join(parts))
+
+
+def _cells(*cells: str) -> escape.Landed:
+    """A row of a table."""
+    return escape.Landed(f"| {_joined([escape.cell(c) for c in cells], ' | ')} |")
+
+
+def _row(op: Op, arg: ArgSpec, prefix: str) -> escape.Landed:
     mark = {
         "one": "",
         "optional": " (optional)",
         "many": f" (list of {arg.arity.many.count})" if arg.arity.many else "",
     }[arg.arity.kind]
-    return [
-        f"`{arg.name}`{mark}",
-        arg.dtype,
-        f"`{arg.shape}`" if arg.shape else "",
-        f"{prefix}{arg.doc}".strip().replace("|", "\\|"),
-    ]
+    shape = escape.code(arg.shape) if arg.shape else ""
+    return _cells(f"{escape.code(arg.name)}{mark}", arg.dtype, shape, f"{prefix}{arg.doc}".strip())
 
 
 def _attr_words(attr: AttrSpec, op: Op) -> str:
@@ -432,4 +439,4 @@ def _attr_words(attr: AttrSpec, op: Op) -> str:
         if attr.name in op.inferred
         else ("required" if attr.required else f"default {literal(attr.default)}")
     )
-    return f"{attr.doc} ({default})".strip().replace("|", "\\|")
+    return f"{attr.doc} ({default})".strip()

@@ -84,7 +84,7 @@ def test_require(site, builder):
     done = run("--require", "absent", "--require", "cpuu")
     assert done.exit_code == 1
     assert "absent is required and stands at no device" in done.stderr
-    assert "cpuu is required and not installed: pip install graphdock-cpuu; did you mean 'cpu'?" in done.stderr
+    assert "cpuu is required and not installed: did you mean 'cpu'?" in done.stderr
 
 
 def test_a_plugin_that_prints_disturbs_nothing(site):
@@ -110,3 +110,51 @@ def test_the_note_on_openblas(core, avx512, coretype, warned):
     text = machine.note({"blas_core": core, "avx512": avx512, "coretype": coretype})
     assert (text is not None) == warned
     assert not warned or "OPENBLAS_CORETYPE=SkylakeX" in text
+
+
+PARTS = """\
+import numpy as np
+from graphdock.contracts import KernelDef, hookimpl
+
+@hookimpl
+def register_kernels():
+    make = lambda ctx: np.copy
+    return [KernelDef("Rellu", "cpu", make), KernelDef("Abs", "cpu", make, name="a"), KernelDef("Abs", "cpu", make, name="b")]
+"""
+
+
+def test_parts_that_do_not_fit_are_said_before_a_session_finds_them(site):
+    package = site.plugin("parts", PARTS)
+    (site.folder / package / "specs").mkdir()
+    (site.folder / package / "specs" / "lab.yaml").write_text("graphdock_opdef: 1\n")
+    row = rows(run("--json"))["parts"]
+    assert (row["stage"], row["fault"]) == ("inconsistent", True)
+    for text in ("specs/lab.yaml: run", "rellu is for Rellu, which nobody declares", "a and b tie for Abs on cpu"):
+        assert text in row["cause"]
+    assert run("--strict").exit_code == 1
+
+
+NAMES = """\
+import numpy as np
+from graphdock.contracts import KernelDef, hookimpl
+
+@hookimpl
+def register_kernels():
+    make = lambda ctx: np.copy
+    return [KernelDef("Abs", "cpuu", make), KernelDef("Relu", "cpu", make, types={"TT": ["int8"]})]
+"""
+
+
+def test_names_that_nobody_has_are_a_fault(site):
+    site.plugin("names", NAMES)
+    row = rows(run("--json"))["names"]
+    assert (row["stage"], row["fault"]) == ("inconsistent", True)
+    assert "is for the device cpuu, which nobody has; did you mean 'cpu'?" in row["cause"]
+    assert "names 'TT', and Relu has no such type variable; did you mean 'T'?" in row["cause"]
+
+
+def test_parts_for_a_package_that_is_not_here_are_a_line_and_no_fault(site):
+    site.plugin("far", NAMES.replace("cpuu", "elsewhere").replace("TT", "T"))
+    done = run("--strict")
+    assert done.exit_code == 0, done.output
+    assert "it has kernels for the device elsewhere, which no installed package has" in done.stdout

@@ -48,6 +48,18 @@ def test_what_is_typed_goes_over_the_file_that_is_named(work):
     assert not {"GRAPHDOCK_CONFIG", "GRAPHDOCK_PROFILE"} & set(os.environ)
 
 
+@pytest.mark.parametrize("wrong", [["--nope"], ["--config"], ["extra"], ["--profile"]])
+def test_a_call_that_is_wrong_sets_no_variable(work, wrong):
+    assert run("config", "--config", "other.toml", "--profile", "quiet", *wrong).exit_code == 2
+    assert not {"GRAPHDOCK_CONFIG", "GRAPHDOCK_PROFILE"} & set(os.environ)
+
+
+def test_variables_that_were_set_come_back(work, monkeypatch):
+    monkeypatch.setenv("GRAPHDOCK_CONFIG", "nowhere.toml")
+    assert setting("--config", "other.toml") == ["forbid", "other.toml:2"]
+    assert os.environ["GRAPHDOCK_CONFIG"] == "nowhere.toml"
+
+
 def test_a_profile_needs_a_file_that_has_it(work):
     done = run("explain", "program.py:build", "--profile", "quiet")
     assert done.exit_code == 2

@@ -75,6 +75,14 @@ def test_the_table(site):
     )
 
 
+def test_all_lists_what_is_shipped_blocked(site):
+    lines = run("plugins", "--all").stdout.splitlines()
+    (row,) = [line for line in lines if line.startswith("queued ")]
+    assert row.endswith("blocked (graphdock ships it blocked)")
+    assert lines[-1] == 'queued: to allow it: allow = ["queued"] under [plugins], or GRAPHDOCK_PLUGINS=queued'
+    assert "queued" not in run("plugins").stdout
+
+
 def test_as_json(toy):
     done = run("plugins", "--json")
     rows = {row["plugin"]: row for row in json.loads(done.stdout)}
@@ -132,6 +140,8 @@ def test_every_command_of_the_table_has_a_line_of_help():
         "ops",
         "kernels",
         "explain",
+        "profile",
+        "error",
         "config",
         "new",
         "opgen",

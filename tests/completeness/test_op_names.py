@@ -16,7 +16,7 @@ BUILDERS = {"apply_op", "add_node", "_node", "_like", "_update", "create_op", "g
 #: Names that a user may leave to the function and that happen to be op types.
 DEFAULT_NAMES = {("ops/convert.py", "Const"), ("ops/core.py", "Shape")}
 #: The conformance kit strides inputs through these, where the backend has them.
-DEFAULT_NAMES |= {("testing/conformance.py", "StridedSlice"), ("testing/conformance.py", "Transpose")}
+DEFAULT_NAMES |= {("testing/value_check.py", "StridedSlice"), ("testing/value_check.py", "Transpose")}
 #: Python classes, endpoints and words that share their name with an op type.
 HOMONYMS = {"Assert", "Print"}
 

@@ -28,7 +28,6 @@ FOR_OTHERS = {
     "device.DeviceInfo.shared_memory_bytes": "kernels choose tiles by it",
     "device.DeviceInfo.warp_size": "kernels choose blocks by it",
     "executor.StageReport.ms": "the JSON of explain has the whole record",
-    "kernel.BindContext.buffers": "kernels pack their launches with it",
     "kernel.PrepareContext.measure": "kernels tune with it",
     "rendezvous.RendezvousKey.session": "a key is compared as a whole",
     "rendezvous.RendezvousKey.source_incarnation": "a key is compared as a whole",
@@ -37,7 +36,6 @@ FOR_OTHERS = {
 }
 #: Fields that wait for their reader.
 WAITING = {
-    "kernel.Decision.rule": "the JSON of explain is to show it; `why` says the same in words",
     "region.Claim.cost_us": "the first real region compiler brings the choice between claims",
     "trait.aggregate": "shown by `graphdock ops`; gradients are to sum by it",
     "trait.commutative": "shown by `graphdock ops`; merging is to know a + b from b + a",

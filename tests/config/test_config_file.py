@@ -1,5 +1,7 @@
 """The configuration file and the environment: where they are looked for, and that every mistake names its line."""
 
+import os
+
 import pytest
 from graphdock.errors import ConfigError
 from graphdock.plugin import settings
@@ -196,3 +198,36 @@ def test_the_cache_folder(monkeypatch, tmp_path):
 def test_every_variable_is_documented():
     assert all(settings.ENVIRONMENT.values())
     assert len(settings.ENVIRONMENT) == 11
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool = 1\n", "pyproject.toml:1: tool.graphdock must be a table"),
+        ("[tool]\ngraphdock = 5\n", "pyproject.toml:2: tool.graphdock must be a table"),
+        ("[tool.graphdock]\nsession = 5\n", "pyproject.toml:2: session must be a table"),
+        ("[tool.graphdock]\nsesion = 5\n", "pyproject.toml:2: unknown key 'sesion'"),
+    ],
+)
+def test_a_pyproject_with_something_else_in_the_tables_place(work, text, message):
+    (work / "pyproject.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        effective_config()
+    assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize("value", ["x" * 3000, "x/" * 3000, "a\nb", "."])
+def test_a_variable_that_names_no_file(work, monkeypatch, value):
+    monkeypatch.setenv("GRAPHDOCK_CONFIG", value)
+    with pytest.raises(ConfigError, match="^GRAPHDOCK_CONFIG: |is not a file") as caught:
+        effective_config()
+    assert len(str(caught.value)) < 3500
+
+
+def test_what_is_no_regular_file_is_not_opened(work, monkeypatch):
+    """Reading a pipe or a device might never end."""
+    os.mkfifo(work / "pipe")
+    for name in (str(work / "pipe"), "/dev/zero"):
+        monkeypatch.setenv("GRAPHDOCK_CONFIG", name)
+        with pytest.raises(ConfigError, match="is not a file"):
+            effective_config()

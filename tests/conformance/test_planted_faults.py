@@ -240,6 +240,19 @@ def _says(words: str, text: str) -> bool:
     return any(w in text for w in words.split("|"))
 
 
+def draws_wildly(ctx: BuildContext) -> Any:
+    rng = np.random.default_rng()
+    return lambda x, *out: np.multiply(x + x, 1 + rng.random(x.shape, x.dtype) / 10, *out)
+
+
+@pytest.mark.parametrize(("build", "passes"), [(draws, True), (draws_wildly, False)])
+def test_a_kernel_that_owns_up_to_other_bits_is_compared_within_the_tolerances(
+    planted: Callable[..., Conformance], build: Any, passes: bool
+) -> None:
+    found = faults(planted(build, {"deterministic": False}))
+    assert (found == []) == passes
+
+
 def test_a_kernel_that_misreads_strides_is_found(planted: Callable[..., Conformance]) -> None:
     found = faults(planted(reads_memory_order, {"layout": "strided"}))
     assert found and all("strided" in f for f in found if "gradient" not in f)
@@ -298,6 +311,17 @@ def test_a_faulty_spec_is_found(planted: Callable[..., Conformance], name: str) 
     facts, words = SPEC_FAULTS[name]
     found = faults(planted(**facts))
     assert any(words in f for f in found), found
+
+
+def test_an_error_of_another_class_is_found(planted: Callable[..., Conformance]) -> None:
+    def build(ctx: BuildContext) -> Any:
+        def compute(x: Any, *out: Any) -> Any:
+            raise ValueError("an unlucky number")
+
+        return compute
+
+    found = faults(planted(build, shape_fn="no_check"))
+    assert any("matches 'unlucky', but the error is an InternalError" in f for f in found)
 
 
 def test_an_error_of_another_text_is_found(planted: Callable[..., Conformance]) -> None:

@@ -144,16 +144,73 @@ def test_a_kernel_that_raises_is_shown_with_its_own_line(chip):
     run = chip(code=RAISES)("--graphdock-backend", "chip", "--graphdock-op", "Square")
     assert run.returncode == 1
     text = run.stdout.partition("conformance Square[float32-0]")[2]
-    lines = [line for line in text.splitlines()[1:] if not line.startswith("  op:")]
+    lines = [line for line in text.splitlines()[1:] if not line.startswith(("  op:", "  see:"))]
     assert lines[0].startswith("Square[float32-0]: ") and lines[0].endswith("ValueError: boom")
     assert lines[1].startswith("  raised at ") and lines[1].endswith(", in compute")
     assert "made at" not in run.stdout
 
 
+TWO = CHIP.replace(
+    "def register_kernels(): return [",
+    """def register_kernels(): return [
+    KernelDef("Square", "chip", wrong, name="square_fast", label="fast", types={"T": ["float32", "int32"]},
+              check=lambda node: "it is for floats" if node.attrs["T"].name == "int32" else None),
+    """,
+).replace(
+    "@hookimpl\ndef register_kernels",
+    "def wrong(ctx): return lambda x, *out: np.multiply(x, x + 1, *out)\n\n@hookimpl\ndef register_kernels",
+)
+
+
+def test_every_kernel_is_checked_and_not_only_the_one_that_wins(chip, work):
+    runner = chip(XFAIL, TWO)
+    run = runner("--graphdock-backend", "chip", "--graphdock-op", "Square", "--graphdock-report", "r.json", "-rs")
+    assert run.returncode == 1
+    assert "Square:square_fast[float32-0]: planned, step 1" in run.stdout
+    assert "does not take Square:square_fast[int32-0]" in run.stdout
+    cells = json.loads((work / "r.json").read_text())["ops"]["Square"]
+    assert cells["float32"]["ok"] and cells["float32"]["failed"]
+    assert cells["int32"].keys() == {"ok", "refused"}
+
+
+@pytest.mark.parametrize("name", ["fast", "square_fast", "chip.square_fast"])
+def test_one_kernel_can_be_chosen_by_its_label_or_name(chip, name):
+    run = chip(XFAIL, TWO)("--graphdock-backend", "chip", "--graphdock-kernel", name, "-v")
+    lines = [line for line in run.stdout.splitlines() if "::" in line or "Square" in line]
+    assert run.returncode == 1 and any("Square:square_fast[float32-0]" in line for line in lines)
+    assert "Square[" not in run.stdout
+
+
+CRASHES = CHIP.replace(
+    "factor = 2 if",
+    """if ctx.inputs[0].dtype.name == "int32":
+        import os, signal
+        os.kill(os.getpid(), signal.SIGKILL)
+    factor = 2 if""",
+)
+
+
+def test_a_kernel_that_takes_the_process_with_it_is_a_line(chip):
+    run = chip(XFAIL, CRASHES)("--graphdock-backend", "chip", "--graphdock-op", "Square")
+    assert run.returncode == 1
+    assert "Square[int32-0]: the process died of SIGKILL while it ran this case" in run.stdout
+    (row,) = [line for line in run.stdout.splitlines() if line.startswith("Square ")]
+    assert row.split().count("ok") == 2 and row.split().count("FAIL") == 1 and "xfail" in row
+
+
+def test_without_its_device_a_backend_is_one_skip(chip):
+    code = CHIP.replace('return [DeviceInfo("chip")]', 'raise DeviceUnavailable("no chip in the socket", "push it in")')
+    code = code.replace("import Device,", "import Device, DeviceUnavailable,")
+    run = chip(code=code)("--graphdock-backend", "chip")
+    assert run.returncode == 0, run.stdout
+    assert "1 skipped" in run.stdout and "no chip: no chip in the socket" in run.stdout
+    assert "FAIL" not in run.stdout and "Square" not in run.stdout
+
+
 def test_every_op_of_every_library_is_in_the_report(chip, work):
     run = chip(XFAIL)("--graphdock-backend", "chip", "--graphdock-report", "all.json")
     assert run.returncode == 0, run.stdout[-3000:]
-    assert json.loads((work / "all.json").read_text())["ops"].keys() == set(Conformance("cpu").ops)
+    assert json.loads((work / "all.json").read_text())["ops"].keys() == {"device chip", *Conformance("cpu").ops}
 
 
 def test_a_stated_exception_is_xfail_and_must_go_on_failing(chip):
@@ -190,6 +247,8 @@ def test_only_the_files_named_are_collected_besides(work):
         (("--graphdock-backend", "cpi"), "did you mean 'cpu'"),
         (("--graphdock-backend", "cpu", "--graphdock-op", "MatMull"), "did you mean 'MatMul'"),
         (("--graphdock-op", "MatMul"), "--graphdock-op needs --graphdock-backend"),
+        (("--graphdock-kernel", "fast"), "--graphdock-kernel needs --graphdock-backend"),
+        (("--graphdock-backend", "cpu", "--graphdock-kernel", "mat_mull"), "did you mean 'mat_mul'"),
     ],
 )
 def test_usage_errors(work, arguments, words):
@@ -210,3 +269,17 @@ def test_without_the_option_nothing_of_graphdock_is_loaded(work):
     run = Runner(work)()
     assert run.returncode == 0, run.stdout
     assert "1 passed" in run.stdout
+
+
+UNTESTED = CHIP.replace("return [KernelDef(", 'return [KernelDef("AssignAddVariableOp", "chip", square), KernelDef(')
+
+
+def test_an_op_whose_spec_has_no_samples_is_not_silently_green(chip):
+    runner = chip(code=UNTESTED)
+    named = ("--graphdock-op", "AssignAddVariableOp", "--graphdock-report", "r.json")
+    run = runner("--graphdock-backend", "chip", *named)
+    assert "untested: AssignAddVariableOp (its spec has no samples)" in run.stdout.splitlines()
+    assert "1 skipped" in run.stdout
+    assert "chip: 1 ops, 0 whole" in run.stdout
+    report = json.loads((runner.folder / "r.json").read_text())
+    assert report["ops"]["AssignAddVariableOp"] == {"-": {"untested": 1}}

@@ -3,7 +3,7 @@
 import graphdock as tf
 import pytest
 from graphdock import ops
-from graphdock.errors import InternalError, InvalidArgumentError
+from graphdock.errors import InternalError, InvalidArgumentError, ResourceExhaustedError
 
 
 def _raise(error):
@@ -22,9 +22,14 @@ def _refuse(ctx):
     raise InvalidArgumentError("not this one")
 
 
+def _too_large(ctx):
+    return lambda *buffers: _raise(MemoryError("no 5 PiB"))
+
+
 @pytest.fixture(scope="module")
 def pinned():
-    for name, build in (("in_compute", _in_compute), ("in_build", _in_build), ("refuses", _refuse)):
+    kinds = {"in_compute": _in_compute, "in_build": _in_build, "refuses": _refuse, "too_large": _too_large}
+    for name, build in kinds.items():
         ops.RegisterKernel("Softsign", device="cpu", name=f"{name}_of_test", label="test of errors")(build)
 
     def session(name):
@@ -52,3 +57,11 @@ def test_an_error_of_graphdocks_own_gets_the_node(pinned):
         with pytest.raises(InvalidArgumentError, match="not this one") as info:
             session.run(tf.nn.softsign(x, name="mine"), {x: [1.0]})
     assert info.value.op == "mine" and info.value.__cause__ is None
+
+
+def test_a_kernel_that_finds_no_memory_is_no_fault_of_graphdocks(pinned):
+    with tf.Graph().as_default(), pinned("too_large") as session:
+        y = tf.nn.softsign(tf.placeholder(tf.float32, [1], name="x"), name="soft")
+        with pytest.raises(ResourceExhaustedError, match="found no memory: no 5 PiB") as caught:
+            session.run(y, {"x:0": [1.0]})
+    assert caught.value.op == "soft" and "test_kernel_error.py" in caught.value.site

@@ -1,16 +1,21 @@
 """Every code block of the README and of docs/ runs.
 
-A block after ``<!-- file: PATH -->`` is written to that file. A ``python`` block runs in the page's own namespace, a
-``console`` block line by line in the page's own folder; ``<!-- exit: N -->`` before it says which status its last line
-has, ``<!-- output -->`` that what it shows is exactly what is printed. ``pip install`` of the package that the page
-makes is done into a folder of the page's own, without an index; a block after ``<!-- not run -->`` is not run.
+A block after ``<!-- file: PATH -->`` is written to that file, one after ``<!-- appended to: PATH -->`` to its end. A
+``python`` block runs in the page's own namespace, a ``console`` block line by line in the page's own folder; ``<!--
+exit: N -->`` before it says which status its last line has, ``<!-- output -->`` that what it shows is exactly what is
+printed. A ``python`` block after ``<!-- saved as: PATH -->`` is run and written to that file. A block after ``<!--
+from: PATH -->`` is a part of that file of ``examples/plugins``, which a page that goes there has a copy of. ``pip
+install`` of the package that the page makes is done into a folder of the page's own, without an index; a block after
+``<!-- not run -->`` is not run.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -20,7 +25,8 @@ import graphdock.plugin.host as host_module
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = ROOT / "examples"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "docs" / "errors" / "README.md"]
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
@@ -45,8 +51,11 @@ class Page:
             if command.startswith("cd "):
                 self.cwd = (self.cwd if (self.cwd / command[3:]).is_dir() else self.folder) / command[3:]
                 continue
+            if command.startswith("pip install ") and all(map(importlib.util.find_spec, command.split()[2:])):
+                continue  # it is here
             if command.startswith("pip install -e"):
-                command = f"{sys.executable} -m pip install -q --no-deps --no-build-isolation --no-index --target {self.site} ."
+                options = "-q --no-deps --no-build-isolation --no-index --upgrade"
+                command = f"{sys.executable} -m pip install {options} --target {self.site} ."
             want = status if number == len(commands) - 1 else 0
             command = re.sub(r"^pytest\b", f"{sys.executable} -m pytest -q", command)
             done = subprocess.run(
@@ -57,6 +66,13 @@ class Page:
         return outputs
 
 
+def stands_in(text, path):
+    """Whether the lines of an excerpt, however far they are indented, follow each other in a file."""
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    part = [line.strip() for line in text.splitlines()]
+    return any(lines[at : at + len(part)] == part for at in range(len(lines) - len(part) + 1))
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 def test_page(path, tmp_path, monkeypatch):
     monkeypatch.setattr(host_module, "_default", host_module.Host())  # what a page registers stays with the page
@@ -64,15 +80,24 @@ def test_page(path, tmp_path, monkeypatch):
     page.site.mkdir()
     blocks = list(BLOCK.finditer(path.read_text()))
     assert blocks
+    if "$ cd examples/" in path.read_text():
+        shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__", "dist", "build"))
     for found in blocks:
         mark, kind, text = found["mark"] or "", found["kind"], found["text"]
         if mark == "not run":
             continue
-        if mark.startswith("file: "):
+        if mark.startswith("from: "):
+            assert stands_in(text, EXAMPLES / "plugins" / mark[6:]), f"{mark[6:]} does not hold this:\n{text}"
+        elif mark.startswith("file: "):
             target = tmp_path / mark[6:]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
+        elif mark.startswith("appended to: "):
+            with (tmp_path / mark[13:]).open("a") as file:
+                file.write("\n\n" + text)
         elif kind == "python":
+            if mark.startswith("saved as: "):
+                (tmp_path / mark[10:]).write_text(text)
             monkeypatch.chdir(tmp_path)
             import graphdock as tf
 

@@ -145,6 +145,7 @@ class Buffers:
         return sum(ref() is not None for ref in self.made)
 
 
+@pytest.mark.plain
 def test_a_history_is_freed_on_the_way_back(sess, monkeypatch):
     alive = []
 
@@ -169,6 +170,7 @@ def test_a_history_is_freed_on_the_way_back(sess, monkeypatch):
     assert buffers.alive == 0
 
 
+@pytest.mark.plain
 def test_a_history_that_is_read_twice_outlives_the_first_reader(sess, monkeypatch):
     buffers = Buffers(monkeypatch)
     x = f64(4)

@@ -88,5 +88,7 @@ def test_it_takes_the_name_of_an_op_type():
 def test_a_snapshot_is_put_back():
     state = registry.snapshot()
     tf.RegisterGradient("Mine")(lambda op, grad: grad)
+    assert registry.snapshot() != state
     registry.restore(state)
+    assert registry.snapshot() == state
     tf.RegisterGradient("Mine")(lambda op, grad: grad)

@@ -318,3 +318,136 @@ def test_graphs_with_gradients_of_conds_and_loops_round_trip(graph):
             sess.run("w/Assign")
             values.append(sess.run(fetches, {"x:0": [0.3, 0.7], "p:0": True}))
     np.testing.assert_array_equal(values[0], values[1])
+
+
+# -- trust: a file is data
+
+
+def constant(name="c", **tensor):
+    tensor = {"dtype": "float32", "shape": [], "data": [1.0], **tensor}
+    return {
+        "name": name,
+        "op": "Const",
+        "attrs": {"dtype": {"type": tensor["dtype"]}, "value": {"tensor": tensor}},
+    }
+
+
+def file(*nodes):
+    return {"graphdock_graph": 1, "nodes": list(nodes)}
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        ({"shape": [0, 10**30], "data": []}, "does not fit into 64 bits"),
+        ({"shape": [0, 2**62], "data": []}, "is of no array"),
+        ({"shape": [1] * 65}, "is of no array: maximum supported dimension"),
+        ({"shape": [1] * 300}, "rank 300 is above the limit"),
+        ({"shape": [10**4000, 10**4000], "data": []}, "does not fit into 64 bits"),
+        ({"shape": [2**62] * 200, "data": []}, "does not fill its shape"),
+        ({"shape": [2**62] * 200, "data": [], "base64": ""}, "needs either"),
+        ({"data": [10**400]}, "too large for a number"),
+        ({"data": [[[[[[[[1]]]]]]]]}, "expected a number, got "),
+        ({"dtype": "int32", "data": [10**4000]}, "does not fit into int32"),
+    ],
+)
+def test_a_constant_of_no_array_is_refused(graph, tensor, message):
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
+        tf.import_graph_def(file(constant(**tensor)), name="")
+    assert caught.value.op == "c" and len(str(caught.value)) < 500
+    assert graph.get_operations() == []
+
+
+def test_a_bool_is_true_or_false():
+    data = file({**constant(dtype="bool", shape=[2], base64="AQI=")})
+    del data["nodes"][0]["attrs"]["value"]["tensor"]["data"]
+    with pytest.raises(InvalidArgumentError, match="neither true nor false"):
+        tf.import_graph_def(data, name="")
+
+
+@pytest.mark.parametrize("name", ["a/", "a\nimport os/", "/", "", "a:0", "^a", "a b", "\ud800"])
+def test_a_name_of_a_file_is_a_name(graph, name):
+    with pytest.raises(InvalidArgumentError, match="is not a valid name"):
+        tf.import_graph_def(file(constant(name)), name="")
+    everything()
+    text = to_json(graph).replace('"name": "z/then"', '"name": "z\\nthen"')
+    with pytest.raises(InvalidArgumentError, match="is not a valid name"):
+        tf.import_graph_def(text, name="again")
+
+
+def test_what_is_deep_is_refused_before_it_is_walked():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    for data in (file({"name": deep}), file({"name": "a", "op": "NoOp", "attrs": {"x": deep}}), deep, {"a": deep}):
+        with pytest.raises(InvalidArgumentError) as caught:
+            tf.import_graph_def(data)
+        assert len(str(caught.value)) < 300
+    while deep:
+        deep = deep.pop()  # freed step by step
+
+
+def test_a_failed_import_takes_no_names(graph):
+    tf.constant(1.0, name="before")
+    bad = file(constant("a"), constant("before"), {"name": "b", "op": "Nope"})
+    for name in ("x", "", None):
+        with pytest.raises(UnknownOpError):
+            tf.import_graph_def(bad, name=name)
+    assert [op.name for op in graph.get_operations()] == ["before"]
+    assert graph.unique_name("x", mark_as_used=False) == "x" and graph.unique_name("before") == "before_1"
+    assert tf.constant(1.0, name="a").name == "a:0"
+    tf.import_graph_def(file(constant("a")), name="x")
+    assert graph.get_operation_by_name("x/a")
+
+
+def nested(depth, p, x):
+    return tf.cond(p, lambda: nested(depth - 1, p, x) if depth > 1 else x + 1.0, lambda: x)
+
+
+def test_what_is_written_is_read_and_what_is_too_deep_is_not_written(graph):
+    x, p = tf.placeholder(tf.float32, [], name="x"), tf.placeholder(tf.bool, [], name="p")
+    y = nested(import_graph.DEEPEST, p, x)
+    text = to_json(graph)
+    with tf.Graph().as_default() as other:
+        tf.import_graph_def(text, name="")
+        with tf.Session() as sess:
+            assert sess.run(y.name, {"x:0": 1.0, "p:0": True}) == 2.0
+    assert to_json(other) == text
+    nested(import_graph.DEEPEST + 1, p, x)
+    with pytest.raises(InvalidArgumentError, match="nested deeper than 64"):
+        graph.as_graph_def()
+
+
+def test_a_case_of_many_branches_goes_through_a_file(graph):
+    x = tf.placeholder(tf.int32, [], name="x")
+    pairs = [(tf.equal(x, i), lambda i=i: tf.constant(10 * i)) for i in range(400)]
+    y = tf.case(pairs, default=lambda: tf.constant(-1))
+    text = to_json(graph)
+    with tf.Graph().as_default() as other:
+        tf.import_graph_def(text, name="")
+    for g in (graph, other):
+        with tf.Session(graph=g) as sess:
+            assert [int(sess.run(y.name, {"x:0": v})) for v in (0, 1, 199, 200, 399, 400)] == [
+                0,
+                10,
+                1990,
+                2000,
+                3990,
+                -1,
+            ]
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [("Split", {"num_split": 10**9}), ("Unpack", {"num": 10**9}), ("DynamicPartition", {"num_partitions": 2**62})],
+)
+def test_an_attribute_asks_for_no_more_tensors_than_a_node_may_have(graph, op, attrs):
+    """A few bytes of a file would otherwise take all memory while they are read."""
+    inputs = {"Split": ["axis", "x"], "Unpack": ["x"], "DynamicPartition": ["x", "axis"]}[op]
+    node = {"name": "n", "op": op, "inputs": inputs, "attrs": {name: {"int": value} for name, value in attrs.items()}}
+    axis = constant("axis", dtype="int32", data=[0])
+    if op == "DynamicPartition":
+        axis = constant("axis", dtype="int32", shape=[2], data=[0, 1])
+    with pytest.raises(ShapeError, match="would have [0-9]+ tensors as") as caught:
+        tf.import_graph_def(file(axis, constant("x", shape=[2], data=[0.0, 1.0]), node), name="")
+    assert caught.value.op == "n" and "65536" in caught.value.expected and graph.get_operations() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphdock as tf
 import pytest
 from graphdock.errors import InvalidArgumentError
 from graphdock.graph.naming import NameTable, check_name
@@ -41,3 +42,29 @@ def test_below_a_scope_a_name_may_begin_with_an_underscore():
     check_name("_a", inner=True)
     with pytest.raises(InvalidArgumentError):
         check_name("a b", inner=True)
+
+
+def test_names_that_were_taken_can_be_given_back():
+    table = NameTable()
+    table.unique("a")
+    state = table.state()
+    assert [table.unique("a"), table.unique("b")] == ["a_1", "b"]
+    table.restore(state)
+    assert [table.unique("b"), table.unique("a")] == ["b", "a_1"]
+
+
+@pytest.mark.parametrize("name", ["x y/", "/", "a\n/", "-a/", "_a/", "//", "a//", "\u00e4/", "a:0/"])
+def test_a_slash_at_the_end_makes_no_name_legal(name):
+    """Such a name is an operation's whole one, or enters a scope again: it is checked all the same."""
+    with tf.Graph().as_default() as graph:
+        for use in (
+            lambda: tf.constant(1.0, name=name),
+            lambda: tf.identity(1.0, name=name),
+            lambda: graph.create_op("NoOp", [], name=name),
+            lambda: graph.name_scope(name).__enter__(),
+        ):
+            with pytest.raises(InvalidArgumentError, match="is not a valid name"):
+                use()
+        assert tf.constant(1.0, name="whole/name/").name == "whole/name:0"
+        with graph.name_scope("again/"):
+            assert tf.constant(1.0, name="x").name == "again/x:0"

@@ -177,6 +177,19 @@ def test_case_takes_the_first_true_predicate(sess):
     assert [sess.run(out, {x: i}) for i in range(3)] == [b"low", b"middle", b"high"]
 
 
+@pytest.mark.parametrize("count", [8, 9, 17, 70])
+def test_case_of_many_branches_takes_the_first_true_one(sess, count):
+    """Also where several are true, which a search that halves must not mix up; each function is called once, in order."""
+    x, called = tf.placeholder(tf.int32, []), []
+
+    def branch(i):
+        return lambda: called.append(i) or tf.constant(i)
+
+    out = tf.case([(x < i, branch(i)) for i in range(count)], default=lambda: tf.constant(-1))
+    assert called == list(range(count))
+    assert [int(sess.run(out, {x: i})) for i in range(-1, count)] == [*range(count), -1]
+
+
 def test_case_without_default_or_exclusive_checks_in_the_step(sess):
     x = tf.placeholder(tf.int32, [])
     pairs = [(x < 1, lambda: tf.constant(1)), (x < 2, lambda: tf.constant(2))]

@@ -30,14 +30,15 @@ CLASSES = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass
 )
 def test_the_text_is_made_of_the_parts(parts, text):
     error = GraphdockError("no", **parts)
-    assert str(error) == text
+    assert error.text == text
+    assert str(error) == f"{text}\n  see: graphdock error GD000"
     assert {k: getattr(error, k) for k in parts} == parts and error.message == "no"
 
 
 def test_a_part_that_is_found_later_is_in_the_text():
     error = GraphdockError("no")
     error.op, error.site = "Add", "b.py:2"
-    assert str(error) == "no\n  op: Add, made at b.py:2"
+    assert str(error) == "no\n  op: Add, made at b.py:2\n  see: graphdock error GD000"
 
 
 def test_pythons_own_kinds_catch_what_belongs_to_them():
@@ -54,7 +55,7 @@ def test_every_class_is_public_and_says_what_it_is_for():
 
 def test_an_error_of_a_spec_begins_with_its_place():
     error = errors.OpSpecError("bad", file="a.yaml", line=3, column=7, hint="mend it")
-    assert str(error) == "a.yaml:3:7: bad\n  hint: mend it"
+    assert str(error) == "a.yaml:3:7: bad\n  hint: mend it\n  see: graphdock error GD104"
     assert (error.file, error.line, error.column) == ("a.yaml", 3, 7)
 
 

@@ -4,7 +4,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
-from graphdock.testing import fake
+from graphdock.testing import fake, queued
 
 
 def stopped(fetch, feeds=None, before=(), **where):
@@ -62,3 +62,41 @@ def test_a_node_on_a_device_with_its_own_memory_is_named():
     fake.install(host)
     x = tf.placeholder(tf.float32, [2])
     assert stopped(tf.log(x, name="ln") + 1.0, {x: [0.0, 1.0]}, backends=("fake", "cpu"), host=host) == "ln"
+
+
+@pytest.fixture
+def queued_host():
+    host = Host()
+    queued.install(host, laziness=1.0)
+    return host
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_every_step_of_a_device_with_queues_is_looked_at(queued_host, debug):
+    """The second and third step, too, where the device would replay what it recorded."""
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.log(x, name="ln") + 1.0
+    config = tf.SessionConfig(check_numerics=True, backends=("queued", "cpu"), debug=debug)
+    with tf.Session(config=config, host=queued_host) as sess:
+        for _ in range(4):
+            assert sess.run(y, {x: [1.0, 1.0]}).tolist() == [1.0, 1.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="NaN|infinity") as info:
+            sess.run(y, {x: [0.0, 1.0]})
+        assert info.value.op == "ln"
+        assert sess.run(y, {x: [1.0, 1.0]}).tolist() == [1.0, 1.0]
+
+
+def test_an_update_of_a_variable_on_a_device_with_queues_is_looked_at(queued_host):
+    x = tf.placeholder(tf.float32, [2])
+    with tf.device("queued"):
+        v = tf.Variable([1e38, 1.0], name="v")
+        update = v.assign_add(x, read_value=False)
+    where = {"host": queued_host, "backends": ("queued", "cpu")}
+    assert stopped(update, {x: [3.4e38, 1.0]}, [v.initializer], **where) is not None
+
+
+def test_a_kernel_on_a_synchronous_device_with_its_own_memory_is_named(suspects):
+    host = suspects.host_with(suspects.kernel("chip", lambda x, *out: np.divide(x, 0, *out)))
+    with np.errstate(all="ignore"), pytest.raises(tf.errors.InvalidArgumentError, match="NaN|infinity") as info:
+        suspects.run(host, "chip", [1.0, 2.0], check_numerics=True)
+    assert info.value.op == "suspect"

@@ -115,6 +115,23 @@ def test_reset_frees_the_variables_of_a_container(meter):
     assert meter.held < before + 4 * MB
 
 
+def test_reset_frees_a_variable_from_its_device_while_its_session_is_open():
+    from graphdock.testing import queued
+
+    host = Host()
+    device = queued.install(host, laziness=1.0)
+    with tf.container("laws_on_device"), tf.device("queued"):
+        v = tf.Variable(np.zeros(MB // 4, np.float32), name="big")
+    with tf.Session(config=tf.SessionConfig(backends=("queued", "cpu")), host=host) as sess:
+        sess.run(v.initializer)
+        assert float(sess.run(v)[0]) == 0.0
+        held = device.in_use
+        tf.Session.reset(containers=["laws_on_device"], host=host)
+        assert device.in_use <= held - MB
+        with pytest.raises(tf.errors.UninitializedError):
+            sess.run(v)
+
+
 @pytest.mark.parametrize("change", ["shape", "dtype", "device"])
 def test_a_variable_may_be_declared_anew_after_a_reset(change, process_host):
     def use(value, backends=("cpu",)):

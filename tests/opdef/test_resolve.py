@@ -21,9 +21,19 @@ def test_a_name_in_a_spec_that_its_module_lacks_is_named_with_the_nearest():
     assert caught.value.hint == "did you mean 'broadcast'?"
 
 
-def test_a_module_that_is_nowhere_is_pythons_own_error():
-    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+def test_a_module_that_is_nowhere_is_named():
+    with pytest.raises(NotFoundError, match="there is no module 'no_such_module'") as caught:
         resolve("no_such_module:f")
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+    with pytest.raises(NotFoundError, match="there is no module 'graphdock.no.such'"):
+        resolve("graphdock.no.such:f")
+
+
+def test_a_module_that_imports_what_is_nowhere_is_pythons_own_error(tmp_path, monkeypatch):
+    (tmp_path / "resolve_test_lame.py").write_text("import no_such_module\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        resolve("resolve_test_lame:f")
 
 
 def test_what_was_found_is_found_again_and_what_failed_is_tried_again(monkeypatch):

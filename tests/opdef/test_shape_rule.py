@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from graphdock import ops
 from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef, TypeVarDef
 from graphdock.errors import OpSpecError, ShapeError
 from graphdock.opdef.expression import compile_expression
-from graphdock.opdef.shape_rule import ShapeRule
+from graphdock.opdef.shape_rule import ShapeRule, rule_for
 
 
 def rule(inputs, outputs, **fields):
@@ -178,3 +181,12 @@ def test_the_rest_of_a_known_shape_is_known():
         x, y = tf.placeholder(tf.float32, [2, 3, 4]), tf.placeholder(tf.float32, [None, None])
         rest = ops.apply_op("Slice", x=ops.apply_op("Shape", input=x), begin=[1], size=[-1])
         assert tf.reshape(y, rest).shape == [3, 4]
+
+
+def test_a_rule_goes_with_its_op():
+    opdef = OpDef("lab.Gone", summary="A test.", inputs=(ArgDef("x", "float32", shape="[N]"),))
+    rule = weakref.ref(rule_for(opdef))
+    assert rule() is rule_for(opdef)
+    del opdef
+    gc.collect()
+    assert rule() is None

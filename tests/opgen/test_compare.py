@@ -82,6 +82,21 @@ def test_a_breaking_change_needs_a_new_version(make) -> None:
     assert done.exit_code == 0 and "default of keep is True, was False (new version)" in done.output
 
 
+def test_an_op_that_is_gone_has_no_version_to_raise(make) -> None:
+    without = GOOD.partition("- name: Other")[0]
+    deprecated = GOOD.replace("  summary: Another.", "  summary: Another.\n  deprecated: Mix does more.")
+    run = lambda old: CliRunner().invoke(command, ["diff", str(new), "--old", str(old)])  # noqa: E731
+    new = make("new", toy=without)
+    at_once = run(make("old", toy=GOOD))
+    assert at_once.exit_code == 1 and "breaking    toy.Other: removed\n" in at_once.output
+    assert "raise the version" not in at_once.output and "with deprecated: REASON" in at_once.output
+    announced = run(make("older", toy=deprecated))
+    assert (announced.exit_code, announced.output) == (
+        0,
+        "breaking    toy.Other: removed (was deprecated)\n1 breaking, 0 compatible\n",
+    )
+
+
 def test_against_a_revision(make, tmp_path: Path) -> None:
     package = make("pkg", toy=GOOD)
     git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]

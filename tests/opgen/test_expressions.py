@@ -45,7 +45,7 @@ def test_python_beyond_the_language_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "column"), [("a + (b", 5), ("a +* b", 4), ("  a b", 5), ("a + b.c", 5)])
 def test_the_column_inside_the_expression(text: str, column: int) -> None:
-    with pytest.raises(OpSpecError, match=rf"column {column}$"):
+    with pytest.raises(OpSpecError, match=rf"(?m)column {column}$"):
         source(text).parse(DIM_NODES)
 
 

@@ -174,6 +174,6 @@ def test_the_hosts_own_specs_have_no_fault_and_no_drift() -> None:
 def test_the_example_of_the_reference_page_has_no_fault(make) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "op-specs.md").read_text()
     example = page.partition("```yaml\n")[2].partition("```")[0]
-    result = plan(make("graphdock_page", clipnorm=example))
+    result = plan(make("graphdock_clipnorm", clipnorm=example))
     assert result.errors == ()
     assert str(result.counts) == "gradients: formula 1, op 0, function 1, none 0, todo 0"

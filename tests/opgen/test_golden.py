@@ -48,7 +48,7 @@ ops:
       b: >-
         sum_to(mat_mul(g.y, a, transpose_a=True, transpose_b=transpose_a) if transpose_b
         else mat_mul(a, g.y, transpose_a=not transpose_a), b)
-  reference: "lab_reference:matmul"
+  reference: "graphdock_lab.reference:matmul"
   tests:
     samples:
     - {a: {shape: [3, 4]}, b: {shape: [4, 5]}}

@@ -42,7 +42,7 @@ ops:
   outputs: [{name: y, dtype: float64}]
   gradient:
     inputs:
-      xs: {fn: "cat_support:xs_grad"}
+      xs: {fn: "toy_pkg.support:xs_grad"}
       bias: "g.y"
       scale: "g.y + (bias if present(bias) else 0.0) + len(xs)"
 - name: Fan
@@ -155,7 +155,7 @@ def test_a_missing_output_gradient_counts_as_zero(library: Library) -> None:
 
 def test_list_and_optional_inputs_are_spliced(library: Library) -> None:
     support = types.SimpleNamespace(xs_grad=lambda op, g: [g * 10 + i for i in range(3)])
-    f, _, _ = gradient(library, "Cat", _import_module={"cat_support": support}.__getitem__)
+    f, _, _ = gradient(library, "Cat", _import_module={"toy_pkg.support": support}.__getitem__)
     full = FakeOp({"xs": [1, 2, 3], "bias": 0.5, "scale": 2.0}, {"y": 0.0})
     assert f(full, 1.0) == [10.0, 11.0, 12.0, 1.0, 4.5]
     absent = FakeOp({"xs": [1, 2, 3], "bias": None, "scale": 2.0}, {"y": 0.0})
@@ -204,18 +204,19 @@ graphdock_opdef: 1
 namespace: toy
 ops:
 - name: While
-  summary: Keywords everywhere.
-  inputs: [{name: in, dtype: float64}, {name: op, dtype: float64}]
+  summary: Names that generated functions use themselves.
+  inputs: [{name: grads, dtype: float64}, {name: op, dtype: float64}]
   outputs: [{name: y, dtype: float64}]
-  gradient: {inputs: {"in": "g.y", op: "g.y * op"}}
-  api: {rename: {in: x}}
+  gradient: {inputs: {grads: "g.y * op", op: "g.y * grads"}}
 """
     found = load_library(make("kw", toy=text))
     assert found.errors == ()
     (op,) = found.ops
     assert (op.snake, op.function) == ("while_", "while_")
     f, _, _ = compile_(gradient_function(op, found))
-    assert f(FakeOp({"in": 2.0, "op": 3.0}, {"y": 0.0}), 1.0) == [1.0, 3.0]
+    assert f(FakeOp({"grads": 2.0, "op": 3.0}, {"y": 0.0}), 1.0) == [3.0, 2.0]
+    (error,) = load_library(make("kw_in", toy=text.replace("grads", "in"))).errors
+    assert "'in' is a Python keyword" in str(error) and error.hint == "call it in_"
 
 
 def test_every_generated_gradient_of_the_repository_compiles() -> None:

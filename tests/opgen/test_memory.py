@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from pathlib import Path
 
 import graphdock as tf
@@ -74,6 +75,32 @@ def test_faults_and_clashes(tmp_path: Path) -> None:
     assert "mem5.AddTwice" not in default_host().ops
 
 
+@pytest.mark.parametrize("stem", ["alpha", "zeta", "gradients", "opdefs", "class", "1", "a-b.c"])
+def test_a_gradient_may_use_another_op_whatever_the_file_is_called(tmp_path: Path, stem: str) -> None:
+    """Generated modules import one another; their names, which come of the file's, decide nothing."""
+    namespace = f"mem_{abs(hash(stem)) % 10**8}"
+    path = tmp_path / f"{stem}.yaml"
+    other = SPEC.partition("- name:")[2].replace("AddTwice", "Other", 1).replace("{fn: twice}", "g.z")
+    path.write_text(
+        (SPEC + "- name:" + other).replace('x: "g.z"', 'x: "other(g.z, g.z)"').replace("NAMESPACE", namespace)
+    )
+    library = load_op_library(path)
+    library.gradients.twice = lambda op, grad: grad
+    with Graph().as_default():
+        x = ops.convert_to_tensor([1.0])
+        (dx,) = tf.gradients(library.add_twice(x, tf.stop_gradient(x)), [x])
+    assert dx.op.type == f"{namespace}.Other"
+
+
+def test_a_library_that_does_not_load_leaves_nothing(tmp_path: Path) -> None:
+    load(tmp_path, "mem7")
+    before = set(sys.modules)
+    (tmp_path / "again.yaml").write_text(SPEC.replace("NAMESPACE", "mem7"))
+    with pytest.raises(AlreadyExistsError):
+        load_op_library(tmp_path / "again.yaml")
+    assert set(sys.modules) == before
+
+
 def test_an_op_a_kernel_and_a_gradient_without_a_package(tmp_path: Path) -> None:
     """The slides' listing: load the library, register the kernel, run."""
     library = load(tmp_path, "mem6")
@@ -106,3 +133,12 @@ def test_ops_and_kernels_belong_to_the_host_of_the_default_graph(tmp_path: Path)
             assert sess.run(made).tolist() == [5.0]
     assert "mem_host.AddTwice" not in default_host().ops
     host.close()
+
+
+def test_a_misspelt_name_of_a_library_is_told_the_nearest(tmp_path: Path) -> None:
+    library = load(tmp_path, "mem_near")
+    with pytest.raises(
+        AttributeError, match=r"the op library '.*\.yaml' has no 'add_twic'; did you mean 'add_twice'\?"
+    ):
+        library.add_twic  # noqa: B018
+    assert not hasattr(library, "_nothing")

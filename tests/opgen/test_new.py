@@ -57,6 +57,8 @@ def test_a_new_package_builds_installs_and_passes_its_tests(tmp_path: Path, flag
     assert "graphdock_my_chip/graphdock-plugin.toml" in names
     assert ("graphdock_my_chip/_gen/opdefs.py" in names) == ("--ops" in flags)
     assert ("graphdock_my_chip/specs/my_chip.yaml" in names) == ("--ops" in flags)
+    assert ("graphdock_my_chip/_gen/public.pyi" in names) == ("--ops" in flags)
+    assert "graphdock_my_chip/py.typed" in names
     done = run("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", cwd=root, site=site)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "passed" in done.stdout and "skipped" not in done.stdout
@@ -68,6 +70,51 @@ def test_a_new_package_builds_installs_and_passes_its_tests(tmp_path: Path, flag
         "-m", "ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W", "--exclude=_gen", ".", cwd=root
     )
     assert lint.returncode == 0, lint.stdout
+
+
+FIRST_OP = """\
+import graphdock as tf
+import graphdock_bench as b
+import graphdock_bench.plugin
+
+tf.default_host().register("bench", graphdock_bench.plugin)
+y = b.soft_clip(b.halve(tf.constant([2.0]), factor=0.5), factor=3.0)
+print(tf.Session().run(y))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [(), ("--device",)], ids=["kernels", "device"])
+def test_the_first_op_of_a_package_that_had_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    assert new("plugin", "bench", *flags, "--dir", str(tmp_path)).exit_code == 0
+    root = tmp_path / "graphdock-bench"
+    source = root / "src" / "graphdock_bench"
+    before = {p: p.read_text() for p in source.rglob("*.py")}
+    monkeypatch.chdir(root)
+    for name in ("SoftClip", "Halve"):
+        added = new("op", name)
+        assert added.exit_code == 0, added.output
+    for path, text in before.items():
+        assert path.read_text().startswith(text), "what was there stays"
+    assert sum(p.read_text().count("def register_ops") for p in source.rglob("*.py")) == 1
+    (root / "program.py").write_text(FIRST_OP)
+    site = os.pathsep.join(filter(None, [str(root / "src"), os.environ.get("PYTHONPATH")]))
+    done = run("program.py", cwd=root, site=site)
+    assert done.returncode == 0 and done.stdout == "[3.]\n", done.stderr
+    checked = run("-m", "graphdock_opgen", "manifest", "--check", str(source), cwd=root, site=site)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_package_without_a_name_gets_no_op(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "__init__.py").write_text("")
+    done = new("op", "SoftClip", "--package", str(tmp_path / "lab"))
+    assert done.exit_code == 2 and "holds neither specs/*.yaml nor graphdock-plugin.toml" in done.output
+    monkeypatch.chdir(tmp_path)
+    done = new("op", "SoftClip")
+    assert done.exit_code == 2 and "no package with specs/ or graphdock-plugin.toml" in done.output
 
 
 def test_new_op_appends_and_what_was_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +147,7 @@ def test_new_op_appends_and_what_was_there_stays(tmp_path: Path, monkeypatch: py
     [
         (("plugin", "My-Chip"), 2, "'My-Chip' is no plugin name"),
         (("op", "soft_clip"), 2, "'soft_clip' is no op name"),
-        (("op", "SoftClip"), 2, "no package with a folder specs/"),
+        (("op", "SoftClip"), 2, "no package with specs/ or graphdock-plugin.toml"),
     ],
 )
 def test_wrong_calls(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from graphdock.errors import OpSpecError
 from graphdock_opgen.reader import parse, read
 
@@ -59,3 +60,64 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"a: \xff")
     with pytest.raises(OpSpecError, match=r"x\.yaml:0:0: not UTF-8"):
         read(path)
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(c)}: &{chr(c)} [{', '.join([f'*{chr(c - 1)}'] * 9)}]\n" for c in range(ord("b"), ord("l"))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: &a [*a]\n", "an alias nests deeper than 64"),
+        ("&a {b: {c: *a}}\n", "an alias nests deeper than 64"),
+        ("&a [&b {x: *a, y: *b}]\n", "an alias nests deeper than 64"),
+        (LAUGHS, "aliases stand for more values than the file may hold"),
+        ("[" * 200_000, "nested deeper than 64"),
+        ("- " * 200_000, "nested deeper than 64"),
+        ("{a: " * 50_000 + "}" * 50_000, "nested deeper than 64"),
+        ("? " * 50_000, "nested deeper than 64"),
+        ("a: " + "9" * 5000 + "\n", "a number has 40 characters at most"),
+        ("a: 0x" + "f" * 5000 + "\n", "a number has 40 characters at most"),
+        ("a: 1" + ":1" * 5000 + "\n", "a number has 40 characters at most"),
+        ("a: 18446744073709551616\n", "18446744073709551616 does not fit into 64 bits"),
+        ("a: -9223372036854775809\n", "does not fit into 64 bits"),
+        ("a: 0b_\n", "'0b_' is no int"),
+        ("a: !!int seven\n", "'seven' is no int"),
+        ("a: !!int ''\n", "'' is no int"),
+        ("a: !!float x\n", "'x' is no float"),
+        ("a: !!bool maybe\n", "'maybe' is no bool"),
+        ("<<: {a: 1}\n", "YAML type 'merge'"),
+        ('a: "\\ud800"\n', "half of a surrogate pair is no character|invalid Unicode character"),
+        ("a: 1\n---\nb: 2\n", "not YAML: but found another document"),
+        ("\x00", "not YAML"),
+        ("a: *b\n", "not YAML: found undefined alias"),
+    ],
+    ids=range(23),
+)
+def test_what_would_not_end_or_fit_is_refused(text: str, message: str) -> None:
+    with pytest.raises(OpSpecError, match=message) as caught:
+        parse(text, "f.yaml")
+    assert len(str(caught.value)) < 300
+
+
+def test_an_alias_stands_for_what_its_anchor_holds() -> None:
+    document = parse("a: &a {k: [1, 2]}\nb: [*a, *a]\n", "f.yaml")
+    assert document.data == {"a": {"k": [1, 2]}, "b": [{"k": [1, 2]}] * 2}
+    assert document.position(("b", 1, "k", 0)) == (1, 12)
+
+
+def test_without_libyaml_the_limits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(yaml, "CSafeLoader")
+    for text in ("[" * 5000, "a: &a [*a]\n", LAUGHS):
+        with pytest.raises(OpSpecError, match="deeper than 64|more values than"):
+            parse(text, "f.yaml")
+
+
+def test_a_folder_or_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").mkdir()
+    with pytest.raises(OpSpecError, match=r"x\.yaml:0:0: not a file"):
+        read(tmp_path / "x.yaml")
+    with pytest.raises(OpSpecError, match=r"y\.yaml:0:0: can't be read: No such file"):
+        read(tmp_path / "y.yaml")

@@ -133,6 +133,44 @@ CASES = {
     "attribute called name": ("name: keep, type", "name: name, type", "name, type", "'name' is the wrapper's own last argument", None),
     "sample of an unknown type variable": ("attrs: {keep: true}", "attrs: {keep: true}, types: {U: float32}", "U:", "Mix has no type variable 'U'", None),
     "condition on a tensor and an attribute": ("gw if keep else g.y", "gw if w + keep else g.y", "w + keep", "may read only attributes", None),
+    "a run where a dim is": ('{name: b, dtype: T, shape: "[A]"', '{name: b, dtype: T, shape: "[*A]"', "*A", "'A' is a number (of xs), here it is a run of dims", None),
+    "a dim where a run is": ('{name: b, dtype: T, shape: "[A]"', '{name: b, dtype: T, shape: "[S]"', "S]", "'S' is a run of dims (of xs), here it is a number", None),
+    "an attribute where a run is": ('"[*S, K]"', '"[*keep, K]"', "*keep", "'keep' is a condition (an attribute), here it is a run", None),
+    "a run of an output that is a dim": ('"[*S, K]"', '"[*K]"', "*K", "'K' is a number (let), here it is a run of dims", None),
+    "arithmetic with a run": ('"A if keep else 1"', '"A + S"', "S", "an operand is a number or a fraction, and 'S' is a run of dims", None),
+    "a product of dims": ('"A if keep else 1"', '"prod(A)"', "A)", "an argument of prod is a run of dims, and 'A' is a number", None),
+    "a broadcast of nothing": ('"A if keep else 1"', '"broadcast()"', "broadcast()", "broadcast takes at least one argument", None),
+    "a minimum of texts": ('"A if keep else 1"', '"min(mode, A)"', "mode,", "'mode' is a text", None),
+    "branches of two kinds": ('"A if keep else 1"', '"A if keep else S"', "S", "what follows else is a number or a fraction", None),
+    "a text as a condition": ('"A if keep else 1"', '"A if mode else 1"', "mode else", "the condition of if is a condition or a number", None),
+    "a check that checks nothing": ('check: "A > 0"', 'check: "A"', "A", "a check is a condition, and 'A' is a number", None),
+    "a comparison of two kinds": ('check: "A > 0"', 'check: "A == S"', "S", "what is compared is a number or a fraction", None),
+    "a dim that is a fraction": ('"[*S, K]"', '"[*S, 2.5]"', "2.5", "a dim can't be 2.5", None),
+    "a division by nothing": ('"A if keep else 1"', '"A // 0"', "A // 0", "nothing can be divided by zero", None),
+    "a name that a later input binds": ('"[*S, A]"', '"[*S, 2 * A]"', "A]", "'A' is not bound yet", None),
+    "an index outside of a list": ('check: "A > 0"', 'check: "i > 0"', "i > 0", "no dim, run or attribute named 'i'", None),
+    "a let of a name that is taken": ("let: {K:", "let: {A: \"1\", K:", "A:", "'A' is a number (of xs) already", None),
+    "a cost that is a run": ("2 * size(xs) / A", "S", None, "a cost is a number or a fraction", None),
+    "a stray brace": ("A is {A}", "A is A}", "}", "a brace in a message encloses one name", None),
+    "a number beyond 64 bits": ('"A if keep else 1"', '"A + 9223372036854775808"', "9223372036854775808", "does not fit into 64 bits", None),
+    "an expression too deep": ('"A if keep else 1"', '"' + "-" * 60 + 'A"', "---", "nested deeper than 50", None),
+    "a default below min": ("{name: keep, type: bool, default: false}", "{name: keep, type: int, default: 0, min: 1}", "0, min", "0 is less than min, 1", None),
+    "a default above max": ("{name: keep, type: bool, default: false}", "{name: keep, type: list(int), default: [1, 2], max: 1}", "[1, 2]", "[1, 2] is more than max, 1", None),
+    "bounds of a text": ("type: string, default: up", "type: string, min: 1, default: up", "min: 1, default", "min bounds numbers and lengths of lists", None),
+    "bounds that cross": ("min: 1}", "min: 3, max: 2}", "2}", "max of N, 2, is less than min, 3", None),
+    "one_of of another type": ("one_of: [up, down]", "one_of: [up, 3]", "3]", "one_of of mode: 3 is not of type string", None),
+    "a sample that the checks refuse": ("xs: [{shape: [2, 3]}], w: {shape: [3]}", "xs: [{shape: [2, 0]}], w: {shape: [0]}", "{xs: [{shape: [2, 0]", "the op refuses this sample: toy.Mix: A is 0", None),
+    "a sample whose shapes clash": ("xs: [{shape: [2, 3]}], w: {shape: [3]}", "xs: [{shape: [2, 3]}], w: {shape: [4]}", "{xs: [{shape: [2, 3]}], w: {shape: [4]}, attrs", "the op refuses this sample: toy.Mix: dim 0 of w is 4, but A is 3", None),
+    "a sample below min": ("xs: [{shape: [2, 3]}], w: {shape: [3]}", "xs: [], w: {shape: [3]}", "{xs: []", "the op refuses this sample: toy.Mix needs at least 1 tensors", None),
+    "a sample beyond one_of": ("attrs: {keep: true}", "attrs: {mode: over}", "{xs: [{shape: [2, 3]}], w: {shape: [3]}, attrs", "the op refuses this sample", None),
+    "a sample of a dtype that is not allowed": ("attrs: {keep: true}", "types: {T: int8}", "{xs: [{shape: [2, 3]}], w: {shape: [3]}, types", "the op refuses this sample: toy.Mix does not take int8", None),
+    "an error sample of another message": ('match: "A is"', 'match: "B is"', '"B is"', "refuses this sample with another message: toy.Mix: dim 0 of w is 4", None),
+    "a match that is no expression": ('match: "A is"', 'match: "A (is"', '"A (is"', "match is no regular expression: missing )", None),
+    "a ragged literal": ("w: {shape: [3]}", "w: {value: [[1, 2], [3]]}", "[[1, 2], [3]]", "rows of different lengths", None),
+    "a dict as a dtype": ("w: {shape: [3]}", "w: {shape: [3], dtype: {a: 1}}", "{a: 1}", "no dtype named {'a': 1}", None),
+    "a text as a bound": ("w: {shape: [3]}", "w: {shape: [3], low: a}", "a}", "low: expected a number", None),
+    "a text in a scalar formula": ("  inputs:\n  - {name: a,", "  scalar: \"a + 'x'\"\n  traits: {elementwise: true}\n  inputs:\n  - {name: a,", "'x'", "'x' is no number", None),
+    "no op": ("ops:\n", "ops: []\nopz:\n", None, "unknown key 'opz'", None),
     "output optional": ("b, dtype: int32,", "b, dtype: int32, arity: optional,", "optional,", "an output can't be optional", None),
 }  # fmt: skip
 
@@ -196,3 +234,30 @@ def test_a_fault_in_one_file_keeps_the_others(make) -> None:
         "bad.yaml:3:6: ops: expected a list, got a mapping"
     ]
     assert [op.type for op in result.library.ops] == ["toy.Mix", "toy.Other"]
+
+
+def test_a_file_without_ops_is_said(make) -> None:
+    (error,) = plan(make("pkg", toy="graphdock_opdef: 1\nnamespace: toy\nops: []\n")).errors
+    assert (error.line, error.column) == (3, 6) and "declares no op" in str(error)
+
+
+@pytest.mark.parametrize("entry", ["{op: Halved}", '"halved(g.b)"', '"toy_half(g.b)"'])
+def test_what_depends_on_a_faulty_op_does_not_call_it_unknown(make, entry: str) -> None:
+    spec = f"""\
+    graphdock_opdef: 1
+    namespace: toy
+    ops:
+    - name: Half
+      summary: Half.
+      inputs: [{{name: a, dtype: float32, shape: "[*S]"}}]
+      outputs: [{{name: b, dtype: float32, shape: "[*S]"}}]
+      gradient: {{inputs: {{a: {entry}}}}}
+    - name: Halved
+      summary: Half.
+      inputs: [{{name: grad_b, dtype: flot32, shape: "[*S]"}}]
+      outputs: [{{name: c, dtype: float32, shape: "[*S]"}}]
+      gradient: none
+      api: {{endpoints: [{{name: toy_half}}]}}
+    """
+    first, second = plan(make("pkg", toy=spec)).errors
+    assert "'flot32' is neither a dtype" in str(first) and "has a fault of its own" in str(second)

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from graphdock.contracts import KernelDef
 from graphdock_opgen.docs import shape_words
 from graphdock_opgen.library import dotted_name
 from graphdock_opgen.names import local, snake
@@ -38,10 +39,13 @@ def test_shapes_in_words(shape: str | None, words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [("MatMul", "mat_mul"), ("LRN", "lrn"), ("Conv2DGrad", "conv2d_grad"), ("While", "while_"), ("ReverseV2", "reverse_v2"),
-     ("Log1p", "log1p"), ("L2Loss", "l2_loss"), ("SparseSoftmaxCrossEntropy", "sparse_softmax_cross_entropy")],
+     ("Log1p", "log1p"), ("L2Loss", "l2_loss"), ("SparseSoftmaxCrossEntropy", "sparse_softmax_cross_entropy"),
+     ("TopKMask", "top_k_mask"), ("RMSProp", "rms_prop"), ("A", "a"), ("ABC", "abc"), ("A1B2", "a1b2")],
 )  # fmt: skip
 def test_snake_case(name: str, wanted: str) -> None:
     assert snake(name) == wanted
+    kernel = KernelDef(f"lab.{name}", "cpu", lambda ctx: print)
+    assert kernel.short_name == wanted.removesuffix("_"), "a kernel is called as its op's wrapper"
 
 
 def test_local_names_avoid_keywords_and_all_that_is_taken() -> None:

@@ -33,6 +33,11 @@ def test_a_shared_library_is_no_op_spec(name):
     assert "YAML" in caught.value.hint
 
 
+def test_a_folder_is_no_op_spec(tmp_path):
+    with pytest.raises(InvalidArgumentError, match="is not a file"):
+        tf.load_op_library(tmp_path)
+
+
 def test_the_wrappers_of_a_file(tmp_path):
     path = tmp_path / "ops.yaml"
     path.write_text(SPEC)

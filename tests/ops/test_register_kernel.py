@@ -6,7 +6,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops
-from graphdock.errors import AlreadyExistsError, UnknownOpError
+from graphdock.errors import AlreadyExistsError, InvalidArgumentError, UnknownOpError
 from graphdock.plugin.host import Host
 
 
@@ -53,3 +53,10 @@ def test_the_default_name_is_the_functions_and_is_taken_once(host):
 def test_a_kernel_is_for_an_op_that_is_there(host):
     with pytest.raises(UnknownOpError, match="Sqare"):
         ops.RegisterKernel("Sqare")(lambda ctx: np.square)
+
+
+def test_a_misspelt_keyword_is_told_the_nearest(host):
+    for wrong, right in (("lable", "label"), ("type", "types")):
+        with pytest.raises(InvalidArgumentError, match=f"RegisterKernel has no argument '{wrong}'") as raised:
+            ops.RegisterKernel("Square", **{wrong: "x"})
+        assert raised.value.hint == f"did you mean '{right}'?"

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 import types
+from concurrent.futures import Future
 
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import Claim, Refusal, Rewriter, check, hookimpl, print_graph
+from graphdock.contracts import (
+    Claim,
+    KernelRefused,
+    Prepared,
+    Refusal,
+    RegionCompiler,
+    Rewriter,
+    check,
+    hookimpl,
+    print_graph,
+)
 from graphdock.contracts.ir_check import check_order
 from graphdock.placement.regions import put_back
 from graphdock.plugin.host import Host
@@ -253,3 +264,111 @@ def test_a_region_can_be_put_back(lab):
         n.device is not None and n.decision.kernel.startswith("cpu.") for n in plan.graph.nodes if n.op != "Const"
     )
     assert "Region" not in print_graph(plan.graph)
+
+
+class Preparing(InterpretingCompiler):
+    """Prepares what it builds; ``refuses`` says of a region's ops why it will not, ``fails`` how the compilation ends."""
+
+    def __init__(self, name="interpreter", refuses=lambda ops: None, fails=lambda ops: None):
+        super().__init__()
+        self.name, self.refuses, self.fails, self.prepared = name, refuses, fails, []
+
+    build = RegionCompiler.build
+
+    def prepare(self, region, ctx):
+        ops = [n.op for n in region.graph.nodes if n.op != "Const"]
+        self.prepared.append(ops)
+        reason = self.refuses(ops)
+        if reason:
+            raise KernelRefused(reason)
+        made = InterpretingCompiler.build(self, region, ctx)
+        ready = Future()
+        failure = self.fails(ops)
+        if failure is None:
+            ready.set_result(None)
+        else:
+            ready.set_exception(failure)
+        return Prepared(lambda told: made.compute, scratch=made.scratch, ready=ready)
+
+
+def test_a_region_may_be_prepared(lab):
+    made = lab(Preparing())
+    x = tf.placeholder(tf.float32, [2, 4])
+    with made.session() as sess:
+        y = gelu(x)
+        np.testing.assert_array_equal(sess.run(y, {x: X}), WANT)
+        assert [n.op for n in regions(sess.explain(y, {x: X}).plan)] == ["Region"]
+    assert made.compiler.prepared[0] == ["Mul", "Tanh", "Add", "Mul", "Sub"]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"refuses": lambda ops: "registers run out"}, "refused when it was prepared: registers run out"),
+        (
+            {"fails": lambda ops: RuntimeError("ptxas says no")},
+            "refused when it was prepared: RuntimeError: ptxas says no",
+        ),
+    ],
+)
+def test_a_region_that_comes_to_nothing_is_put_back_and_its_nodes_run(lab, how, words):
+    made = lab(Preparing(**how))
+    x = tf.placeholder(tf.float32, [2, 4])
+    with made.session() as sess:
+        y = gelu(x)
+        np.testing.assert_array_equal(sess.run(y, {x: X}), WANT)
+        about = sess.explain(y, {x: X})
+        assert not regions(about.plan) and set(about.kernels()) == {"cpu.mul", "cpu.tanh", "cpu.add", "cpu.sub"}
+        assert words in str(about)
+    assert len(made.compiler.prepared) == 2, "once per plan: one that ran, one that was explained"
+
+
+def test_the_next_compiler_gets_what_came_to_nothing(lab, process_host):
+    first, second = Preparing("first", refuses=lambda ops: "no"), Preparing("second")
+    host = process_host(Host())
+    hook = hookimpl(specname="register_region_compilers")(lambda: [first, second])
+    host.register("lab", types.SimpleNamespace(register_region_compilers=hook, __name__="lab"))
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 4])
+        y = gelu(x)
+        with tf.Session(config=tf.SessionConfig(backends=["lab", "cpu"]), host=host) as sess:
+            np.testing.assert_array_equal(sess.run(y, {x: X}), WANT)
+            (node,) = regions(sess.explain(y, {x: X}).plan)
+            assert node.decision.kernel == "lab.second"
+
+
+def test_one_region_of_several_comes_to_nothing_and_the_others_stay(lab):
+    made = lab(Preparing(refuses=lambda ops: "no tanh here" if "Tanh" in ops else None))
+    x = tf.placeholder(tf.float32, [2, 4])
+    with made.session() as sess:
+        y, z = tf.sin(gelu(x)), tf.sin(x * 2.0 - 1.0)
+        got = sess.run([y, z], {x: X})
+        np.testing.assert_array_equal(got[0], np.sin(WANT))
+        np.testing.assert_array_equal(got[1], np.sin(X * np.float32(2) - 1))
+        (node,) = regions(sess.explain([y, z], {x: X}).plan)
+        assert node.attrs["ops"] == ("Mul", "Sub")
+
+
+def test_a_compiler_with_neither_or_both_is_refused_when_it_is_registered(lab):
+    neither = type("Neither", (RegionCompiler,), {"device_type": "cpu", "claim": lambda self, c: Refusal("no")})()
+    both = type("Both", (InterpretingCompiler,), {"prepare": Preparing.prepare})()
+    made = lab()
+    for number, wrong in enumerate((neither, both)):
+        hook = hookimpl(specname="register_region_compilers")(lambda wrong=wrong: [wrong])
+        plugin = types.SimpleNamespace(register_region_compilers=hook, __name__=f"wrong{number}")
+        with pytest.raises(tf.errors.PluginError, match=r"(?s)declared in the wrong way.*build or prepare"):
+            made.host.register(f"wrong{number}", plugin)
+
+
+def test_what_is_put_back_stands_after_the_constants_that_it_reads(lab):
+    class Parts(Preparing):
+        def claim(self, candidate):
+            found = {n.op: n for n in candidate.graph.nodes}
+            return Claim((found["Mul"], found["Maximum"]), 0.1) if {"Mul", "Tanh"} <= set(found) else Refusal("no")
+
+    made = lab(Parts(refuses=lambda ops: "not today"))
+    x = tf.placeholder(tf.float32, [2, 4])
+    y = tf.tanh(x * 2.0 + 1.0) - tf.maximum(x, 0.0)
+    with made.session(debug=True) as sess:
+        np.testing.assert_allclose(sess.run(y, {x: X}), np.tanh(X * 2 + 1) - np.maximum(X, 0), rtol=1e-6)
+        check_order(sess.explain(y, {x: X}).plan.graph, "here")

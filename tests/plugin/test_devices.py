@@ -36,8 +36,14 @@ def test_the_cpu_is_always_there(site):
 def test_a_device_is_found_by_its_type_loads_its_plugin_and_is_probed_once(chip):
     assert [i.index for i in chip.device_infos("chip")] == [0, 1]
     assert [i.index for i in chip.device_infos("chip", 1)] == [0]
-    assert [i.index for i in chip.device_infos("chip", 5)] == [0, 1]
+    assert [i.index for i in chip.device_infos("chip", 2)] == [0, 1]
     assert sys.modules["graphdock_chip.plugin"].PROBED == [1]
+
+
+def test_more_devices_than_there_are_is_an_error(chip):
+    with pytest.raises(ConfigError, match="device_count of 'chip' is more than there are") as caught:
+        chip.device_infos("chip", 3)
+    assert (caught.value.expected, caught.value.got) == ("1 to 2", "3")
 
 
 def test_an_alias_stands_for_the_type(chip):

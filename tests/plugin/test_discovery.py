@@ -71,3 +71,15 @@ def test_a_spoilt_record_stops_nobody_else(site):
 def test_odd_package_names_have_no_manifest():
     assert manifest_path("") is None
     assert manifest_path("not-a-name") is None
+
+
+def test_a_distribution_whose_files_are_no_text_stops_nobody_else(site):
+    site.plugin("chip")
+    (info,) = site.folder.glob("*chip*.dist-info")
+    for name, lame in (("lame", "entry_points.txt"), ("blind", "METADATA")):
+        other = site.folder / f"graphdock_{name}-1.0.dist-info"
+        other.mkdir()
+        for file in ("METADATA", "entry_points.txt"):
+            (other / file).write_bytes((info / file).read_bytes().replace(b"chip", name.encode()))
+        (other / lame).write_bytes(b"\xff\xfe" + (other / lame).read_bytes())
+    assert "chip" in {f.plugin for f in discover()}

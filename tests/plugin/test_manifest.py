@@ -105,6 +105,16 @@ def test_a_mistake_is_named_with_file_and_line(old, new, line, text):
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize("written", ['"0.1"', "0.1", '"~=0.2"', '""', '">= 0.2 < 0.3"'])
+def test_a_wrong_range_of_versions_shows_a_right_one(written):
+    """The example is one that this host accepts."""
+    with pytest.raises(ManifestError) as caught:
+        manifest.loads(WHOLE.replace('">=0.1,<2"', written), PATH)
+    example = caught.value.hint.partition("api = ")[2].strip('"')
+    assert api_accepts(example)
+    assert example in str(caught.value)
+
+
 def test_the_nearest_key_is_suggested():
     with pytest.raises(ManifestError) as caught:
         manifest.loads(WHOLE.replace("summary", "sumary"), PATH)

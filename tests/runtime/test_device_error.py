@@ -25,6 +25,17 @@ def test_graphdocks_own_error_keeps_its_class_and_what_it_says():
     assert any("host:0" in note for note in full.__notes__)
 
 
+def test_a_device_without_memory_is_no_fault_of_graphdocks():
+    with (
+        pytest.raises(
+            ResourceExhaustedError, match="device host:0 has no memory left for allocate 8 bytes: full"
+        ) as caught,
+        asking(DEVICE, "allocate 8 bytes", op="layer/w"),
+    ):
+        raise MemoryError("full")
+    assert caught.value.op == "layer/w"
+
+
 def test_nothing_raised_is_nothing_said():
     with asking(DEVICE, "allocate"):
         pass

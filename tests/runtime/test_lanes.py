@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
+import weakref
 
 import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
+from graphdock.runtime import gate, lanes, plan
+from graphdock.runtime.straight_line import program
 from graphdock.testing import queued
 from graphdock.testing.driver import races
 
@@ -131,3 +136,92 @@ def test_a_failing_step_leaves_the_lane_and_the_variable_usable(seeded, how):
             device.faults.reset()
             sess.run(v.initializer)
             np.testing.assert_allclose(sess.run(step), np.tanh([2.0, 2.0]), rtol=1e-6)
+
+
+class Interrupter:
+    """Raises KeyboardInterrupt at the n-th bytecode on the way to a step's lanes and back, once."""
+
+    WATCHED = frozenset({gate.__file__, plan.__file__, program.__file__})
+
+    def __init__(self, at):
+        self.at, self.seen, self.raised = at, 0, False
+
+    def __enter__(self):
+        sys.settrace(self._call)
+
+    def __exit__(self, *args):
+        sys.settrace(None)
+
+    def _call(self, frame, event, arg):
+        if frame.f_code.co_filename not in self.WATCHED:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._opcode
+
+    def _opcode(self, frame, event, arg):
+        if event == "opcode" and not self.raised:
+            self.seen += 1
+            if self.seen > self.at:
+                self.raised = True
+                raise KeyboardInterrupt
+        return self._opcode
+
+
+def test_an_interrupt_at_any_bytecode_leaves_the_lanes_free():
+    if sys.gettrace() is not None:
+        pytest.skip("a tracer is at work")
+    host = Host()
+    queued.install(host)
+    with tf.Graph(host=host).as_default(), session(host) as sess:
+        v = tf.Variable(np.zeros(2, np.float32))
+        step = v.assign_add([1.0, 1.0])
+        sess.run(v.initializer)
+        sess.run(step)
+        points = 0
+        while True:
+            tracer = Interrupter(points)
+            try:
+                with tracer:
+                    sess.run(step)
+            except KeyboardInterrupt:
+                pass
+            assert not lanes.GATE.claims and not lanes.GATE.waiting, f"leaked at bytecode {points}"
+            if not tracer.raised:
+                break
+            points += 1
+        assert points > 50
+        sess.run([v.initializer])
+        np.testing.assert_array_equal(sess.run(step), [1, 1])
+
+
+def test_a_step_that_waits_for_its_lane_meets_its_deadline_and_says_who_runs():
+    host = Host()
+    device = queued.install(host, lanes=1)
+    with tf.Graph(host=host).as_default(), session(host) as sess:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        y = tf.square(x, name="y")
+        sess.run(y, {x: [1, 2]})
+        (lane,) = device._turns
+        other = gate.Visit(gate.Claim("another step", writes=[lane]))
+        lanes.GATE.claims[other] = threading.get_ident() + 1
+        try:
+            with pytest.raises(
+                tf.errors.DeadlineExceededError,
+                match=r"(?s)the step of y:?0? waited.*lane \d+ of queued:0.*another step",
+            ):
+                sess.run(y, {x: [1, 2]}, options=tf.RunOptions(timeout_in_ms=5))
+        finally:
+            lanes.GATE.claims.pop(other)
+        np.testing.assert_array_equal(sess.run(y, {x: [1, 2]}), [1, 4])
+
+
+def test_a_device_goes_with_its_host_and_its_lanes():
+    host = Host()
+    device = weakref.ref(queued.install(host))
+    with tf.Graph(host=host).as_default(), session(host) as sess:
+        v = tf.Variable(np.ones(3, np.float32))
+        sess.run(v.initializer)
+        np.testing.assert_array_equal(sess.run(tf.square(v) + v), [2, 2, 2])
+    del host, v, sess
+    gc.collect()
+    assert device() is None

@@ -36,12 +36,6 @@ def test_a_dim_that_lasts_stays_known_beside_one_that_changes():
     assert [g.shape for g in got] == [(16,), (5, 3)]
 
 
-def test_a_known_shape_that_a_body_returns_for_an_unknown_one_needs_no_second_look(monkeypatch):
-    x = tf.placeholder(tf.float32, [None])
-    (y,) = loop([x], lambda a: (tf.reshape(a[:1], [1]),), [ANY])
-    assert translated(monkeypatch, [y], (x, (None,))) == len_of([y], (x, (None,)))
-
-
 def test_variables_that_take_turns_are_found_at_last():
     """Each iteration moves the change one variable on, more of them than there are rounds."""
     count = 9

@@ -7,6 +7,7 @@ import linecache
 import traceback
 import warnings
 import weakref
+from contextvars import ContextVar
 
 import graphdock as tf
 import numpy as np
@@ -60,14 +61,19 @@ def test_freeing_an_instance_lets_go_although_somebody_keeps_it(no_collector):
     assert gone() is None and not namespace
 
 
-def test_no_floating_point_warnings_where_the_plan_runs_kernels_only():
-    text = "import numpy as np\ndef step(): return np.float64(1.0) / np.zeros(1)"
-    quiet, loud = (Instance(namespace_of(text), {}, {}, quietly, False) for quietly in (True, False))
-    with warnings.catch_warnings(), np.errstate(all="warn"):
+@pytest.mark.parametrize("quietly", [True, False])
+def test_no_floating_point_warnings_in_a_context_of_its_own_or_the_callers(quietly):
+    text = "import numpy as np\ndef step(): return np.float64(1.0) / np.zeros(1), seen.get()"
+    seen = ContextVar("seen", default="nothing")
+    instance = Instance({**namespace_of(text), "seen": seen}, {}, {}, quietly, False)
+    instance.namespace["step"].__globals__["seen"] = seen
+    with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
-        assert np.isinf(quiet.call())
-        with pytest.raises(RuntimeWarning):
-            loud.call()
+        seen.set("the caller's")
+        result, told = instance.call()
+        assert np.isinf(result) and told == ("nothing" if quietly else "the caller's")
+        with pytest.raises(FloatingPointError):
+            np.float64(1.0) / np.zeros(1)
 
 
 def test_debug_mode_hands_out_feeds_that_can_not_be_written():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from graphdock import ops
 from graphdock.gradients import registry
+from graphdock.opdef.resolve import resolve
 
 FOLDER = Path(__file__).parents[2] / "examples" / "so3"
 
@@ -58,6 +59,16 @@ def test_two_vectors_couple_to_the_scalar_and_cross_products(so3):
     vector = np.einsum("xyz,x,y->z", c(1, 1, 1), su, sv)
     np.testing.assert_allclose(scalar, [-(u @ v) / np.sqrt(3)], atol=1e-12)
     np.testing.assert_allclose(vector, 1j * spherical(np.cross(u, v)) / np.sqrt(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 3])
+def test_the_kernel_agrees_with_the_oracle_of_the_spec(so3, degree):
+    oracle = resolve(tf.default_host().ops.get("so3.TensorProduct").reference)
+    a, b = vectors(degree), vectors(degree, seed=1)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        got = sess.run(so3.tensor_product(a, b, L=degree))
+    for mine, theirs in zip(got, oracle(a, b, L=degree), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2])

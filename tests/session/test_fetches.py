@@ -121,3 +121,24 @@ def test_any_tensor_may_be_fed(sess):
     x = tf.constant(2.0) * 3.0
     y = x + 1.0
     assert sess.run(y) == 7.0 and sess.run(y, {x: 10.0}) == 11.0
+
+
+def test_an_operations_name_in_the_place_of_its_output_is_told_the_output(sess):
+    x = tf.placeholder(tf.float32, [2], name="x")
+    with pytest.raises(InvalidArgumentError, match="'x' names an operation, no tensor") as raised:
+        sess.run(x, {"x": [1.0, 2.0]})
+    assert raised.value.hint == "its output is 'x:0'"
+    with pytest.raises(InvalidArgumentError, match="'y' names no tensor") as raised:
+        sess.run(x, {"y": [1.0, 2.0]})
+    assert raised.value.hint is None
+
+
+def test_tensors_of_another_graph_are_told_how_graphs_are_kept_together():
+    inside, other = tf.constant(1.0), tf.Graph()
+    with other.as_default():
+        made = tf.constant(1.0)
+        branch = lambda: tf.cond(made > 0.0, lambda: inside, lambda: made)  # noqa: E731
+        for build in (lambda: inside + made, lambda: tf.group(inside.op), branch):
+            with pytest.raises(InvalidArgumentError, match="belongs to another graph") as raised:
+                build()
+            assert raised.value.hint == "make both inside of one `with graph.as_default():`"

@@ -138,3 +138,26 @@ def test_placements_are_logged_to_standard_error(capsys):
         sess.run(tf.exp(x, name="power"), {x: [1.0, 2.0]})
     told = capsys.readouterr()
     assert told.out == "" and "power: (Exp): cpu:0 cpu.exp" in told.err
+
+
+@pytest.mark.parametrize("kind", [tf.Session, tf.InteractiveSession])
+def test_what_belongs_elsewhere_in_a_session_is_told_where(kind):
+    for given, argument in ((tf.SessionConfig(), "config"), (tf.Graph(), "graph")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="target is of the wrong type") as raised:
+            kind(given)
+        assert raised.value.hint == f"pass it as {argument}=..."
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no argument 'backends'") as raised:
+        kind(backends=["cpu"])
+    assert raised.value.hint == f"write tf.{kind.__name__}(config=tf.SessionConfig(backends=...))"
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no argument 'confg'") as raised:
+        kind(confg=tf.SessionConfig())
+    assert raised.value.hint == "did you mean 'config'?"
+
+
+def test_a_pin_to_a_device_that_is_not_there_names_one_that_is():
+    with tf.device("/gpu:0"):
+        made = tf.placeholder(tf.float32, [2]) + 1.0
+    only_cpu, absent = tf.SessionConfig(backends=["cpu"]), "asks for the device gpu:0"
+    with tf.Session(config=only_cpu) as sess, pytest.raises(tf.errors.InvalidArgumentError, match=absent) as raised:
+        sess.run(made, {made.op.inputs[0]: [1.0, 2.0]})
+    assert raised.value.hint.startswith('write tf.device("/cpu:0"), or set')

@@ -377,3 +377,36 @@ def test_no_elements_are_known_to_be_none_whatever_the_other_dims() -> None:
 
 def test_a_function_written_by_hand_comes_before_the_generated_one() -> None:
     assert tf.cumsum.__module__ == "graphdock_std.math"
+
+
+@pytest.mark.parametrize("join", [tf.concat, tf.stack])
+def test_joining_without_the_list_says_that_values_are_a_list(join: Any) -> None:
+    with tf.Graph().as_default():
+        a, b = tf.zeros([2, 2]), tf.zeros([2, 2])
+        for given in ((a, b, 1), ([a, b], 0, 1)):
+            with pytest.raises(errors.InvalidArgumentError, match="values must be a list of tensors") as raised:
+                join(*given)
+            assert raised.value.hint == f"write tf.{join.__name__}([a, b], axis)"
+            assert "name a int" in str(raised.value.got)
+
+
+def test_concat_of_two_tensors_in_no_list_does_not_drop_one() -> None:
+    with tf.Graph().as_default():
+        a, b = tf.zeros([2, 2]), tf.zeros([2, 2])
+        with pytest.raises(errors.InvalidArgumentError, match="values must be a list"):
+            tf.concat(a, b)
+        for axis in (1, np.int64(1), np.array(1), tf.constant(1), tf.placeholder(tf.int32)):
+            assert tf.concat(a, axis).shape == [2, 2]
+
+
+def test_an_axis_that_is_no_integer_is_asked_for_as_one() -> None:
+    with tf.Graph().as_default():
+        x = tf.zeros([4, 4])
+        for build in (
+            lambda: tf.split(x, 2, axis=1.5),
+            lambda: tf.concat([x, x], 1.5),
+            lambda: tf.gather(x, [0], axis=1.5),
+        ):
+            with pytest.raises(errors.DTypeError, match="input 'axis': 1.5 cannot be int32") as raised:
+                build()
+            assert raised.value.hint == "pass an integer axis"

@@ -105,3 +105,34 @@ def test_in_a_body_the_variable_is_outside(graph):
         sess.run(tf.global_variables_initializer())
         sess.run(out)
         assert sess.run(v) == 4.0
+
+
+def test_an_initial_value_has_its_own_shape_and_dtype():
+    for value in (3, [3.0], np.ones(1), tf.constant([3.0])):
+        with pytest.raises(InvalidArgumentError, match=r"get_variable\('b'\): an initial value has a shape") as raised:
+            tf.get_variable("b", [1], initializer=value)
+        assert raised.value.got == "the shape [1]" and "leave out shape" in raised.value.hint
+        assert "test_scope.py" in raised.value.site
+    for value, own in ((3, "int32"), (np.ones(1), "float64"), (tf.constant(True), "bool")):
+        with pytest.raises(DTypeError, match="the initial value has another dtype") as wrong:
+            tf.get_variable("b", dtype=tf.float32, initializer=value)
+        assert (wrong.value.expected, wrong.value.got) == ("float32", own)
+    with tf.variable_scope("s", initializer=3.0), pytest.raises(InvalidArgumentError, match=r"'s/b'.*has a shape"):
+        tf.get_variable("b", [2])
+    assert tf.get_variable("b", dtype=tf.float32, initializer=3.0).shape == []
+
+
+def test_a_variable_that_exists_otherwise_names_the_line_that_made_it():
+    made = tf.get_variable("a", [2])
+    with tf.variable_scope("", reuse=True):
+        for shape, dtype, kind in (([3], None, ShapeError), ([2], tf.int32, DTypeError)):
+            with pytest.raises(kind, match="'a' exists with another") as raised:
+                tf.get_variable("a", shape, dtype)
+            assert raised.value.hint == f"it was made at {made.op.site}"
+            assert "test_scope.py" in raised.value.site and raised.value.site != made.op.site
+
+
+@pytest.mark.parametrize("argument", ["trainable", "validate_shape"])
+def test_a_variables_switches_are_true_or_false(argument):
+    with pytest.raises(InvalidArgumentError, match=f"Variable: {argument} is of the wrong type"):
+        tf.Variable(1.0, **{argument: "no"})

@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ops": ("graphdock.cli.ops", "List ops, or describe one."),
     "kernels": ("graphdock.cli.kernels", "List the kernels of an op."),
     "explain": ("graphdock.cli.explain", "Say where each node of a program runs, and why."),
+    "profile": ("graphdock.cli.profile", "Run a program's step and say where its time goes."),
+    "error": ("graphdock.cli.error", "Say what causes an error, and what cures it."),
     "config": ("graphdock.cli.config", "Print every setting and where it comes from."),
     "new": ("graphdock.cli.new", "Start a plugin package or an op."),
     "opgen": ("graphdock_opgen.cli", "Generate, check and compare what comes from op specs."),

@@ -34,14 +34,20 @@ def _plain(value: Any) -> Any:
 
 
 def problems(config: SessionConfig) -> list[str]:
-    """What a session with this configuration would stumble over: backends that can't be used, wrong options."""
+    """What a session with this configuration would stumble over: backends that can't be used, wrong options.
+
+    Options of a plugin that is no backend of the configuration are checked where it is installed: a file may be shared by machines.
+    """
     host, found = configured_host(), []
-    for name in config.backends:
+    for name in dict.fromkeys([*config.backends, *config.options]):
+        wanted = name in config.backends
         try:
             host.plugin_options(name, config.options.get(name, {}), f"{config.source('options')}: options.{name}")
         except UnknownBackendError as error:
-            found.append(f"{config.source('backends')}: {error}")
-        except (ConfigError, PluginError) as error:
+            found += [f"{config.source('backends')}: {error}"] if wanted else []
+        except PluginError as error:
+            found += [str(error)] if wanted else []
+        except ConfigError as error:
             found.append(str(error))
     return found
 

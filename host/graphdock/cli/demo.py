@@ -86,6 +86,18 @@ def _finish(tf: Any, x: Any, y: Any, logits: Any, optimizer: Any) -> Network:
     return Network(x, y, loss, tf.reduce_mean(tf.cast(right, tf.float32)), optimizer.minimize(loss))
 
 
+def training_step() -> tuple[Any, dict[Any, Any]]:
+    """A step of two layers, with a batch of noise: for ``graphdock profile graphdock.cli.demo:training_step``."""
+    import numpy as np
+
+    import graphdock as tf
+
+    net = two_layers(tf)
+    noise = np.random.default_rng(0)
+    images = noise.random((BATCH, 64), np.float32)
+    return net.train_op, {net.x: images, net.y: np.eye(10, dtype=np.float32)[noise.integers(0, 10, BATCH)]}
+
+
 def train(name: str, build: Any, digits: Digits, steps: int, config: Any, bar: Any) -> tuple[float, float, Any]:
     """Train one network; returns (accuracy on held-out digits, steps per second, explanation of the training step)."""
     import numpy as np

@@ -6,43 +6,31 @@ from typing import Any
 
 import click
 
+from graphdock.cli.isolated import Limits, examine, timeout_option
 from graphdock.cli.output import json_option, print_json, table
-from graphdock.errors import DeviceUnavailable, PluginError
 from graphdock.plugin.host import Host, configured_host
 
 __all__ = ["command"]
 
-#: Typed facts of a DeviceInfo; None where the probe does not know.
-TYPED = ("architecture", "multiprocessors", "shared_memory_bytes", "warp_size")
 
+def facts(host: Host, limits: Limits | None = None) -> list[dict[str, Any]]:
+    """One row per device, and one per device type that has none, with the reason.
 
-def facts(host: Host) -> list[dict[str, Any]]:
-    """One row per device, and one per device type that has none, with the reason."""
+    Plugins with devices are loaded and probed, each in a process of its own.
+    """
+    states = [s for s in host.plugins() if s.manifest is not None and s.usable and s.manifest.devices]
     rows: list[dict[str, Any]] = []
-    for state in host.plugins():
-        if state.manifest is None or not state.usable:
-            continue
+    for state, examined in zip(states, examine([s.entry() for s in states], limits), strict=True):
+        assert state.manifest is not None
+        entry = examined.entry
+        unknown = {"status": "fault", "cause": f"{entry.stage}: {entry.cause}", "hint": entry.hint}
         for declared in state.manifest.devices:
             row = {"device": declared.type, "plugin": state.name, "aliases": list(declared.aliases)}
-            try:
-                infos = host.device_infos(declared.type)
-            except DeviceUnavailable as error:
-                rows.append({**row, "status": "no device", "cause": error.reason, "hint": error.hint})
+            told = examined.devices.get(declared.type, unknown)
+            if told["status"] != "ready":
+                rows.append({**row, **told})
                 continue
-            except PluginError as error:
-                rows.append({**row, "status": "fault", "cause": error.message, "hint": error.hint})
-                continue
-            for info in infos:
-                rows.append(
-                    {
-                        **row,
-                        "device": f"{info.device_type}:{info.index}",
-                        "status": "ready",
-                        "memory_bytes": info.memory_bytes,
-                        "attributes": dict(info.attributes),
-                        "facts": {name: getattr(info, name) for name in TYPED},
-                    }
-                )
+            rows += [{**row, "status": "ready", **info} for info in told["infos"]]
     return rows
 
 
@@ -56,11 +44,14 @@ def memory(nbytes: int) -> str:
     return f"{size:.1f} {unit}" if nbytes else "-"
 
 
-@click.command(help="List the devices that plugins find. Exits 1 when a plugin fails to load or to probe.")
+@click.command(
+    help="List the devices that plugins find, each probed in a process of its own. Exits 1 when a plugin fails to load or to probe."
+)
+@timeout_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
-    rows = facts(configured_host())
+def command(ctx: click.Context, limits: Limits, as_json: bool) -> None:
+    rows = facts(configured_host(), limits)
     if as_json:
         print_json(rows)
     else:

@@ -1,79 +1,23 @@
-"""``graphdock doctor``: load and probe each plugin in a child process; a crash is a line, not an end."""
+"""``graphdock doctor``: load and probe each plugin in a child process, and say what is wrong."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
 from graphdock.cli import machine
 from graphdock.cli.config import problems
+from graphdock.cli.isolated import Limits, examine, timeout_option
 from graphdock.cli.output import count, json_option, print_json, table
-from graphdock.errors import did_you_mean
 from graphdock.plugin import settings
-from graphdock.plugin.host import Host, configured_host
-from graphdock.plugin.ledger import Added, LedgerEntry
+from graphdock.plugin.discovery import how_to_install
+from graphdock.plugin.host import configured_host
+from graphdock.plugin.ledger import LedgerEntry
 from graphdock.session.config import effective_config
 
-__all__ = ["command", "examine"]
-
-#: Seconds a plugin may take to load and probe.
-PATIENCE = 120
-
-
-def examine(host: Host) -> list[LedgerEntry]:
-    """The ledger after every plugin that may load was loaded and probed in a process of its own."""
-    entries = host.ledger
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        checked = list(pool.map(lambda e: _load(e) if e.stage == "found" else e, entries))
-    return sorted(checked, key=lambda e: (e.plugin, e.distribution))
-
-
-def _load(entry: LedgerEntry) -> LedgerEntry:
-    blame = f'a fault of {entry.distribution} {entry.version}; `block = ["{entry.plugin}"]` under [plugins] silences it'
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "entry.json"
-        command = [sys.executable, "-m", "graphdock.cli.probe", entry.plugin, str(file)]
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        try:
-            child = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environ, check=False)
-        except subprocess.TimeoutExpired:
-            return replace(entry, stage="import failed", cause=f"it did not finish in {PATIENCE} s", hint=blame)
-        if not file.exists():
-            cause = _ending(child.returncode)
-            last = child.stderr.strip().splitlines()[-1:]
-            cause += f"; it wrote: {last[0]}" if last else ""
-            return replace(entry, stage="import failed", cause=cause, hint=blame)
-        row = json.loads(file.read_text(encoding="utf-8"))
-    added = row["added"]
-    return replace(
-        entry,
-        stage=row["stage"],
-        cause=row["cause"],
-        hint=row["hint"],
-        import_ms=row["import_ms"],
-        added=Added(tuple(added["devices"]), added["ops"], added["kernels"]),
-    )
-
-
-def _ending(status: int) -> str:
-    if status >= 0:
-        return f"the process ended with status {status} while it loaded"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    return f"the process died of {name} while it loaded"
+__all__ = ["command"]
 
 
 def findings(entries: Sequence[LedgerEntry], strict: bool, required: Sequence[str]) -> list[str]:
@@ -82,10 +26,8 @@ def findings(entries: Sequence[LedgerEntry], strict: bool, required: Sequence[st
     for name in required:
         mine = [e for e in entries if e.plugin == name]
         if not mine:
-            hint = did_you_mean(name, {e.plugin for e in entries})
-            found.append(
-                f"{name} is required and not installed: pip install graphdock-{name}" + (f"; {hint}" if hint else "")
-            )
+            hint = how_to_install(name, {e.plugin for e in entries})
+            found.append(f"{name} is required and not installed: {hint}")
         elif not any(e.stage == "registered" for e in mine):
             found.append(f"{name} is required and stands at {mine[0].stage}")
     if strict:
@@ -127,13 +69,14 @@ def _print(entries: Sequence[LedgerEntry], about: Mapping[str, Any], config: str
 @click.command(help="Load and probe each plugin in a process of its own, and say what is wrong.")
 @click.option("--strict", is_flag=True, help="Exit 1 when any plugin is at fault.")
 @click.option("--require", "required", multiple=True, metavar="NAME", help="Exit 1 unless this plugin registers.")
+@timeout_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, strict: bool, required: tuple[str, ...], as_json: bool) -> None:
+def command(ctx: click.Context, strict: bool, required: tuple[str, ...], limits: Limits, as_json: bool) -> None:
     host = configured_host()
     config = effective_config()
     file = settings.find_file(settings.environment())
-    entries = examine(host)
+    entries = sorted((e.entry for e in examine(host.ledger, limits)), key=lambda e: (e.plugin, e.distribution))
     found = [*problems(config), *findings(entries, strict, required)]
     about = machine.facts()
     faults = [e.plugin for e in entries if e.is_fault]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from graphdock.cli.output import json_option, print_json, table
 from graphdock.contracts import OpDef
-from graphdock.errors import ManifestError, PluginError
+from graphdock.errors import PluginError
 from graphdock.plugin.host import Host, configured_host
 
 __all__ = ["command"]
@@ -25,12 +27,7 @@ def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
                 continue
         except PluginError:
             pass  # its stage says why; what its manifest promises is listed below
-        try:
-            declared = state.manifest.kernels if state.manifest else ()
-        except ManifestError as error:
-            state.stop("bad manifest", str(error), None, error)
-            declared = ()
-        for row in declared:
+        for row in state.kernel_table:
             if row.op == opdef.name:
                 status = state.stage if state.stage != "missing module" else str(state.cause)
                 rows.append(_row(f"{state.name}.{row.name}", row.device, row.types, "?", None, None, status))
@@ -38,7 +35,7 @@ def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
         kernel = item.kernel
         when = [f"{name} in {', '.join(map(str, values))}" for name, values in kernel.attrs.items()]
         if kernel.check is not None:
-            when.append(f"check: {kernel.check.__module__}.{kernel.check.__qualname__}")
+            when.append(f"check: {_spoken(kernel.check)}")
         if kernel.label:
             when.append(f"only by pin (label {kernel.label})")
         planned = "planned" in kernel.modes
@@ -46,6 +43,15 @@ def facts(host: Host, opdef: OpDef) -> list[dict[str, Any]]:
             _row(item.full_name, kernel.device, kernel.types, "; ".join(when), kernel.priority, planned, "found")
         )
     return sorted(rows, key=lambda r: (r["kernel"], r["device"]))
+
+
+def _spoken(check: Callable[..., Any]) -> str:
+    """What a check asks: the first line of its docstring, else its name."""
+    if isinstance(check, functools.partial):
+        check = check.func
+    text = (inspect.getdoc(check) or "").strip() if inspect.isroutine(check) else ""
+    name: str = getattr(check, "__name__", type(check).__name__)
+    return text.splitlines()[0].rstrip(".") if text else name
 
 
 def _row(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -13,40 +15,55 @@ __all__ = ["file_options"]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _stand_for(variable: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
-    """An option that sets ``variable`` while its command runs: so it has the variable's rank, and plugins see it too."""
+#: Where a context keeps what was typed: variable -> value.
+_TYPED = "graphdock.cli.options"
+
+
+def _note(variable: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    """An option that stands for a variable. Parsing changes nothing: a call that is wrong never gets to its command."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-        if value is None:
-            return
-        before = os.environ.get(variable)
-
-        def restore() -> None:
-            if before is None:
-                os.environ.pop(variable, None)
-            else:
-                os.environ[variable] = before
-
-        os.environ[variable] = value
-        ctx.call_on_close(restore)
+        if value is not None:
+            ctx.meta.setdefault(_TYPED, {})[variable] = value
 
     return callback
 
 
+@contextlib.contextmanager
+def _variables(typed: Mapping[str, str]) -> Iterator[None]:
+    """Set variables while a command runs: so what was typed has their rank, and plugins see it too."""
+    before = {name: os.environ.get(name) for name in typed}
+    os.environ.update(typed)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
 def file_options(command: Command) -> Command:
     """``--config`` and ``--profile``; what is typed beside them, such as ``--backends``, goes over the file."""
-    command = click.option(
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with _variables(click.get_current_context().meta.get(_TYPED, {})):
+            return command(*args, **kwargs)
+
+    run = click.option(
         "--profile",
         metavar="NAME",
         expose_value=False,
-        callback=_stand_for("GRAPHDOCK_PROFILE"),
+        callback=_note("GRAPHDOCK_PROFILE"),
         help="A profile of the configuration file, as GRAPHDOCK_PROFILE=NAME.",
-    )(command)
-    return click.option(
+    )(run)
+    return click.option(  # type: ignore[return-value]
         "--config",
         type=click.Path(dir_okay=False),
         metavar="FILE",
         expose_value=False,
-        callback=_stand_for("GRAPHDOCK_CONFIG"),
+        callback=_note("GRAPHDOCK_CONFIG"),
         help="The configuration file, as GRAPHDOCK_CONFIG=FILE.",
-    )(command)
+    )(run)

@@ -1,4 +1,5 @@
-"""``graphdock plugins``: what manifests and the import system can know. Imports no plugin and no NumPy."""
+"""``graphdock plugins``: what manifests and the import system can know. Imports no plugin and no NumPy; ``--probe`` has them
+imported elsewhere, and ``--all`` lists those too that graphdock ships blocked."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 
 import click
 
+from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
 from graphdock.cli.output import count, json_option, print_json, table
 from graphdock.errors import ManifestError
 from graphdock.plugin.host import configured_host
@@ -18,15 +20,17 @@ __all__ = ["command"]
 def facts(state: PluginState) -> dict[str, Any]:
     """What is known of one plugin without importing it."""
     manifest = state.manifest
-    kernels, ops, foreign = 0, 0, set()
+    kernels: int | None = 0
+    ops, foreign = 0, set()
     if manifest is not None:
         try:
-            kernels, ops = len(manifest.kernels), len(manifest.op_names)
+            kernels = None if manifest.generated is None else len(manifest.kernels)
+            ops = len(manifest.op_names)
             own = {d.type for d in manifest.devices}
             foreign = {k.device for k in manifest.kernels} - own - {"host"}  # which is no device: any will do
         except ManifestError as error:
             state.stop(
-                "bad manifest", str(error), f"a fault of {state.found.distribution} {state.found.version}", error
+                "bad manifest", error.text, f"a fault of {state.found.distribution} {state.found.version}", error
             )
     return {
         "plugin": state.name,
@@ -44,9 +48,17 @@ def facts(state: PluginState) -> dict[str, Any]:
     }
 
 
+def _probed(row: dict[str, Any], examined: Examined) -> dict[str, Any]:
+    """The row, and what became of the plugin when it was loaded and probed."""
+    entry = examined.entry
+    found = {kind: len(told.get("infos", ())) for kind, told in examined.devices.items()}
+    return {**row, "stage": entry.stage, "cause": entry.cause, "hint": entry.hint, "found": found}
+
+
 def _status(row: dict[str, Any]) -> str:
-    if row["stage"] == "found":
-        return "found"
+    if row["stage"] in ("found", "registered"):
+        found = ", ".join(f"{number} {kind}" for kind, number in row.get("found", {}).items())
+        return f"{row['stage']} ({found})" if found else str(row["stage"])
     if row["stage"] == "blocked":
         return f"blocked ({row['cause']})"
     cause = row["cause"].splitlines()[0]
@@ -55,10 +67,18 @@ def _status(row: dict[str, Any]) -> str:
     return f"{row['stage']}: {cause}"
 
 
-@click.command(help="List installed plugins and what their manifests say. Nothing is imported.")
+@click.command(
+    help="List installed plugins and what their manifests say. Nothing is imported, unless --probe asks for it."
+)
+@click.option("--probe", is_flag=True, help="Load and probe each in a process of its own, and say how far it comes.")
+@click.option("--all", "every", is_flag=True, help="Also those that graphdock ships and that nothing allows.")
+@timeout_option
 @json_option
-def command(as_json: bool) -> None:
-    rows = [facts(state) for state in configured_host().plugins()]
+def command(probe: bool, every: bool, limits: Limits, as_json: bool) -> None:
+    states = configured_host().plugins(every=every)
+    rows = [facts(state) for state in states]
+    if probe:
+        rows = [_probed(r, e) for r, e in zip(rows, examine([s.entry() for s in states], limits), strict=True)]
     rows.sort(key=lambda r: (r["plugin"], r["distribution"]))
     if as_json:
         print_json(rows)
@@ -73,7 +93,7 @@ def command(as_json: bool) -> None:
                 row["version"],
                 row["api"] or "-",
                 ",".join(devices) or "-",
-                row["kernels"],
+                "-" if row["kernels"] is None else row["kernels"],
                 row["ops"] or "",
                 _status(row),
             )
@@ -81,5 +101,13 @@ def command(as_json: bool) -> None:
     head = ("PLUGIN", "DISTRIBUTION", "VERSION", "API", "DEVICES", "KERNELS", "OPS", "STATUS")
     click.echo(table(head, cells, right=("KERNELS", "OPS")))
     stages = Counter(row["stage"] for row in rows)
+    hints = [f"{state.name}: {state.hint}" for state in states if state.hidden]
     listed = ", ".join(f"{n} {stage}" for stage, n in sorted(stages.items(), key=lambda s: (s[0] != "found", s[0])))
-    click.echo(f"{count(len(rows), 'plugin')}: {listed}. Nothing was imported; `graphdock doctor` loads and probes.")
+    end = (
+        "Each was loaded and probed by itself."
+        if probe
+        else "Nothing was imported; `graphdock doctor` loads and probes."
+    )
+    click.echo(f"{count(len(rows), 'plugin')}: {listed}. {end}")
+    for text in hints:
+        click.echo(text)

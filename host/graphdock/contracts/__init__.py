@@ -14,6 +14,7 @@ from graphdock import dtypes, errors
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
+from graphdock.contracts.guards import Conditions, Guard
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Region, Value
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.ir_print import print_graph, print_node
@@ -48,7 +49,7 @@ from graphdock.contracts.region import Claim, Refusal, RegionCompiler
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
 from graphdock.contracts.rewriter import Rewriter
-from graphdock.contracts.step import CancellationToken, StepContext, StepServices, TraceEvent
+from graphdock.contracts.step import CancellationToken, StepContext, StepServices, TraceEvent, TraceLevel
 from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -73,6 +74,7 @@ __all__ = [
     "CancellationToken",
     "Candidate",
     "Claim",
+    "Conditions",
     "Cutter",
     "DType",
     "Decision",
@@ -84,6 +86,7 @@ __all__ = [
     "Event",
     "Executor",
     "FRESH",
+    "Guard",
     "HOST_MEMORY",
     "In",
     "KernelDef",
@@ -120,6 +123,7 @@ __all__ = [
     "StepServices",
     "Storage",
     "TraceEvent",
+    "TraceLevel",
     "TypeVarDef",
     "UNDECIDED",
     "VARIABLE",

@@ -105,6 +105,16 @@ class Device(ABC):
         """Shape of a buffer that a kernel made fresh. Optional; default: its ``shape``."""
         return tuple(buffer.shape)
 
+    def dtype_of(self, buffer: Buffer) -> Any:
+        """The ``numpy.dtype`` of a buffer that a kernel made fresh, where the device can tell; None where it can't.
+
+        Optional; default: the buffer's ``dtype``, where that is a ``numpy.dtype``. Only what a kernel returned is held against it.
+        """
+        import numpy as np
+
+        found = getattr(buffer, "dtype", None)
+        return found if isinstance(found, np.dtype) else None
+
     def activate(self) -> Any:
         """Make this device current on the calling thread. Optional; default: nothing. A QueuedDevice returns what was current."""
         return None

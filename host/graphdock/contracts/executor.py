@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Prepared
-from graphdock.contracts.step import StepContext
+from graphdock.contracts.step import StepContext, TraceLevel
+from graphdock.errors import UnimplementedError
 
 __all__ = ["Executor", "PlacedGraph", "Program", "SCALAR", "SessionFactory", "StageReport"]
 
@@ -117,12 +118,25 @@ class Program(ABC):
           GraphdockError: what a kernel raised, with the node and the user's line (:func:`graphdock.contracts.kernel_error`).
         """
 
-    def turn(self, step: StepContext) -> AbstractContextManager[None]:
-        """What a step holds from before its claims until after them, such as a queue that steps take turns on.
+    def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)`` while the step holds what it needs before its claims, such as a queue that steps take turns on.
 
         Asked for where ``takes_turns``. So a step that waits for a resource never keeps what another one needs to free it.
+
+        Raises:
+          DeadlineExceededError: its turn did not come in time. Or the error that the step was cancelled with, or of the function.
         """
         raise NotImplementedError
+
+    def trace(self, step: StepContext, level: TraceLevel) -> AbstractContextManager[None]:
+        """A block in which what runs in the context reports what it does to ``step.events``. Nothing runs in it at entry.
+
+        Optional; default: refused.
+
+        Raises:
+          UnimplementedError: the executor can't tell.
+        """
+        raise UnimplementedError(f"{type(self).__name__} does not trace its steps", hint="choose another executor")
 
     def free(self, step: StepContext) -> None:
         """Let go of what ``step.state`` holds, at once. No step runs in the context, and none will. Optional; default: drops it."""

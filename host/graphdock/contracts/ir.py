@@ -28,9 +28,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphdock.dtypes import DType
-from graphdock.shape import Dims, show
+from graphdock.shape import Dims, Extent, show
 
 if TYPE_CHECKING:
+    from graphdock.contracts.guards import Conditions, Guard
     from graphdock.contracts.kernel import Decision
     from graphdock.contracts.opdef import ArgDef, OpDef
     from graphdock.device_name import DeviceSpec
@@ -39,14 +40,20 @@ __all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "arg_of", "cop
 
 
 class Value:
-    """One tensor of a plan: output ``index`` of ``node``, or an input of its graph when ``node`` is None."""
+    """One tensor of a plan: output ``index`` of ``node``, or an input of its graph when ``node`` is None.
 
-    __slots__ = ("dtype", "index", "name", "node", "shape")
+    Attributes:
+      extent: ``shape`` with a :class:`graphdock.shape.Symbol` for each unknown dim, or one alone for an unknown rank: dims that
+        hold one symbol are the same. None in what is made after translation.
+    """
+
+    __slots__ = ("dtype", "extent", "index", "name", "node", "shape")
 
     def __init__(self, name: str, dtype: DType, shape: Dims, node: PlanNode | None = None, index: int = 0) -> None:
         self.name = name
         self.dtype = dtype
         self.shape = shape
+        self.extent: Extent | None = None
         self.node = node
         self.index = index
 
@@ -69,6 +76,7 @@ class PlanNode:
       site: the user's own line, ``"train.py:14"``, resolved when it is asked for.
       bodies: nested graphs of Cond and While.
       origins: names of the user's operations that this node computes; ``origin`` is the first.
+      guard: what has to be checked when it runs; None where inference has proven all.
     """
 
     __slots__ = (
@@ -77,6 +85,7 @@ class PlanNode:
         "control",
         "decision",
         "device",
+        "guard",
         "inputs",
         "name",
         "op",
@@ -115,6 +124,7 @@ class PlanNode:
         self.requested = requested
         self.device: DeviceSpec | None = None
         self.decision: Decision | None = None
+        self.guard: Guard | None = None
         self.site_of = site_of
         self.bodies: list[PlanGraph] = list(bodies)
         self.origins = origins or (name,)
@@ -141,9 +151,10 @@ class PlanGraph:
 
     Attributes:
       targets: nodes that must run although no output needs them (fetched operations, a body's stateful nodes).
+      conditions: of a plan's outermost graph, what has to hold of the feeds' shapes (:mod:`graphdock.contracts.guards`).
     """
 
-    __slots__ = ("inputs", "name", "nodes", "outputs", "targets")
+    __slots__ = ("conditions", "inputs", "name", "nodes", "outputs", "targets")
 
     def __init__(
         self,
@@ -158,6 +169,7 @@ class PlanGraph:
         self.nodes = list(nodes)
         self.outputs = list(outputs)
         self.targets = list(targets)
+        self.conditions: Conditions | None = None
 
     def all_graphs(self) -> Iterator[PlanGraph]:
         """This graph and every body in it, outermost first, without recursion."""
@@ -317,8 +329,11 @@ def copy_node(
         node.origins,
         order,
     )
-    copy.device, copy.decision = node.device, node.decision
-    copy.outputs = [Value(v.name, v.dtype, v.shape, copy, v.index) for v in node.outputs]
+    copy.device, copy.decision, copy.guard = node.device, node.decision, node.guard
+    for value in node.outputs:
+        made = Value(value.name, value.dtype, value.shape, copy, value.index)
+        made.extent = value.extent
+        copy.outputs.append(made)
     return copy
 
 

@@ -22,13 +22,15 @@ wrapper around one costs a fifth of its time.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.kernel_facts import check_by_itself
 from graphdock.dtypes import DType
 from graphdock.errors import InternalError, InvalidArgumentError
 from graphdock.shape import Dims
@@ -45,6 +47,7 @@ __all__ = [
     "Decision",
     "FRESH",
     "In",
+    "KEYWORDS",
     "KernelDef",
     "Lit",
     "Mode",
@@ -176,9 +179,11 @@ class BindContext(BuildContext):
     Attributes:
       buffers: one per input, then per planned or in-place output, then per scratch buffer: the buffer itself where it is the same
         in every step of this instance, else None. ``compute`` is called with all of them all the same.
+      debug: the session holds its kernels to what they promise; one that takes memory by itself watches it then.
     """
 
     buffers: tuple[Any, ...] = ()
+    debug: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +234,12 @@ class Scratch:
 
     dtype: DType
     shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if any(d < 0 for d in self.shape):
+            raise InvalidArgumentError(
+                "a scratch buffer has no such shape", expected="dims of 0 or more", got=repr(self.shape)
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,10 +301,9 @@ Prepare: TypeAlias = Callable[[PrepareContext], Prepared]
 
 @functools.cache  # asked for every node of every plan
 def _snake(op: str) -> str:
+    """As the wrapper of the op is called: ``TopKMask`` -> ``top_k_mask``."""
     bare = op.rpartition(".")[2]
-    return "".join(
-        ("_" if c.isupper() and i and not bare[i - 1].isupper() else "") + c.lower() for i, c in enumerate(bare)
-    )
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])", "_", bare).lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +325,12 @@ class KernelDef:
       views: output name -> ViewRule.
       modes: kinds of mode it accepts besides ``fresh``; ``("fresh",)`` for one that can't write into given memory.
       deterministic: it gives the same bits on every run; others are not chosen in a session that is ``deterministic``.
+      probe: raises when something that it needs is not here, such as its library. ``graphdock doctor`` and ``graphdock plugins
+        --probe`` call it; a session never does.
 
     Raises:
-      InvalidArgumentError: it has both ``build`` and ``prepare``, or neither.
+      InvalidArgumentError: it has both ``build`` and ``prepare``, or neither; or a value that is right for no op, such as the
+        name of a dtype that there is not.
     """
 
     op: str
@@ -336,6 +349,7 @@ class KernelDef:
     modes: tuple[str, ...] = ("planned", "fresh")
     prepare: Prepare | None = None
     deterministic: bool = True
+    probe: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         if (self.build is None) == (self.prepare is None):
@@ -343,6 +357,7 @@ class KernelDef:
                 f"the kernel for {self.op} on {self.device} is declared in {'no' if self.build is None else 'more than one'} way",
                 expected="build or prepare",
             )
+        check_by_itself(self)
 
     @property
     def short_name(self) -> str:
@@ -350,6 +365,10 @@ class KernelDef:
         if self.name:
             return self.name
         return _snake(self.op)
+
+
+#: What one who makes a KernelDef through a decorator or a library may say of it by keyword.
+KEYWORDS = tuple(f.name for f in fields(KernelDef) if f.name not in ("op", "device", "build"))
 
 
 def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
 from graphdock.contracts.ir import PlanNode
-from graphdock.errors import GraphdockError, InternalError
+from graphdock.errors import GraphdockError, InternalError, ResourceExhaustedError
 
 __all__ = ["kernel_error"]
+
+
+def _is_too_large(node: PlanNode) -> bool:
+    """Whether an output has more bytes than a process can address: NumPy calls that a ValueError."""
+    sizes = [math.prod(d or 0 for d in v.shape) * v.dtype.size for v in node.outputs if v.shape is not None]
+    return any(size > sys.maxsize for size in sizes)
 
 
 def kernel_error(error: Exception, node: PlanNode, failed: str = "failed") -> GraphdockError:
@@ -17,7 +26,9 @@ def kernel_error(error: Exception, node: PlanNode, failed: str = "failed") -> Gr
         if error.op is None:
             error.op, error.site = node.origin, node.site
         return error
-    kernel = node.decision.kernel if node.decision is not None else "host"
+    kernel = "kernel" if node.decision is None else f"kernel {node.decision.kernel}"
+    if isinstance(error, MemoryError) or _is_too_large(node):
+        return ResourceExhaustedError(f"{kernel} of {node.op} found no memory: {error}", op=node.origin, site=node.site)
     return InternalError(
-        f"kernel {kernel} of {node.op} {failed}: {type(error).__name__}: {error}", op=node.origin, site=node.site
+        f"{kernel} of {node.op} {failed}: {type(error).__name__}: {error}", op=node.origin, site=node.site
     )

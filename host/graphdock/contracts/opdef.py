@@ -149,6 +149,7 @@ class OpDef:
       reference: ``"module:name"`` of the oracle used by conformance; never the cpu kernel's own callable.
       operators: Python operator methods that this op implements, such as ``__add__``.
       plain: every input is one tensor. (Derived.)
+      compiled: what the host has made of its shapes; None before it is first needed. (Derived.)
       is_stateful: two nodes of it may differ although attributes and inputs are equal: never merged, never folded. (Derived.)
       package: import package that declared it; its own kernels need no entry in ``backends``.
       source: file and line of its spec.
@@ -187,6 +188,7 @@ class OpDef:
     source: str = ""
     plain: bool = field(init=False, repr=False, compare=False, default=True)
     is_stateful: bool = field(init=False, repr=False, compare=False, default=False)
+    compiled: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         # asked for every node of every plan, some ten times

@@ -183,7 +183,7 @@ class QueuedDevice(Device):
     work on a private queue, one call at a time, and fence it before they return. They don't wait for other queues.
 
     Attributes:
-      lanes: how many steps may be in flight at once; each lane has a queue, a slab of memory and staging of its own.
+      lanes: how many queues steps take turns on, and so how many may be in flight. Buffers and staging are each instance's own.
       alignment: see Device.
       argument_bytes: size of every queue's ``arguments``.
     """
@@ -197,6 +197,8 @@ class QueuedDevice(Device):
         self._outside_lock = threading.RLock()
         self._outside_queue: Queue | None = None
         self._outside_slot: NDArray[Any] | None = None
+        #: the runtime's own: the queues that steps take turns on
+        self._turns: list[Any] = []
 
     @abstractmethod
     def new_queue(self) -> Queue:
@@ -218,7 +220,7 @@ class QueuedDevice(Device):
     def staging(self, nbytes: int) -> NDArray[Any]:
         """Host memory that the device reads and writes by itself (pinned): uint8, ``nbytes`` long, aligned to ``alignment``.
 
-        Dear: a lane makes it once and cuts slots from it. Raises ResourceExhaustedError.
+        Dear: an instance makes it once and cuts slots from it. Raises ResourceExhaustedError.
         """
 
     @abstractmethod

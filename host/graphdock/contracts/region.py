@@ -5,7 +5,7 @@ When kernels are chosen, connected nodes of one device are offered to the compil
 arguments, recording and ``explain`` treat it as they treat every node. The rest is offered again. ``fusion = false`` in the
 configuration offers nothing.
 
-Threads: ``claim`` and ``build`` run under the planner's lock.
+Threads: ``claim``, ``prepare`` and ``build`` run under the planner's lock.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from graphdock.contracts.ir import PlanNode, Region
-from graphdock.contracts.kernel import Bound, BuildContext
+from graphdock.contracts.kernel import Bound, BuildContext, PrepareContext, Prepared
 
 __all__ = ["Claim", "Refusal", "RegionCompiler"]
 
@@ -56,13 +56,21 @@ class RegionCompiler(ABC):
     def claim(self, candidate: Region) -> Claim | Refusal:
         """What of the candidate this compiler would take: nodes of ``candidate.graph``. Must not change the candidate."""
 
-    @abstractmethod
-    def build(self, region: Region, ctx: BuildContext) -> Bound:
-        """A Bound for a claimed region; ``ctx`` describes the region as if it were one node.
+    def prepare(self, region: Region, ctx: PrepareContext) -> Prepared:
+        """What a plan needs to know of a claimed region's kernel; ``ctx`` describes the region as if it were one node.
 
-        Its inputs and outputs are those of ``region.graph``, in order, named ``in0, in1, ...`` and ``out0, out1, ...``. It runs for
-        every instance of a plan, so that what is dear is kept between calls.
+        Its inputs and outputs are those of ``region.graph``, in order, named ``in0, in1, ...`` and ``out0, out1, ...``. It runs
+        once per plan, and starts the compilation (``Prepared.ready``). Where it raises KernelRefused, or the compilation fails,
+        the nodes are put back, and other compilers and then kernels get them. A compiler has this or ``build``.
         """
+        raise NotImplementedError
+
+    def build(self, region: Region, ctx: BuildContext) -> Bound:
+        """A Bound for a claimed region, of a compiler that has nothing to prepare: it can't fail.
+
+        It runs for every instance of a plan, so that what is dear is kept between calls.
+        """
+        raise NotImplementedError
 
     def inplace(self, region: Region) -> Mapping[str, tuple[str, ...]]:
         """Output name -> names of inputs whose buffer it may take over, as of a KernelDef: the kernel then reads and writes one

@@ -9,6 +9,7 @@ Threads: the step's own thread begins and resets it; everything else may be call
 
 from __future__ import annotations
 
+import enum
 import itertools
 import time
 from collections.abc import Callable
@@ -19,18 +20,51 @@ from graphdock.contracts.rendezvous import Rendezvous
 from graphdock.errors import DeadlineExceededError
 from graphdock.locks import new_lock
 
-__all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent"]
+__all__ = ["CancellationToken", "StepContext", "StepServices", "TraceEvent", "TraceLevel"]
 
 _ids = itertools.count(1)
 
 
+class TraceLevel(enum.IntEnum):
+    """What a step reports about itself; TensorFlow's names and numbers.
+
+    Attributes:
+      SOFTWARE_TRACE: each call that the host makes, as it is: what is given to a queue goes on, a recorded part is one call.
+      HARDWARE_TRACE, FULL_TRACE: the host waits for what it gave to a queue, so that a call takes as long as its work; nothing is
+        replayed from a recording.
+    """
+
+    NO_TRACE = 0
+    SOFTWARE_TRACE = 1
+    HARDWARE_TRACE = 2
+    FULL_TRACE = 3
+
+
 class TraceEvent(NamedTuple):
-    """Something that a part of a step did: ``start`` in seconds of the session's clock, ``seconds`` how long it took."""
+    """Something that a part of a step did.
+
+    Attributes:
+      name: of the node that it was for, or of the part of the runtime.
+      device: whose work it is, ``cpu:0``; ``host`` for the runtime's own.
+      start: in seconds of the session's clock. ``seconds``: how long it took.
+      kind: ``kernel``, ``copy``, ``host`` (a function that the runtime calls), ``allocate``, ``wait`` or ``recording``.
+      op: type of the node; ``kernel``: full name of its kernel. Empty where there is none.
+      nbytes: bytes that it read and wrote; of a copy, that it moved.
+    """
 
     name: str
     device: str
     start: float
     seconds: float
+    kind: str = "host"
+    op: str = ""
+    kernel: str = ""
+    nbytes: int = 0
+
+    @property
+    def what(self) -> str:
+        """The op whose work it is; of the runtime's own work the kind."""
+        return self.op if self.op and self.kind in ("kernel", "host") else self.kind
 
 
 class CancellationToken:

@@ -6,12 +6,14 @@ import re
 
 from graphdock.errors import ManifestError
 
-__all__ = ["API_VERSION", "api_accepts"]
+__all__ = ["API_RANGE", "API_VERSION", "api_accepts"]
 
 #: (major, minor). Stays 0.x until two foreign devices pass conformance; every change is an ADR and a bump.
 API_VERSION = (0, 2)
+#: What a package written for these contracts puts into its manifest.
+API_RANGE = f">={API_VERSION[0]}.{API_VERSION[1]},<{API_VERSION[0]}.{API_VERSION[1] + 1}"
 
-_TERM = re.compile(r"\s*(>=|<)\s*(\d+)(?:\.(\d+))?\s*")
+_TERM = re.compile(r"\s*(>=|<)\s*(\d{1,9})(?:\.(\d{1,9}))?\s*")
 
 
 def api_accepts(text: str, version: tuple[int, int] = API_VERSION) -> bool:
@@ -24,7 +26,11 @@ def api_accepts(text: str, version: tuple[int, int] = API_VERSION) -> bool:
     for term in text.split(","):
         match = _TERM.fullmatch(term)
         if match is None:
-            raise ManifestError(f"api = {text!r} is not a range", expected="a form such as '>=0.2,<0.3'")
+            raise ManifestError(
+                f"api = {text!r} is not a range",
+                expected="terms with >= and <, separated by commas",
+                hint=f'written for this version: api = "{API_RANGE}"',
+            )
         bound = (int(match[2]), int(match[3] or 0))
         holds = holds and (version >= bound if match[1] == ">=" else version < bound)
     return holds

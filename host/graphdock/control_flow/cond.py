@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 from graphdock.control_flow.trace import (
     add_node,
@@ -23,12 +23,54 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
 from graphdock.shape import show
+from graphdock.typing import HasTensor, SupportsArray, TensorLike
 
 __all__ = ["case", "cond"]
 
+#: Most branches of a case that are nested one in the other.
+_CHAIN = 8
 
+
+#: What a branch returns for one tensor.
+_Leaf: TypeAlias = "HasTensor | SupportsArray | str | complex"
+
+
+@overload
 def cond(
-    pred: Any,
+    pred: TensorLike,
+    true_fn: Callable[[], _Leaf],
+    false_fn: Callable[[], _Leaf],
+    strict: bool = ...,
+    name: str | None = ...,
+) -> Tensor: ...
+@overload
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[[], Operation],
+    false_fn: Callable[[], Operation],
+    strict: bool = ...,
+    name: str | None = ...,
+) -> Operation: ...
+@overload
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[[], tuple[_Leaf, _Leaf]],
+    false_fn: Callable[[], tuple[_Leaf, _Leaf]],
+    strict: bool = ...,
+    name: str | None = ...,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[[], Any] | None = ...,
+    false_fn: Callable[[], Any] | None = ...,
+    strict: bool = ...,
+    name: str | None = ...,
+    fn1: Callable[[], Any] | None = ...,
+    fn2: Callable[[], Any] | None = ...,
+) -> Any: ...
+def cond(
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -201,10 +243,23 @@ def case(
 def _nested(
     preds: Sequence[Tensor], functions: Sequence[Callable[[], Any]], last: Callable[[], Any], strict: bool
 ) -> Any:
-    def rest() -> Any:
-        return _nested(preds[1:], functions[1:], last, strict)
+    """The first function whose predicate is true, else ``last``: one branch in the other, or, where that gets deep, halves."""
+    if len(preds) <= _CHAIN:
 
-    return cond(preds[0], functions[0], rest if len(preds) > 1 else last, strict)
+        def rest() -> Any:
+            return _nested(preds[1:], functions[1:], last, strict)
+
+        return cond(preds[0], functions[0], rest if len(preds) > 1 else last, strict)
+    from graphdock.ops.apply import apply_op
+
+    half = len(preds) // 2
+    count = apply_op("AddN", inputs=[apply_op("Cast", x=p, DstT=int32) for p in preds[:half]], name="true_before")
+    return cond(
+        count >= 1,
+        lambda: _nested(preds[: half - 1], functions[: half - 1], functions[half - 1], strict),
+        lambda: _nested(preds[half:], functions[half:], last, strict),
+        strict,
+    )
 
 
 def _pairs(given: Any) -> list[tuple[Any, Callable[[], Any]]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.gradients.flow import Flow, Wanted
@@ -40,8 +40,8 @@ def gradients(
     gate_gradients: bool = False,
     aggregation_method: Any = None,
     stop_gradients: Any = None,
-    unconnected_gradients: str = "none",
-) -> list[Any]:
+    unconnected_gradients: Literal["none", "zero"] = "none",
+) -> list[Tensor | Any]:
     """Symbolic derivatives of the sum of ``ys`` by each of ``xs``.
 
     Args:

@@ -11,6 +11,7 @@ from graphdock.errors import GradientError
 from graphdock.gradients.registry import GradientSource, gradient_of
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.python_op import defined_in
 from graphdock.shape import Dims
 
 __all__ = ["Flow", "Step", "Wanted"]
@@ -184,7 +185,7 @@ class Flow:
             op=op.name,
             site=op.site,
             hint=f"tf.stop_gradient around {op.name}, or around its input {op.inputs[index].name}, takes it for a "
-            f"constant; @ops.RegisterGradient({op.type!r}) gives it a gradient",
+            f"constant; @{_registers(op)} gives it a gradient",
         )
 
     def _target(self, op: Operation, index: int) -> str:
@@ -200,3 +201,9 @@ class Flow:
         """The attributes of the VarHandleOp behind a handle; None when it is not known."""
         op = handle.op._original or handle.op
         return op.node_attrs if op.verb == "handle" else None
+
+
+def _registers(op: Operation) -> str:
+    """The decorator that gives an op its gradient: of a Python function, the op's own."""
+    made = defined_in(op.graph.host).get(op.type)
+    return f"ops.RegisterGradient({op.type!r})" if made is None else f"{made.__name__}.register_gradient"

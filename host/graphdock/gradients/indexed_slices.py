@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphdock.dtypes import DType
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.graph.graph import Graph
@@ -11,6 +9,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
 from graphdock.shape import TensorShape
+from graphdock.typing import TensorLike
 
 __all__ = ["IndexedSlices", "concatenated", "dense"]
 
@@ -28,7 +27,7 @@ class IndexedSlices:
 
     __slots__ = ("_dense_shape", "_indices", "_values")
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+    def __init__(self, values: TensorLike, indices: TensorLike, dense_shape: TensorLike | None = None) -> None:
         self._values = convert_to_tensor(values)
         self._indices = convert_to_tensor(indices)
         self._dense_shape = None if dense_shape is None else convert_to_tensor(dense_shape)

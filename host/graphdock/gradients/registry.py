@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from graphdock.errors import AlreadyExistsError, GradientError, did_you_mean
 from graphdock.graph.operation import Operation
@@ -25,6 +25,8 @@ __all__ = [
     "restore",
     "snapshot",
 ]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _log = logging.getLogger("graphdock")
 _lock = new_lock()
@@ -51,7 +53,7 @@ class RegisterGradient:
             raise TypeError(f"RegisterGradient takes the name of an op type, not {op_type!r}")
         self._op_type = op_type
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         _register(self._op_type, function)
         return function
 

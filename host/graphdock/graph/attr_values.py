@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import InvalidArgumentError
 from graphdock.shape import as_dims
 
-__all__ = ["attr_type", "decode", "encode", "expect"]
+__all__ = ["attr_type", "decode", "encode", "expect", "shown"]
 
 #: Tensors with more elements are written as base64 of their little-endian bytes.
 _LISTED = 256
+_SHORT = reprlib.Repr()
+_SHORT.maxstring, _SHORT.maxother, _SHORT.maxlevel = 77, 77, 3
 _KINDS = {
     list: "a list",
     dict: "an object",
@@ -31,13 +34,22 @@ _KINDS = {
 def expect(value: Any, kind: type, where: str) -> Any:
     """``value``, which must be of the JSON type ``kind``. Raises InvalidArgumentError that names the place."""
     if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise InvalidArgumentError(f"GraphDef: {where} is too large for a number", got=shown(value)) from None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        shown = repr(value)
-        raise InvalidArgumentError(
-            f"GraphDef: {where} is wrong", expected=_KINDS[kind], got=shown if len(shown) < 80 else shown[:77] + "..."
-        )
+        raise InvalidArgumentError(f"GraphDef: {where} is wrong", expected=_KINDS[kind], got=shown(value))
     return value
+
+
+def shown(value: Any) -> str:
+    """A value of the file for a message: a part of it where it is long or deep."""
+    return _SHORT.repr(value) if not isinstance(value, int) else _number(value)
+
+
+def _number(value: int) -> str:
+    return repr(value) if value.bit_length() <= 64 else f"a number of {value.bit_length()} bits"
 
 
 def attr_type(opdef: OpDef, name: str) -> str | None:
@@ -111,7 +123,7 @@ def decode(kind: str, value: Any, where: str) -> Any:
     expect(value, dict, where)
     if list(value) != [kind]:
         raise InvalidArgumentError(
-            f"GraphDef: {where} is wrong", expected=f"an object with the key {kind!r}", got=repr(value)
+            f"GraphDef: {where} is wrong", expected=f"an object with the key {kind!r}", got=shown(value)
         )
     inner = value[kind]
     if kind.startswith("list("):
@@ -142,17 +154,15 @@ def _decode_one(kind: str, value: Any, where: str) -> Any:
 def _decode_float(value: Any, where: str) -> float:
     if isinstance(value, str) and value in ("nan", "inf", "-inf"):
         return float(value)
-    try:
-        return float(expect(value, float, where))
-    except OverflowError:
-        raise InvalidArgumentError(f"GraphDef: {where} is too large for a number") from None
+    return float(expect(value, float, where))
 
 
 def _decode_tensor(value: dict[str, Any], where: str) -> np.ndarray[Any, Any]:
     dtype: DType = as_dtype(expect(value.get("dtype"), str, f"{where}.dtype"))
     shape = [expect(d, int, f"{where}.shape") for d in expect(value.get("shape"), list, f"{where}.shape")]
     if any(d < 0 for d in shape):
-        raise InvalidArgumentError(f"GraphDef: {where}.shape has a negative dim", got=str(shape))
+        raise InvalidArgumentError(f"GraphDef: {where}.shape has a negative dim", got=shown(shape))
+    as_dims(shape)
     count = math.prod(shape)
     if ("data" in value) is ("base64" in value):
         raise InvalidArgumentError(f"GraphDef: {where} needs either 'data' or 'base64'")
@@ -165,16 +175,26 @@ def _decode_tensor(value: dict[str, Any], where: str) -> np.ndarray[Any, Any]:
         if len(raw) != count * dtype.size:
             raise InvalidArgumentError(
                 f"GraphDef: {where}.base64 has a wrong length",
-                expected=f"{count * dtype.size} bytes",
+                expected=f"{shown(count * dtype.size)} bytes",
                 got=str(len(raw)),
             )
-        return np.frombuffer(raw, dtype.np).reshape(shape)
+        array = np.frombuffer(raw, dtype.np)
+        if dtype.is_bool and array.view(np.uint8).max(initial=0) > 1:
+            raise InvalidArgumentError(f"GraphDef: {where}.base64 holds a byte that is neither true nor false")
+        return _shaped(array, shape, where)
     data = expect(value["data"], list, f"{where}.data")
     if len(data) != count:
         raise InvalidArgumentError(
-            f"GraphDef: {where}.data does not fill its shape", expected=f"{count} elements", got=str(len(data))
+            f"GraphDef: {where}.data does not fill its shape", expected=f"{shown(count)} elements", got=str(len(data))
         )
-    return _from_list(data, dtype, where).reshape(shape)
+    return _shaped(_from_list(data, dtype, where), shape, where)
+
+
+def _shaped(array: np.ndarray[Any, Any], shape: list[int], where: str) -> np.ndarray[Any, Any]:
+    try:
+        return array.reshape(shape)
+    except ValueError as error:  # NumPy's own limits: of rank, of the bytes of an array whose dims that are 0 were 1
+        raise InvalidArgumentError(f"GraphDef: {where}.shape is of no array: {error}", got=shown(shape)) from None
 
 
 def _from_list(data: list[Any], dtype: DType, where: str) -> np.ndarray[Any, Any]:
@@ -190,14 +210,14 @@ def _from_list(data: list[Any], dtype: DType, where: str) -> np.ndarray[Any, Any
     if dtype.is_complex:
         raise InvalidArgumentError(f"GraphDef: {where}: complex numbers are stored in 'base64'")
     if dtype.is_floating:
-        return np.array([_decode_float(v, f"{where}.data[{i}]") for i, v in enumerate(data)], np.float64).astype(
-            dtype.np
-        )
+        values = np.array([_decode_float(v, f"{where}.data[{i}]") for i, v in enumerate(data)], np.float64)
+        with np.errstate(all="ignore"):
+            return values.astype(dtype.np)
     kind = bool if dtype.is_bool else int
-    values = [expect(v, kind, f"{where}.data[{i}]") for i, v in enumerate(data)]
-    if dtype.is_integer and any(not dtype.min <= v <= dtype.max for v in values):
+    numbers = [expect(v, kind, f"{where}.data[{i}]") for i, v in enumerate(data)]
+    if dtype.is_integer and any(not dtype.min <= v <= dtype.max for v in numbers):
         raise InvalidArgumentError(f"GraphDef: {where}.data holds a number that does not fit into {dtype.name}")
-    return np.array(values, dtype.np)
+    return np.array(numbers, dtype.np)
 
 
 def _decode_base64(value: Any, where: str) -> bytes:

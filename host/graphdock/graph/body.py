@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.dtypes import DType
@@ -59,6 +59,7 @@ class BodyGraph(Graph):
                     f"{tensor.name} is used in the body {self.name!r} but belongs to another graph",
                     op=tensor.op.name,
                     site=tensor.op.site,
+                    hint="make both inside of one `with graph.as_default():`",
                 )
             return self.capture(self.outer.capture(tensor))
         inner = self._placeholder(tensor.op.name.rpartition("/")[2], tensor.dtype, tensor._dims)
@@ -67,15 +68,15 @@ class BodyGraph(Graph):
         self.captures[tensor] = inner
         return inner
 
-    def replace(self, before: Tensor, after: Tensor) -> None:
-        """Let everything in here read ``after`` where it reads ``before``; for bodies that are not in a node yet."""
+    def replace(self, changes: Mapping[Tensor, Tensor]) -> None:
+        """Let everything in here read each value of ``changes`` where it reads the key; for bodies that are not in a node yet."""
         for op in self._ops:
-            if before in op.inputs:
-                op.inputs = tuple(after if t is before else t for t in op.inputs)
+            if any(t in changes for t in op.inputs):
+                op.inputs = tuple(changes.get(t, t) for t in op.inputs)
             for inner in op.bodies:
-                if before in inner.captures:
-                    inner.captures = {(after if k is before else k): v for k, v in inner.captures.items()}
-        self.outputs = [after if t is before else t for t in self.outputs]
+                if any(t in changes for t in inner.captures):
+                    inner.captures = {changes.get(outer, outer): v for outer, v in inner.captures.items()}
+        self.outputs = [changes.get(t, t) for t in self.outputs]
 
     def _placeholder(self, name: str, dtype: DType, dims: Dims) -> Tensor:
         scopes = self._scopes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any
 
 from graphdock.errors import FailedPreconditionError
 
-__all__ = ["get_default_session", "needed", "pop", "push"]
+__all__ = ["forget", "get_default_session", "needed", "pop", "push"]
 
 
 class _Stack(threading.local):
@@ -16,13 +17,25 @@ class _Stack(threading.local):
 
 
 _stack = _Stack()
+_gone: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def push(session: Any) -> None:
     _stack.sessions.append(session)
 
 
+def forget(session: Any) -> None:
+    """The session is closed, and no thread's default any more, wherever it stands among others."""
+    _gone.add(session)
+
+
+def _drop_gone(but: Any = None) -> None:
+    while _stack.sessions and _stack.sessions[-1] is not but and _stack.sessions[-1] in _gone:
+        _stack.sessions.pop()
+
+
 def pop(session: Any) -> None:
+    _drop_gone(session)
     if not _stack.sessions or _stack.sessions[-1] is not session:
         raise FailedPreconditionError("sessions must be left in the reverse order of entering them")
     _stack.sessions.pop()
@@ -30,6 +43,8 @@ def pop(session: Any) -> None:
 
 def get_default_session() -> Any:
     """The innermost session entered with ``with`` on this thread, or None."""
+    if _gone:
+        _drop_gone()
     return _stack.sessions[-1] if _stack.sessions else None
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ShapeError, did_you_mean
+from graphdock.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    ShapeError,
+    did_you_mean,
+    of_kind,
+)
 from graphdock.graph import site as _site
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
@@ -130,6 +137,7 @@ class Graph:
                 full = self._names.unique(scopes.prefix + op_def.name.rpartition(".")[2])
             elif isinstance(name, str) and name.endswith("/"):
                 full = name[:-1]
+                check_name(full)
                 if full in self._by_name:
                     full = self._names.unique(full)
             else:
@@ -196,14 +204,20 @@ class Graph:
 
     def _adopt(self, tensor: Tensor, op_type: str) -> Tensor:
         raise InvalidArgumentError(
-            f"input {tensor.name} of a new {op_type} belongs to another graph", op=tensor.op.name, site=tensor.op.site
+            f"input {tensor.name} of a new {op_type} belongs to another graph",
+            op=tensor.op.name,
+            site=tensor.op.site,
+            hint="make both inside of one `with graph.as_default():`",
         )
 
     def _adopt_controls(self, control: Sequence[Operation], inputs: Sequence[Tensor]) -> Sequence[Operation]:
         for op in control:
             if op.graph is not self:
                 raise InvalidArgumentError(
-                    f"control input {op.name} belongs to another graph", op=op.name, site=op.site
+                    f"control input {op.name} belongs to another graph",
+                    op=op.name,
+                    site=op.site,
+                    hint="make both inside of one `with graph.as_default():`",
                 )
         return control
 
@@ -215,6 +229,20 @@ class Graph:
         from graphdock.graph.graph_def import as_graph_def
 
         return as_graph_def(self)
+
+    @contextlib.contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Take back the operations made inside, and their names, when it ends with an exception. The caller holds the lock."""
+        count, names = len(self._ops), self._names.state()
+        try:
+            yield
+        except BaseException:
+            for op in self._ops[count:]:
+                self._by_name.pop(op.name, None)
+            del self._ops[count:]
+            self._names.restore(names)
+            self._integers = KnownIntegers(_origin, _dims)
+            raise
 
     @property
     def version(self) -> int:
@@ -241,6 +269,7 @@ class Graph:
 
     def get_operation_by_name(self, name: str) -> Operation:
         """Raises NotFoundError with the nearest name."""
+        of_kind(name, str, "get_operation_by_name: name", "a name such as 'MatMul'")
         op = self._by_name.get(name)
         if op is None:
             raise NotFoundError(f"the graph has no operation {name!r}", hint=did_you_mean(name, self._by_name))
@@ -248,6 +277,7 @@ class Graph:
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``"op:port"``. Raises NotFoundError, or InvalidArgumentError for a name of another form."""
+        of_kind(name, str, "get_tensor_by_name: name", "a name such as 'MatMul:0'")
         op_name, colon, port = name.rpartition(":")
         if not colon or not port.isdigit():
             raise InvalidArgumentError(f"{name!r} does not name a tensor", expected="a name such as 'MatMul:0'")
@@ -267,7 +297,13 @@ class Graph:
                 return self.get_tensor_by_name(obj)
             if allow_operation:
                 return self.get_operation_by_name(obj)
-            raise InvalidArgumentError(f"{obj!r} names no tensor", expected="a name such as 'MatMul:0'")
+            op = self._by_name.get(obj)
+            whole = op is not None and len(op.outputs) == 1
+            raise InvalidArgumentError(
+                f"{obj!r} names {'no tensor' if op is None else 'an operation, no tensor'}",
+                expected="a name such as 'MatMul:0'",
+                hint=f"its output is {obj + ':0'!r}" if whole else None,
+            )
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
             obj = convert()
@@ -315,6 +351,7 @@ class Graph:
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The full name an operation called ``name`` would get here."""
+        of_kind(name, str, "name", "a string")
         with self._lock:
             return self._names.unique(self._scopes.prefix + name, mark_as_used)
 
@@ -326,6 +363,7 @@ class Graph:
         if not name:
             scopes.prefix = ""
         elif isinstance(name, str) and name.endswith("/"):
+            check_name(name[:-1])
             scopes.prefix = name
         else:
             check_name(name, inner=bool(before))
@@ -347,6 +385,7 @@ class Graph:
         if control_inputs is None:
             scopes.control = ()
         else:
+            of_kind(control_inputs, Iterable, "control_dependencies", "a list of operations and tensors")
             found = dict.fromkeys(before)
             for item in control_inputs:
                 convert = getattr(item, "_as_graph_element", None)

@@ -22,7 +22,7 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.graph.attr_values import attr_type, encode
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
-from graphdock.graph.import_graph import FORMAT, import_graph_def, register_upgrade
+from graphdock.graph.import_graph import DEEPEST, FORMAT, import_graph_def, register_upgrade
 from graphdock.graph.operation import Operation
 from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.opdef.shape_rule import rule_for
@@ -36,7 +36,7 @@ def as_graph_def(graph: Graph) -> dict[str, Any]:
     """The graph as plain data: dicts, lists, strings, numbers.
 
     Raises:
-      InvalidArgumentError: an operation holds a Python function (``py_func``); names it.
+      InvalidArgumentError: an operation holds a Python function (``py_func``), or bodies deeper than a reader takes; names it.
     """
     import graphdock
 
@@ -83,9 +83,16 @@ def _nodes(graph: Graph) -> list[dict[str, Any]]:
     """The operations of a graph, bodies included."""
     result: list[dict[str, Any]] = []
     waiting: list[tuple[Graph, list[dict[str, Any]]]] = [(graph, result)]
-    while waiting:
-        level, nodes = waiting.pop()
-        nodes.extend(_node(op, waiting) for op in _in_order(level))
+    for _ in range(DEEPEST + 1):
+        inner: list[tuple[Graph, list[dict[str, Any]]]] = []
+        for level, nodes in waiting:
+            nodes.extend(_node(op, inner) for op in _in_order(level))
+        waiting = inner
+    if waiting:
+        raise InvalidArgumentError(
+            f"bodies are nested deeper than {DEEPEST}, which a GraphDef cannot hold",
+            hint="tf.case nests as deep as the logarithm of its branches",
+        )
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.bodies import carried, first_given, returning, scanned
@@ -19,20 +19,21 @@ from graphdock.errors import (
     UnknownOpError,
     did_you_mean,
 )
-from graphdock.graph.attr_values import attr_type, decode, expect
+from graphdock.graph.attr_values import attr_type, decode, expect, shown
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.graph.naming import check_name
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.shape import as_dims
 
-__all__ = ["FORMAT", "import_graph_def", "parse", "register_upgrade"]
+__all__ = ["DEEPEST", "FORMAT", "import_graph_def", "parse", "register_upgrade"]
 
 #: Version of the form of the data.
 FORMAT = 1
 #: Deepest nesting of bodies that is read.
-_DEEPEST = 64
+DEEPEST = 64
 _GRAPH_KEYS = ("graphdock_graph", "producer", "packages", "nodes")
 _NODE_KEYS = (
     "name",
@@ -114,8 +115,8 @@ def import_graph_def(
     if found != FORMAT:
         raise InvalidArgumentError("GraphDef: the form of the file is not known", expected=str(FORMAT), got=str(found))
     graph = get_default_graph()
-    mapped = {(k if ":" in k else f"{k}:0"): k for k in input_map or {}}
-    with graph._lock, _all_or_nothing(graph):
+    mapped = {(k if ":" in k else f"{k}:0"): k for k in [expect(k, str, "input_map") for k in input_map or {}]}
+    with graph._lock, graph.all_or_nothing():
         replaced = {full: _replacement(graph, key, (input_map or {})[key]) for full, key in mapped.items()}
         reader = _Reader(graph, replaced, expect(data.get("packages", []), list, "packages"))
         with graph.name_scope(name or None):
@@ -138,22 +139,12 @@ def _replacement(graph: Graph, key: str, value: Any) -> Tensor:
     return tensor
 
 
-@contextlib.contextmanager
-def _all_or_nothing(graph: Graph) -> Iterator[None]:
-    before = len(graph._ops)
-    try:
-        yield
-    except BaseException:
-        for op in graph._ops[before:]:
-            graph._by_name.pop(op.name, None)
-        del graph._ops[before:]
-        raise
-
-
 def _keys(value: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for key in value:
         if key not in known:
-            raise InvalidArgumentError(f"GraphDef: {where} has an unknown key {key!r}", hint=did_you_mean(key, known))
+            raise InvalidArgumentError(
+                f"GraphDef: {where} has an unknown key {shown(key)}", hint=did_you_mean(str(key), known)
+            )
 
 
 class _Reader:
@@ -317,9 +308,11 @@ class _Reader:
         expect(value, dict, where)
         data = expect(value.get("func"), dict, where)
         _keys(data, _BODY_KEYS, where)
-        if self.depth >= _DEEPEST:
-            raise InvalidArgumentError(f"GraphDef: {where}: bodies are nested deeper than {_DEEPEST}")
-        body = BodyGraph(self.graph._scopes.prefix + expect(data.get("name"), str, where), self.graph)
+        if self.depth >= DEEPEST:
+            raise InvalidArgumentError(f"GraphDef: {where}: bodies are nested deeper than {DEEPEST}")
+        name = expect(data.get("name"), str, f"{where}: name")
+        check_name(name, inner=True)
+        body = BodyGraph(self.graph._scopes.prefix + name, self.graph)
         parameters = [expect(n, str, where) for n in expect(data.get("parameters"), list, f"{where}: parameters")]
         captures = [expect(n, str, where) for n in expect(data.get("captures"), list, f"{where}: captures")]
         variables, histories = _counts(op_def, attrs)
@@ -348,7 +341,7 @@ class _Reader:
                 )
         body.parameters = [inner.ops[n].outputs[0] for n in parameters]
         body.captures = {}
-        merged: list[tuple[Tensor, Tensor]] = []  # two captures were mapped to one tensor
+        merged: dict[Tensor, Tensor] = {}  # two captures were mapped to one tensor
         for outer, n in zip(inputs[skip:], captures, strict=True):
             placeholder = inner.ops[n].outputs[0]
             if placeholder.dtype is not outer.dtype:
@@ -358,15 +351,14 @@ class _Reader:
                     got=placeholder.dtype.name,
                 )
             if outer in body.captures:
-                merged.append((placeholder, body.captures[outer]))
+                merged[placeholder] = body.captures[outer]
                 continue
             body.captures[outer] = placeholder
             if outer.op.verb == "handle" or outer.op._original is not None:
                 placeholder.op._original = outer.op._original or outer.op
         outputs = [expect(n, str, where) for n in expect(data.get("outputs"), list, f"{where}: outputs")]
         body.outputs = [inner.tensor(n) for n in outputs]
-        for before, after in merged:
-            body.replace(before, after)
+        body.replace(merged)
         return body
 
 
@@ -429,6 +421,7 @@ def _ordered(nodes: Sequence[Any], where: str, replaced: Mapping[str, Tensor]) -
         expect(node, dict, at)
         _keys(node, _NODE_KEYS, at)
         name = expect(node.get("name"), str, f"{at}: name")
+        check_name(name, inner=True)
         expect(node.get("op"), str, f"{at}: op")
         for item in expect(node.get("inputs", []), list, f"{at}: inputs"):
             expect(item, str, f"{at}: inputs")

@@ -14,7 +14,7 @@ _SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]+")
 
 def check_name(name: str, inner: bool = False) -> None:
     """Raise InvalidArgumentError unless ``name`` may name an operation (or, when ``inner``, follow a scope)."""
-    if not isinstance(name, str) or not (_SCOPE_NAME if inner else _OP_NAME).fullmatch(name):
+    if not isinstance(name, str) or name.endswith("/") or not (_SCOPE_NAME if inner else _OP_NAME).fullmatch(name):
         raise InvalidArgumentError(
             f"{name!r} is not a valid name", expected="letters, digits and _ . - / , not beginning with _ or -"
         )
@@ -25,6 +25,14 @@ class NameTable:
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
+
+    def state(self) -> dict[str, int]:
+        """What is taken now, for :meth:`restore`."""
+        return dict(self._next)
+
+    def restore(self, state: dict[str, int]) -> None:
+        """Give back every name that was taken since."""
+        self._next = state
 
     def unique(self, name: str, mark: bool = True) -> str:
         """``name``, or ``name_1``, ... when it is taken. With ``mark`` False nothing is taken."""

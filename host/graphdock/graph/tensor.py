@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from graphdock.dtypes import DType
 from graphdock.errors import ShapeError
 from graphdock.shape import Dims, TensorShape, as_dims, show
+from graphdock.typing import Operators
 
 if TYPE_CHECKING:
     from graphdock.graph.graph import Graph
     from graphdock.graph.operation import Operation
+    from graphdock.typing import ShapeLike
 
 __all__ = ["Tensor"]
 
 
-class Tensor:
+class Tensor(Operators):
     """Output ``value_index`` of ``op``; holds no data. Two Tensors are equal only when they are the same object.
 
     Attributes:
@@ -54,7 +56,7 @@ class Tensor:
     def get_shape(self) -> TensorShape:
         return TensorShape(self._dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Add what is known of the shape. Raises ShapeError when it contradicts the static shape.
 
         Plans that were made before stay valid: a step that has run runs again. New plans, and feeds of shapes that are new
@@ -90,8 +92,10 @@ class Tensor:
     def __int__(self) -> int:
         raise TypeError(f"Tensor {self.name} is symbolic and has no number; run it in a session")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"Tensor {self.name} is symbolic and has no NumPy value; run it in a session")
+    if not TYPE_CHECKING:  # a checker must not take it for what NumPy makes an array of
+
+        def __array__(self, *args: Any, **kwargs: Any) -> Any:
+            raise TypeError(f"Tensor {self.name} is symbolic and has no NumPy value; run it in a session")
 
     def __repr__(self) -> str:
         return f"<tf.Tensor {self.name!r} shape={show(self._dims)} dtype={self.dtype.name}>"

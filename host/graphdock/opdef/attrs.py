@@ -16,7 +16,10 @@ __all__ = ["check_type", "normal_attr", "normal_attrs"]
 def _int(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError("a bool is not an int")
-    return int(value.__index__())
+    number = int(value.__index__())
+    if not -(2**63) <= number < 2**63:
+        raise InvalidArgumentError("a number", hint=f"it has {number.bit_length()} bits; 63 and a sign fit")
+    return number
 
 
 def _float(value: Any) -> float:
@@ -65,6 +68,10 @@ _NORMAL: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _shown(value: Any) -> str:
+    return repr(value) if not isinstance(value, int) or value.bit_length() <= 64 else "a larger number"
+
+
 def normal_attr(opdef: OpDef, attr: AttrDef, value: Any) -> Any:
     """The value in normal form: DType, Dims, tuple for a list, read-only array for a tensor.
 
@@ -80,13 +87,13 @@ def normal_attr(opdef: OpDef, attr: AttrDef, value: Any) -> Any:
             result: Any = tuple(one(v) for v in value)
         else:
             result = _NORMAL[kind](value)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, InvalidArgumentError) and error.hint:
             hint: str | None = error.hint
         else:
             hint = None
         raise InvalidArgumentError(
-            f"attribute {attr.name!r} of {opdef.name} has a wrong value", expected=kind, got=repr(value), hint=hint
+            f"attribute {attr.name!r} of {opdef.name} has a wrong value", expected=kind, got=_shown(value), hint=hint
         ) from None
     measured = len(result) if isinstance(result, tuple) and kind.startswith("list(") else result
     if attr.minimum is not None and measured < attr.minimum:

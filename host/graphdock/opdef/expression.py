@@ -11,13 +11,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from graphdock.errors import OpSpecError
-from graphdock.shape import broadcast, size
+from graphdock.errors import OpSpecError, ShapeError
+from graphdock.shape import Symbol, broadcast, plain, size
 
-__all__ = ["DIMS", "Env", "Evaluator", "Language", "compile_expression"]
+__all__ = ["DIMS", "FACTS", "Env", "Evaluator", "Language", "compile_expression", "is_open"]
 
 Env: TypeAlias = dict[str, Any]
 Evaluator: TypeAlias = Callable[[Env], Any]
+
+#: Name under which an environment holds the assumptions of a plan (:mod:`graphdock.opdef.assumptions`).
+FACTS = "<facts>"
+
+
+def is_open(value: Any) -> bool:
+    """Whether nothing is known of a dim, or of a rank."""
+    return value is None or isinstance(value, Symbol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +37,23 @@ class Language:
       calls: function -> what it does to its arguments, unknown ones included.
       constants: types of the constants.
       of_name: functions that take a name, not a value -> what makes their evaluator from that name.
+      assumed: calls that a plan's assumptions answer, where the environment holds such.
     """
 
     binary: Mapping[type[ast.operator], Callable[[Any, Any], Any]]
     calls: Mapping[str, Callable[..., Any]]
     constants: tuple[type, ...] = (int, str)
     of_name: Mapping[str, Callable[[str], Evaluator]] = field(default_factory=dict)
+    assumed: frozenset[str] = frozenset()
+
+
+def _nonzero(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(a: Any, b: Any) -> Any:
+        if b == 0:
+            raise ShapeError(f"{a} can't be divided by zero")
+        return operation(a, b)
+
+    return apply
 
 
 #: Dims, checks and counts.
@@ -43,17 +62,18 @@ DIMS = Language(
         ast.Add: operator.add,
         ast.Sub: operator.sub,
         ast.Mult: operator.mul,
-        ast.FloorDiv: operator.floordiv,
-        ast.Mod: operator.mod,
+        ast.FloorDiv: _nonzero(operator.floordiv),
+        ast.Mod: _nonzero(operator.mod),
     },
     calls={
         "broadcast": broadcast,
-        "prod": size,
-        "rank": lambda s: None if s is None else len(s),
-        "len": lambda s: None if s is None else len(s),
-        "min": lambda *a: None if None in a else min(a),
-        "max": lambda *a: None if None in a else max(a),
+        "prod": lambda s: size(plain(s)),
+        "rank": lambda s: None if is_open(s) else len(s),
+        "len": lambda s: None if is_open(s) else len(s),
+        "min": lambda *a: None if any(map(is_open, a)) else min(a),
+        "max": lambda *a: None if any(map(is_open, a)) else max(a),
     },
+    assumed=frozenset({"broadcast"}),
 )
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -96,7 +116,7 @@ def _compile(node: ast.expr, text: str, names: set[str], language: Language) -> 
 
         def binary(env: Env) -> Any:
             a, b = left(env), right(env)
-            return None if a is None or b is None else apply(a, b)
+            return None if is_open(a) or is_open(b) else apply(a, b)
 
         return binary
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
@@ -104,7 +124,7 @@ def _compile(node: ast.expr, text: str, names: set[str], language: Language) -> 
 
         def unary(env: Env) -> Any:
             a = inner(env)
-            return None if a is None else (-a if negate else not a)
+            return None if is_open(a) else (-a if negate else not a)
 
         return unary
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
@@ -113,7 +133,7 @@ def _compile(node: ast.expr, text: str, names: set[str], language: Language) -> 
 
         def comparison(env: Env) -> Any:
             a, b = left(env), right(env)
-            return None if a is None or b is None else compare(a, b)
+            return None if is_open(a) or is_open(b) else compare(a, b)
 
         return comparison
     if isinstance(node, ast.BoolOp):
@@ -139,5 +159,12 @@ def _compile(node: ast.expr, text: str, names: set[str], language: Language) -> 
             return language.of_name[called](node.args[0].id)
         if called in language.calls:
             function, args = language.calls[called], [part(a) for a in node.args]
-            return lambda env: function(*[a(env) for a in args])
+            if called not in language.assumed:
+                return lambda env: function(*[a(env) for a in args])
+
+            def assumed(env: Env) -> Any:
+                facts = env.get(FACTS)
+                return (function if facts is None else getattr(facts, called))(*[a(env) for a in args])
+
+            return assumed
     raise OpSpecError(f"{ast.unparse(node)!r} in {text!r} is not part of the language of specs")

@@ -30,5 +30,16 @@ def identity(ctx: IntegerContext) -> Known:
 
 
 def cast(ctx: IntegerContext) -> Known:
-    """The input, which wraps around in the output's dtype."""
-    return ctx.value(0)
+    """The input, which wraps around in the output's dtype; unknown elements may, where it is the narrower one."""
+    value, given, made = ctx.value(0), ctx.dtype(0), ctx.output_dtype()
+    if given.kind == made.kind and given.size <= made.size:
+        return value
+    if isinstance(value, tuple):
+        return tuple(map(_numbers, value))
+    return value if isinstance(value, int) else None
+
+
+def _numbers(value: Known) -> Known:
+    if isinstance(value, tuple):
+        return tuple(map(_numbers, value))
+    return value if isinstance(value, int) else None

@@ -16,10 +16,15 @@ def resolve(target: str) -> Any:
     """The object a ``"module:name"`` string names.
 
     Raises:
-      NotFoundError: the module has no such name.
+      NotFoundError: there is no such module, or it has no such name.
     """
     module_name, _, name = target.partition(":")
-    module = importlib.import_module(module_name)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there, and imports one that is not
+        raise NotFoundError(f"there is no module {module_name!r}, which an op spec names") from error
     try:
         return getattr(module, name)
     except AttributeError:

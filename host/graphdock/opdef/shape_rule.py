@@ -6,79 +6,23 @@ describes an output. An unknown dim is None and makes whatever depends on it unk
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.opdef import ArgDef, OpDef
-from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import OpSpecError, ShapeError
-from graphdock.opdef.expression import Env, compile_expression
+from graphdock.opdef.assumptions import Assumptions
+from graphdock.opdef.expression import FACTS, Env, Evaluator, compile_expression, is_open
 from graphdock.opdef.resolve import resolve
+from graphdock.opdef.shape_context import ShapeContext
 from graphdock.opdef.shape_values import Known
-from graphdock.shape import Dims, merge, show
+from graphdock.shape import Dims, Symbol, plain, show
 
-__all__ = ["ShapeContext", "ShapeRule", "rule_for"]
+__all__ = ["MOST_OUTPUTS", "ShapeRule", "rule_for"]
 
-
-class ShapeContext:
-    """What a shape function sees.
-
-    Attributes:
-      opdef: the op; ``attrs`` its attributes, complete.
-    """
-
-    __slots__ = ("_known", "_shapes", "attrs", "opdef")
-
-    def __init__(
-        self,
-        opdef: OpDef,
-        attrs: Mapping[str, Any],
-        shapes: Sequence[Sequence[Dims]],
-        known: Callable[[int], Known],
-    ) -> None:
-        self.opdef = opdef
-        self.attrs = attrs
-        self._shapes = shapes
-        self._known = known
-
-    def _index(self, name: str) -> int:
-        for i, arg in enumerate(self.opdef.inputs):
-            if arg.name == name:
-                return i
-        raise KeyError(name)
-
-    def shape(self, name: str) -> Dims:
-        """Static shape of an input; None also for an absent optional one."""
-        found = self._shapes[self._index(name)]
-        return found[0] if found else None
-
-    def shapes(self, name: str) -> list[Dims]:
-        """Static shapes of a list input's elements."""
-        return list(self._shapes[self._index(name)])
-
-    def dtype(self, name: str) -> DType:
-        """The dtype bound to a type variable."""
-        return as_dtype(self.attrs[name])
-
-    def values(self, name: str, element: int = 0) -> Known:
-        """What is known of a small integer input; None when nothing is.
-
-        An int at rank 0, a tuple at rank 1 with None for each unknown element, a tuple of rows at rank 2.
-        """
-        index = self._index(name)
-        if element >= len(self._shapes[index]):
-            return None
-        return self._known(sum(len(s) for s in self._shapes[:index]) + element)
-
-    def fail(self, message: str) -> ShapeError:
-        """The error to raise: the message with the op's type and its input shapes."""
-        args = ", ".join(
-            f"{arg.name} {' '.join(map(show, shapes))}"
-            for arg, shapes in zip(self.opdef.inputs, self._shapes, strict=True)
-        )
-        return ShapeError(
-            f"{self.opdef.name}: {message} (input shapes: {args})" if args else f"{self.opdef.name}: {message}"
-        )
+#: Most tensors of one output argument of an operation.
+MOST_OUTPUTS = 1 << 16
 
 
 class _Pattern:
@@ -109,8 +53,17 @@ class _Pattern:
                 self.elements.append(("expr", evaluate))
                 self.names |= names
 
-    def match(self, dims: Dims, env: Env, ctx: ShapeContext, arg: str) -> None:
-        if dims is None:
+    def match(self, dims: Any, env: Env, ctx: ShapeContext, arg: str, facts: Assumptions | None) -> None:
+        if dims is None or isinstance(dims, Symbol):
+            if isinstance(dims, Symbol) and facts is not None:
+                if len(self.elements) == 1 and self.star is not None:
+                    name = self.elements[0][1]
+                    before = env.get(name)
+                    if before is not None and not facts.is_same(before, dims):
+                        facts.unproven()
+                    env[name] = dims if before is None else before
+                    return
+                facts.unproven()
             for kind, payload in self.elements:
                 if kind in ("star", "symbol"):
                     env.setdefault(payload, None)
@@ -119,45 +72,53 @@ class _Pattern:
         if len(dims) < fixed or (self.star is None and len(dims) != fixed):
             least = "at least " if self.star is not None else ""
             what = "a scalar" if not self.elements else f"of rank {least}{fixed}"
-            raise ctx.fail(f"{arg} must be {what}, but its shape is {show(dims)}")
+            raise ctx.fail(f"{arg} must be {what}, but its shape is {show(plain(dims))}")
         at = 0
         for position, (kind, payload) in enumerate(self.elements):
             if kind == "star":
                 run = dims[at : at + len(dims) - fixed]
                 at += len(run)
-                if env.get(payload) is not None:
-                    try:
-                        run = merge(env[payload], run)  # type: ignore[assignment]
-                    except ShapeError:
-                        raise ctx.fail(
-                            f"shapes {show(env[payload])} and {show(dims)} (of {arg}) do not agree"
-                        ) from None
+                before = env.get(payload)
+                if isinstance(before, Symbol) and facts is not None:
+                    facts.unproven()
+                elif before is not None and before != run:
+                    message = f"shapes {show(plain(before))} and {show(plain(dims))} (of {arg}) do not agree"
+                    if len(before) != len(run):
+                        raise ctx.fail(message)
+                    run = tuple([ctx.equal(a, b, message) for a, b in zip(before, run, strict=True)])
                 env[payload] = run
                 continue
             d = dims[at]
             at += 1
             if kind == "symbol":
                 before = env.get(payload)
-                if before is not None and d is not None and before != d:
-                    raise ctx.fail(f"dim {position} of {arg} is {d}, but {payload} is {before}")
-                env[payload] = before if d is None else d
+                if before is None or before == d:
+                    env[payload] = d
+                else:
+                    message = f"dim {position} of {arg} is {d}, but {payload} is {before}"
+                    env[payload] = ctx.equal(before, d, message)
             elif kind == "expr":
                 want = payload(env)
-                if want is not None and d is not None and want != d:
-                    raise ctx.fail(f"dim {position} of {arg} must be {want}, but it is {d}")
+                if want != d:
+                    ctx.equal(want, d, f"dim {position} of {arg} must be {want}, but it is {d}")
 
-    def fill(self, env: Env) -> Dims:
-        out: list[int | None] = []
+    def fill(self, env: Env) -> Any:
+        out: list[Any] = []
         for kind, payload in self.elements:
             if kind == "star":
                 run = env[payload]
-                if run is None:
+                if isinstance(run, Symbol) and len(self.elements) == 1:
+                    return run
+                if is_open(run):
                     return None
                 out.extend(run)
             elif kind == "symbol":
                 out.append(env[payload])
             else:
                 out.append(None if kind == "any" else payload(env))
+        negative = next((d for d in out if isinstance(d, int) and d < 0), None)
+        if negative is not None:
+            raise ShapeError(f"a dim of {self.text} would be {negative}")
         return tuple(out)
 
 
@@ -185,7 +146,7 @@ class ShapeRule:
         self._inputs = [_pattern(a) for a in opdef.inputs]
         self._outputs = [_pattern(a) for a in opdef.outputs]
         self._let = [(name, compile_expression(text)) for name, text in opdef.let.items()]
-        self._where = [(compile_expression(check)[0], message) for check, message in opdef.where]
+        self._where = [(compile_expression(check)[0], _sides(check), message) for check, message in opdef.where]
         self._counts = [
             compile_expression(a.count)[0] if a.arity == "many" and a.count else None for a in opdef.outputs
         ]
@@ -199,38 +160,73 @@ class ShapeRule:
         self._cache: dict[Any, list[Dims]] = {}
 
     def output_counts(self, attrs: Mapping[str, Any]) -> list[int]:
-        """Number of tensors of each output argument."""
-        return [1 if c is None else int(c(dict(attrs))) for c in self._counts]
+        """Number of tensors of each output argument.
+
+        Raises:
+          ShapeError: less than none, or more than :data:`MOST_OUTPUTS`: an attribute asks for them, and each takes memory.
+        """
+        counts = [1 if c is None else int(c(dict(attrs))) for c in self._counts]
+        for arg, count in zip(self.opdef.outputs, counts, strict=True):
+            if not 0 <= count <= MOST_OUTPUTS:
+                raise ShapeError(
+                    f"{self.opdef.name} would have {count} tensors as {arg.name}", expected=f"from 0 to {MOST_OUTPUTS}"
+                )
+        return counts
 
     def infer(
-        self, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]], known: Callable[[int], Known]
-    ) -> list[Dims]:
+        self,
+        attrs: Mapping[str, Any],
+        shapes: Sequence[Sequence[Any]],
+        known: Callable[[int], Known],
+        facts: Assumptions | None = None,
+    ) -> list[Any]:
         """One shape per flattened output.
 
         Args:
           attrs: every attribute of the node, type variables included.
-          shapes: per input argument, the static shapes of its tensors.
+          shapes: per input argument, the static shapes of its tensors; extents, where ``facts`` are given.
           known: known content of flattened input i.
+          facts: takes what the rule assumes about symbols; outputs then hold symbols, and None for dims that are new.
 
         Raises:
           ShapeError: the shapes do not fit the op.
         """
-        if self.cacheable:
+        key: Any = None
+        if self.cacheable and (facts is None or not facts.open):
             try:
-                key: Any = (tuple([tuple(s) for s in shapes]), tuple([attrs[n] for n in self._read_attrs]))
+                key = (tuple([tuple(s) for s in shapes]), tuple([attrs[n] for n in self._read_attrs]))
                 found = self._cache.get(key)
             except TypeError:
                 key, found = None, None
             if found is not None:
                 return found
-        ctx = ShapeContext(self.opdef, attrs, shapes, known)
         if self._fn is not None:
-            return list(resolve(self._fn)(ctx))
-        result = self._from_patterns(ctx, attrs, shapes)
-        if self.cacheable and key is not None:
+            result = self._from_function(attrs, shapes, known, facts)
+        else:
+            result = self._from_patterns(ShapeContext(self.opdef, attrs, shapes, known, facts), attrs, shapes, facts)
+        if key is not None:
             if len(self._cache) > 4096:
                 self._cache.clear()
             self._cache[key] = result
+        return result
+
+    def _from_function(
+        self,
+        attrs: Mapping[str, Any],
+        shapes: Sequence[Sequence[Any]],
+        known: Callable[[int], Known],
+        facts: Assumptions | None,
+    ) -> list[Any]:
+        assert self._fn is not None
+        if any(self._counts):
+            self.output_counts(attrs)
+        if any(self._inputs):
+            self._bind(ShapeContext(self.opdef, attrs, shapes, known, facts), attrs, shapes, facts)
+        function = resolve(self._fn)
+        knows = getattr(function, "symbolic", False)
+        result = list(function(ShapeContext(self.opdef, attrs, shapes, known, facts, knows)))
+        if facts is not None and not knows:
+            facts.unknowing()
         return result
 
     def bind(self, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]) -> Env:
@@ -239,18 +235,22 @@ class ShapeRule:
         Raises:
           ShapeError: the shapes do not fit the op.
         """
-        return self._bind(ShapeContext(self.opdef, attrs, shapes, lambda i: None), attrs, shapes)
+        return self._bind(ShapeContext(self.opdef, attrs, shapes, lambda i: None), attrs, shapes, None)
 
-    def _bind(self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]) -> Env:
+    def _bind(
+        self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Any]], facts: Assumptions | None
+    ) -> Env:
         env: Env = dict(attrs)
+        if facts is not None:
+            env[FACTS] = facts
         for arg, pattern, found in zip(self.opdef.inputs, self._inputs, shapes, strict=True):
             if pattern is None:
                 continue
             for i, dims in enumerate(found):
                 env["i"] = i
-                pattern.match(dims, env, ctx, arg.name)
+                pattern.match(dims, env, ctx, arg.name, facts)
             if not found:
-                pattern.match(None, env, ctx, arg.name)
+                pattern.match(None, env, ctx, arg.name, facts)
         try:
             for name, (evaluate, _) in self._let:
                 env[name] = evaluate(env)
@@ -259,14 +259,22 @@ class ShapeRule:
         return env
 
     def _from_patterns(
-        self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Dims]]
-    ) -> list[Dims]:
-        env = self._bind(ctx, attrs, shapes)
-        for check, message in self._where:
-            if check(env) is False:
-                shown = {k: show(v) if isinstance(v, tuple) else v for k, v in env.items()}
+        self, ctx: ShapeContext, attrs: Mapping[str, Any], shapes: Sequence[Sequence[Any]], facts: Assumptions | None
+    ) -> list[Any]:
+        env = self._bind(ctx, attrs, shapes, facts)
+        for check, sides, message in self._where:
+            if facts is not None and sides is not None:
+                a, b = (side(env) for side in sides)
+                if a is not None and b is not None and (isinstance(a, Symbol) or isinstance(b, Symbol)):
+                    facts.equal(a, b)
+                    continue
+            passed = check(env)
+            if passed is False:
+                shown = {k: show(plain(v)) if isinstance(v, tuple) else v for k, v in env.items()}
                 raise ctx.fail(message.format(**shown))
-        result: list[Dims] = []
+            if passed is None and facts is not None:
+                facts.unproven()
+        result: list[Any] = []
         for pattern, count in zip(self._outputs, self.output_counts(attrs), strict=True):
             for i in range(count):
                 env["i"] = i
@@ -277,16 +285,24 @@ class ShapeRule:
         return result
 
 
+def _sides(check: str) -> tuple[Evaluator, Evaluator] | None:
+    """Both sides of a check that says that two dims are equal."""
+    tree = ast.parse(check, mode="eval").body
+    if not (isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.ops[0], ast.Eq)):
+        return None
+    left, right = (compile_expression(ast.unparse(side))[0] for side in (tree.left, tree.comparators[0]))
+    return left, right
+
+
 def _pattern(arg: ArgDef) -> _Pattern | None:
     return None if arg.shape is None or arg.shape == "?" else _Pattern(arg.shape)
 
 
-_rules: dict[int, ShapeRule] = {}
-
-
 def rule_for(opdef: OpDef) -> ShapeRule:
-    """The compiled rule of an op, made at first use."""
-    rule = _rules.get(id(opdef))
-    if rule is None or rule.opdef is not opdef:
-        rule = _rules[id(opdef)] = ShapeRule(opdef)
+    """The compiled rule of an op, made at first use; it lives as long as the OpDef."""
+    rule = opdef.compiled
+    if rule is None:
+        rule = ShapeRule(opdef)
+        object.__setattr__(opdef, "compiled", rule)
+    assert isinstance(rule, ShapeRule)
     return rule

@@ -15,9 +15,9 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 from graphdock.errors import InternalError
 from graphdock.opdef.resolve import resolve
-from graphdock.shape import Dims
+from graphdock.shape import Dims, Symbol
 
-__all__ = ["LIMIT", "IntegerContext", "Known", "KnownIntegers", "Origin", "is_known", "plan_integers"]
+__all__ = ["LIMIT", "IntegerContext", "Known", "KnownIntegers", "Origin", "is_known", "known_elements", "plan_integers"]
 
 #: Largest number of elements of a tensor that is tracked.
 LIMIT = 1024
@@ -56,7 +56,7 @@ class IntegerContext:
       inputs: number of inputs, list arguments flattened; ``outputs`` number of outputs.
     """
 
-    __slots__ = ("_dims", "_origin", "_values", "attrs", "inputs", "opdef", "outputs")
+    __slots__ = ("_dims", "_origin", "_seen", "_values", "attrs", "inputs", "opdef", "outputs")
 
     #: Largest number of elements of a tensor that is tracked; a rule need not make more.
     limit = LIMIT
@@ -65,6 +65,7 @@ class IntegerContext:
         self._origin = origin
         self._values = values
         self._dims = dims
+        self._seen: list[Any] = []
         self.opdef = origin.opdef
         self.attrs = origin.attrs
         self.inputs = len(origin.inputs)
@@ -75,11 +76,15 @@ class IntegerContext:
 
         An element that is not an int is unknown; a rule may pass it on.
         """
-        return self._values[index]
+        value = self._values[index]
+        self._seen.append(value)
+        return value
 
-    def dims(self, index: int) -> Dims:
+    def dims(self, index: int) -> Any:
         """Static shape of an input. A dim that is not an int is unknown; None for an unknown rank."""
-        return self._dims(self._origin.inputs[index])
+        dims = self._dims(self._origin.inputs[index])
+        self._seen.append(dims)
+        return None if isinstance(dims, Symbol) else dims
 
     def dtype(self, index: int) -> DType:
         """Dtype of an input."""
@@ -101,17 +106,21 @@ class KnownIntegers:
     Args:
       origin_of: tensor -> how it is made, None for a tensor that nothing in the graph makes (a feed, a parameter).
       dims_of: tensor -> its static shape.
+      symbols: whether unknown elements are symbols. Then ``dims_of`` gives extents, and whatever follows from symbols that the
+        feeds' shapes decide is such a symbol itself.
     """
 
     def __init__(
         self,
         origin_of: Callable[[Any], Origin | None],
-        dims_of: Callable[[Any], Dims],
+        dims_of: Callable[[Any], Any],
         budget: int = BUDGET,
+        symbols: bool = False,
     ) -> None:
         self._origin_of = origin_of
         self._dims_of = dims_of
         self._budget = budget
+        self._symbols = symbols
         self._memo: dict[Any, tuple[Known, ...]] = {}
         self._held = 0
         #: tensor or node -> the nodes whose result may become more known when it does
@@ -123,9 +132,9 @@ class KnownIntegers:
         Raises:
           InternalError: an integer rule returned what is not of the form that :data:`Known` says.
         """
-        origin = self._origin_of(tensor)
-        if origin is None or origin.opdef.evaluate is None:
-            return None
+        origin = self._tracked(tensor)
+        if origin is None:
+            return self._opaque(tensor)
         found = self._memo.get(origin.node)
         return (self._compute(origin) if found is None else found)[origin.output]
 
@@ -145,8 +154,11 @@ class KnownIntegers:
             for node in {s.node for s in sources if s is not None}:
                 readers[node] = readers.get(node, 0) + 1
         for origin, sources in order:
-            values = [None if s is None else ready[s.node][s.output] for s in sources]
-            ready[origin.node] = result = _run(origin, values, self._dims_of)
+            values = [
+                self._opaque(t) if s is None else ready[s.node][s.output]
+                for t, s in zip(origin.inputs, sources, strict=True)
+            ]
+            ready[origin.node] = result = _run(origin, values, self._dims_of, self._symbols)
             self._keep(origin, sources, result)
             for node in {s.node for s in sources if s is not None}:
                 readers[node] -= 1
@@ -188,6 +200,16 @@ class KnownIntegers:
         origin = self._origin_of(tensor)
         return None if origin is None or origin.opdef.evaluate is None else origin
 
+    def _opaque(self, tensor: Any) -> Known:
+        """Symbols for the elements of a small tensor that no rule makes, such as a feed; None where there are no symbols."""
+        if not self._symbols or tensor.dtype.kind not in _KINDS:
+            return None
+        found = self._memo.get(tensor)
+        if found is None:
+            found = self._memo[tensor] = (_unknown(self._dims_of(tensor), False),)
+            self._held += _weight(found)
+        return found[0]
+
     def _keep(self, origin: Origin, sources: Sequence[Origin | None], result: tuple[Known, ...]) -> None:
         node = origin.node
         self._memo[node] = result
@@ -209,9 +231,13 @@ class KnownIntegers:
             self._held -= _weight(found)
 
 
-def plan_integers() -> KnownIntegers:
-    """A memo for the values of a plan under construction, for as long as no node's inputs and no shape change."""
-    return KnownIntegers(_plan_origin, _plan_dims)
+def plan_integers(symbols: bool = False) -> KnownIntegers:
+    """A memo for the values of a plan under construction, for as long as no node's inputs and no shape change.
+
+    Args:
+      symbols: take the values' extents, and let unknown elements be symbols.
+    """
+    return KnownIntegers(_plan_origin, _plan_extent if symbols else _plan_dims, symbols=symbols)
 
 
 def _plan_origin(value: Value) -> Origin | None:
@@ -221,6 +247,19 @@ def _plan_origin(value: Value) -> Origin | None:
 
 def _plan_dims(value: Value) -> Dims:
     return value.shape
+
+
+def _plan_extent(value: Value) -> Any:
+    return value.extent
+
+
+def known_elements(array: Any) -> Known:
+    """The elements of a small array of integers, as shape rules read them; None of any other, and of None."""
+    if array is None or array.ndim > 2 or array.size > LIMIT or array.dtype.kind not in _KINDS:
+        return None
+    if array.ndim == 2:
+        return tuple(map(tuple, array.tolist()))
+    return tuple(array.tolist()) if array.ndim else int(array)
 
 
 def is_known(value: Known) -> bool:
@@ -240,17 +279,46 @@ def _count(value: Known) -> int:
     return sum(len(v) if isinstance(v, tuple) else 1 for v in value)
 
 
-def _run(origin: Origin, values: Sequence[Known], dims_of: Callable[[Any], Dims]) -> tuple[Known, ...]:
+def _run(origin: Origin, values: Sequence[Known], dims_of: Callable[[Any], Any], symbols: bool) -> tuple[Known, ...]:
     """The result of a node's rule, one per output, wrapped around in the outputs' dtypes."""
     opdef, outputs = origin.opdef, origin.outputs
     assert opdef.evaluate is not None
     if not any(t.dtype.kind in _KINDS for t in outputs):
         return (None,) * len(outputs)
-    found = resolve(opdef.evaluate)(IntegerContext(origin, values, dims_of))
+    ctx = IntegerContext(origin, values, dims_of)
+    found = resolve(opdef.evaluate)(ctx)
     parts = found if isinstance(found, list) else [found] if found is not None else [None] * len(outputs)
     if len(parts) != len(outputs):
         raise _broken(opdef, f"{len(parts)} results for {len(outputs)} outputs")
-    return tuple([_wrapped(part, t.dtype, opdef) for part, t in zip(parts, outputs, strict=True)])
+    result = [_wrapped(part, t.dtype, opdef) for part, t in zip(parts, outputs, strict=True)]
+    if symbols and not all(map(is_known, result)):
+        fed = all(map(_is_fed, ctx._seen))
+        result = [_filled(part, fed, dims_of(t)) for part, t in zip(result, outputs, strict=True)]
+    return tuple(result)
+
+
+def _is_fed(value: Any) -> bool:
+    """Whether the feeds' shapes decide every unknown part of a known tensor, or of an extent."""
+    if isinstance(value, tuple):
+        return all(map(_is_fed, value))
+    return isinstance(value, int) or (isinstance(value, Symbol) and value.fed)
+
+
+def _filled(value: Known, fed: bool, extent: Any) -> Known:
+    """The value with a new symbol for each element that has none."""
+    if value is None:
+        return _unknown(extent, fed)
+    if isinstance(value, tuple):
+        return tuple([_filled(v, fed, ()) for v in value])
+    return value
+
+
+def _unknown(extent: Any, fed: bool) -> Known:
+    """Symbols for the elements of a scalar or a vector of known length."""
+    if extent == ():
+        return Symbol(fed, dim=False)
+    one = isinstance(extent, tuple) and len(extent) == 1 and isinstance(extent[0], int) and extent[0] <= LIMIT
+    return tuple([Symbol(fed, dim=False) for _ in range(extent[0])]) if one else None
 
 
 def _wrapped(value: Known, dtype: DType, opdef: OpDef) -> Known:
@@ -269,8 +337,8 @@ def _wrapped(value: Known, dtype: DType, opdef: OpDef) -> Known:
 
 
 def _element(value: Any, dtype: DType, opdef: OpDef) -> Any:
-    if value is None:
-        return None
+    if value is None or isinstance(value, Symbol):
+        return value
     if not isinstance(value, int):
         raise _broken(opdef, f"the element {value!r}")
     if dtype.kind == "b":

@@ -106,20 +106,26 @@ def _convert(opdef: OpDef, values: Sequence[Any], given: dict[str, Any]) -> list
             try:
                 tensor = convert_to_tensor(item, wanted, label)
             except GraphdockError as error:
-                raise type(error)(
-                    f"{opdef.name}: input {label!r}: {error.message}",
-                    expected=error.expected,
-                    got=error.got,
-                    hint=error.hint,
-                ) from None
+                raise _refused(opdef, label, error, error.hint) from None
             if wanted is None and not is_list:
                 var = variables[arg.dtype]
                 if var.allow and tensor.dtype.name not in var.allow and var.default is not None:
-                    tensor = convert_to_tensor(item, as_dtype(var.default), label)
+                    default = as_dtype(var.default)
+                    try:
+                        tensor = convert_to_tensor(item, default, label)
+                    except GraphdockError as error:
+                        hint = f"pass an integer {label}" if default.is_integer else error.hint
+                        raise _refused(opdef, label, error, hint) from None
                 types[arg.dtype] = tensor.dtype
             converted.append(tensor)
         parts.append(converted)
     return parts
+
+
+def _refused(opdef: OpDef, label: str, error: GraphdockError, hint: str | None) -> GraphdockError:
+    """The error of a value that becomes no tensor, naming the input."""
+    message = f"{opdef.name}: input {label!r}: {error.message}"
+    return type(error)(message, expected=error.expected, got=error.got, hint=hint)
 
 
 def opdef_list(opdef: OpDef, dtype: str) -> bool:

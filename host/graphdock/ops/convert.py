@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from graphdock.dtypes import DType, as_dtype, float32, int32, int64, string
-from graphdock.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from graphdock.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError, told
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import as_dims
+from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["constant", "convert_to_tensor", "make_array", "register_tensor_conversion_function"]
 
@@ -25,7 +27,12 @@ def register_tensor_conversion_function(kind: type, function: Conversion) -> Non
     _conversions.insert(0, (kind, function))
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None) -> Tensor:
+def convert_to_tensor(
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    preferred_dtype: DTypeLike | None = None,
+) -> Tensor:
     """A tensor for a Tensor, a Variable, an array or anything NumPy can read.
 
     Args:
@@ -67,12 +74,15 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
 
 
 def _holds_tensor(value: Any) -> bool:
-    return any(
-        isinstance(v, Tensor)
-        or (isinstance(v, (list, tuple)) and _holds_tensor(v))
-        or any(isinstance(v, kind) for kind, _ in _conversions)
-        for v in value
-    )
+    waiting = [value]
+    kinds = (Tensor, *[kind for kind, _ in _conversions])
+    while waiting:
+        for v in waiting.pop():
+            if isinstance(v, kinds):
+                return True
+            if isinstance(v, (list, tuple)):
+                waiting.append(v)
+    return False
 
 
 def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
@@ -85,10 +95,11 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         raise DTypeError(
             f"{_short(value)} cannot become a {dtype.name}", expected="a dtype with elements", got=dtype.name
         )
+    value = from_dlpack(value)
     try:
         array = np.asarray(value)
-    except ValueError as error:
-        raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
+        raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {told(error)}") from error
     if array.dtype.kind in "USO":
         if array.dtype.kind == "O" and not all(isinstance(v, (str, bytes)) for v in array.flat):
             raise InvalidArgumentError(f"cannot make a tensor of {_short(value)} (a {type(value).__name__})")
@@ -126,7 +137,8 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
             raise OutOfRangeError(
                 f"{_short(value)} does not fit into {dtype.name}", expected=f"{dtype.min} to {dtype.max}"
             )
-        array = array.astype(dtype.np)
+        with np.errstate(all="ignore"):  # as in a step: what overflows is infinite
+            array = array.astype(dtype.np)
     return np.ascontiguousarray(array).reshape(array.shape), dtype
 
 
@@ -135,12 +147,19 @@ def _rank(dtype: DType) -> int:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"a {type(value).__name__} that is nested too deep"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """A constant tensor.
 

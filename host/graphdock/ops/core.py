@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant_of, convert_to_tensor
 from graphdock.shape import as_dims, size
+from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = [
     "Assert",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-def placeholder(dtype: Any = float32, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike = float32, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """A tensor that every step which needs it must feed.
 
     Args:
@@ -42,12 +43,12 @@ def placeholder(dtype: Any = float32, shape: Any = None, name: str | None = None
     return apply_op("Placeholder", name=name, dtype=as_dtype(dtype), shape=as_dims(shape))  # type: ignore[no-any-return]
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor ``input``, unless a step feeds another one of the given static shape."""
     return apply_op("PlaceholderWithDefault", name=name, input=input, shape=as_dims(shape))  # type: ignore[no-any-return]
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """``x`` in another dtype; ``x`` itself when it has that dtype."""
     wanted = as_dtype(dtype)
     tensor = convert_to_tensor(x)
@@ -56,7 +57,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     return apply_op("Cast", name=name, x=tensor, DstT=wanted)  # type: ignore[no-any-return]
 
 
-def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
     """The shape as a 1-D integer tensor; a constant where it is known statically.
 
     A dim that ``out_type`` does not hold is an InvalidArgumentError when the step runs.
@@ -82,17 +83,21 @@ def _like(tensor: Any, dtype: Any, name: str | None, fill: int, op: str) -> Tens
     return cast(made, wanted)
 
 
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Zeros of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
     return _like(tensor, dtype, name, 0, "ZerosLike")
 
 
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Ones of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
     return _like(tensor, dtype, name, 1, "OnesLike")
 
 
-def identity_n(inputs: Sequence[Any], name: str | None = None) -> list[Tensor]:
+def identity_n(inputs: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """An Identity of each."""
     with get_default_graph().name_scope(name or "IdentityN"):
         return [apply_op("Identity", input=x) for x in inputs]
@@ -123,6 +128,22 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequ
             return [None if t is None else apply_op("Identity", input=t) for t in tensors]
 
 
+@overload
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[TensorLike],
+    Tout: DTypeLike,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[TensorLike],
+    Tout: list[DTypeLike] | tuple[DTypeLike, ...],
+    stateful: bool = True,
+    name: str | None = None,
+) -> list[Tensor]: ...
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
@@ -141,7 +162,9 @@ def py_func(
     return outputs if many else outputs[0]
 
 
-def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+def Assert(
+    condition: TensorLike, data: Sequence[TensorLike], summarize: int | None = None, name: str | None = None
+) -> Operation:
     """An operation that fails with InvalidArgumentError, printing ``data``, unless ``condition`` holds."""
     op = apply_op("Assert", name=name, condition=condition, data=list(data), summarize=summarize or 3)
     assert isinstance(op, Operation)
@@ -149,7 +172,11 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
 
 
 def Print(
-    input_: Any, data: Sequence[Any], message: str | None = None, summarize: int | None = None, name: str | None = None
+    input_: TensorLike,
+    data: Sequence[TensorLike],
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """``input_``, printing ``message`` and ``data`` to standard error each time it is computed."""
     if not isinstance(data, (list, tuple)):

@@ -21,7 +21,8 @@ def load_op_library(path: str | os.PathLike[str]) -> Any:
       path: a ``.yaml`` file.
 
     Raises:
-      NotFoundError: no such file. OpSpecError: what is wrong in it, with line and column.
+      NotFoundError: no such file. InvalidArgumentError: it is no such file. OpSpecError: what is wrong in it, with line and
+        column.
     """
     text = os.fspath(path)
     if text.endswith((".so", ".dll", ".dylib")):
@@ -32,4 +33,6 @@ def load_op_library(path: str | os.PathLike[str]) -> Any:
         )
     if not os.path.exists(text):
         raise NotFoundError(f"no op library at {text!r}")
+    if not os.path.isfile(text):
+        raise InvalidArgumentError(f"{text!r} is not a file", expected="an op spec (.yaml)")
     return importlib.import_module("graphdock_opgen.memory").load(text, get_default_graph().host)

@@ -35,12 +35,15 @@ ENDPOINTS: dict[str, str] = {
     "device": "graphdock.ops.scopes:device",
     "colocate_with": "graphdock.ops.scopes:colocate_with",
     "init_scope": "graphdock.ops.scopes:init_scope",
-    "ShapeContext": "graphdock.opdef.shape_rule:ShapeContext",
+    "ShapeContext": "graphdock.opdef.shape_context:ShapeContext",
     "IntegerContext": "graphdock.opdef.shape_values:IntegerContext",
+    "symbolic": "graphdock.opdef.shape_context:symbolic",
     "RegisterGradient": "graphdock.gradients.registry:RegisterGradient",
     "NotDifferentiable": "graphdock.gradients.registry:NotDifferentiable",
     "NoGradient": "graphdock.gradients.registry:NoGradient",
     "GradientNotFilled": "graphdock.errors:GradientNotFilled",
+    "CustomOp": "graphdock.ops.python_op:CustomOp",
+    "custom_op": "graphdock.ops.define:custom_op",
     "RegisterKernel": "graphdock.ops.register_kernel:RegisterKernel",
 }
 

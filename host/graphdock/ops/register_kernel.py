@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from graphdock.contracts.kernel import Bound, BuildContext, KernelDef
+from graphdock.contracts.kernel import KEYWORDS, Bound, BuildContext, KernelDef
+from graphdock.contracts.kernel_facts import check_against
+from graphdock.errors import of_keywords
 from graphdock.graph.graph import get_default_graph
 
 __all__ = ["RegisterKernel"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class RegisterKernel:
@@ -24,12 +28,15 @@ class RegisterKernel:
 
     Raises:
       AlreadyExistsError: a kernel of that name is registered for the op and device.
+      InvalidArgumentError: a keyword that no KernelDef has, the nearest of which is told; the kernel names what the op does not
+        have, or is declared in a wrong way.
     """
 
     def __init__(self, op: str, device: str = "cpu", compute: bool = False, **fields: Any) -> None:
+        of_keywords(fields, KEYWORDS, "RegisterKernel")
         self._op, self._device, self._compute, self._fields = op, device, compute, fields
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         build: Callable[[BuildContext], Bound | Callable[..., Any]] = function
         fields = dict(self._fields)
         if self._compute:
@@ -39,5 +46,6 @@ class RegisterKernel:
         host = get_default_graph().host
         opdef = host.ops.get(self._op)
         kernel = KernelDef(self._op, self._device, build, **fields)
+        check_against(kernel, opdef)
         host.kernels.add(kernel, "user", opdef.package)
         return function

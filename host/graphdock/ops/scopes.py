@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from graphdock.contracts.opdef import OpDef
+from graphdock.device_name import DeviceSpec
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
 
@@ -25,7 +27,7 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContex
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def device(name: Any) -> AbstractContextManager[None]:
+def device(name: str | DeviceSpec | Callable[[OpDef], Any] | None) -> AbstractContextManager[None]:
     """Ask for a device: ``"cpu:1"``, ``"/job:worker/task:1"``, a function of the OpDef, or None to clear."""
     return get_default_graph().device(name)
 

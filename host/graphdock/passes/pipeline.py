@@ -82,8 +82,10 @@ def run_passes(graph: PlanGraph, switches: Mapping[str, bool], tools: Tools, ver
             continue
         start, before = time.perf_counter(), _count(graph)
         for level in graph.all_graphs():
+            nodes = level.nodes
             each.run(level, tools)
-            prune(level)
+            if level.nodes is not nodes:  # a Rewriter that changes anything leaves another list
+                prune(level)
         reports.append(PassReport(name, before, _count(graph), (time.perf_counter() - start) * 1e3))
         if verify:
             check(graph)

@@ -26,11 +26,15 @@ FOLD_LIMIT = 64 * 1024
 
 def identities(graph: PlanGraph, tools: Tools) -> None:
     """Forward what changes neither shape nor dtype nor elements. One with control inputs stays: it waits for them."""
+    unread: list[Value] = []
     with Rewriter(graph) as change:
         for node in graph.nodes:
             source = _same_as(node)
-            if source is not None and not node.control and node.requested is None:
-                change.replace(node, [source])
+            if source is None or node.control or node.requested is not None or node.guard is not None:
+                continue
+            change.replace(node, [source])
+            unread += [v for v in node.inputs if v is not source]
+        change.keep(_effects(unread))
 
 
 def _same_as(node: PlanNode) -> Value | None:
@@ -71,26 +75,27 @@ def known_integers(graph: PlanGraph, tools: Tools) -> None:
                     change.replace(node, made.outputs)
                     known.append(node)
         # what the integers were computed from need not run any more, but for what it changes
-        change.keep(_effects(known))
+        change.keep(_effects([v for n in known for v in n.inputs]))
 
 
-def _effects(roots: Sequence[PlanNode]) -> list[PlanNode]:
-    """The nearest nodes that ``roots`` need and that do more than compute: updates, draws, bodies that hold such."""
+def _effects(unread: Sequence[Value]) -> list[PlanNode]:
+    """The nearest nodes that ``unread`` were computed from and that do more than compute.
+
+    These are updates, draws, nodes whose shapes are checked when they run, and bodies that hold such.
+    """
     found: list[PlanNode] = []
-    seen: set[PlanNode] = set(roots)
-    stack = list(roots)
+    seen: set[PlanNode | None] = {None}
+    stack = [v.node for v in unread]
     while stack:
         node = stack.pop()
-        for before in (*(v.node for v in node.inputs), *node.control):
-            if before is None or before in seen:
-                continue
-            seen.add(before)
-            levels = [level for body in before.bodies for level in body.all_graphs()]
-            inner = [before, *(n for level in levels for n in level.nodes)]
-            if any(n.opdef.is_active or "random" in n.opdef.effects for n in inner):
-                found.append(before)
-            else:
-                stack.append(before)
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        inner = [node, *(n for body in node.bodies for level in body.all_graphs() for n in level.nodes)]
+        if any(n.guard is not None or n.opdef.is_active or "random" in n.opdef.effects for n in inner):
+            found.append(node)
+        else:
+            stack += [*(v.node for v in node.inputs), *node.control]
     return found
 
 

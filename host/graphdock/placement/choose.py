@@ -9,6 +9,7 @@ from typing import Any
 
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import Candidate, Decision
+from graphdock.contracts.kernel_facts import check_against
 from graphdock.dtypes import DType
 from graphdock.errors import ConfigError, KernelTieError, did_you_mean
 from graphdock.plugin.host import Host
@@ -43,6 +44,8 @@ class Chooser:
         self._rank = {name: i for i, name in enumerate(backends)}
         self._pins = dict(pins)
         self._fits: dict[Any, list[tuple[RegisteredKernel, str | None]]] = {}
+        self._made: dict[Any, Choice] = {}
+        self._named: set[tuple[str, int]] = set()
         for key in pins:
             op, at, device = key.partition("@")
             if not at or not device:
@@ -63,17 +66,22 @@ class Chooser:
         """The kernel for a node on a device type.
 
         Raises:
-          KernelTieError: two kernels of equal rank. ConfigError: the pin names a kernel that is not there or does not fit.
+          KernelTieError: two kernels of equal rank. InvalidArgumentError: a kernel that may be chosen names what the op does not
+            have. ConfigError: the pin names a kernel that is not there or does not fit.
         """
-        found: list[tuple[RegisteredKernel, str | None]] = []
-        refused = self._refused.get(node, {})
-        for registered, reason in self._static(node, device_type):
-            if reason is None and registered.kernel.check is not None:
-                reason = registered.kernel.check(node)
-            found.append((registered, reason or refused.get(registered.full_name)))
-        pin = self._pins.get(f"{node.op}@{device_type}")
+        key, found = self._candidates(node, device_type)
+        pin = self._pins.get(f"{node.op}@{device_type}") if self._pins else None
         if pin is not None:
             return self._pinned(node, device_type, pin, found)
+        kind = None if key is None else (key, *[reason for _, reason in found])
+        choice = self._made.get(kind)
+        if choice is None:
+            choice = self._chosen(node, device_type, found)
+            if kind is not None:
+                self._made[kind] = choice
+        return choice
+
+    def _chosen(self, node: PlanNode, device_type: str, found: Sequence[tuple[RegisteredKernel, str | None]]) -> Choice:
         fitting = [r for r, reason in found if reason is None]
         if not fitting:
             return Choice(None, self._decision("none", "none", f"no kernel on {device_type}", None, found, {}))
@@ -92,15 +100,56 @@ class Chooser:
         rule, lost = self._rule(winner, fitting)
         return Choice(winner, self._decision(winner.full_name, rule, _WHY[rule], winner, found, lost))
 
-    def _static(self, node: PlanNode, device_type: str) -> list[tuple[RegisteredKernel, str | None]]:
-        """Candidates of the device type with the reason against each that op, dtypes and attributes alone decide."""
+    def fits(self, node: PlanNode, device_type: str) -> bool:
+        """Whether a kernel on a device type fits the node, whatever is pinned and whoever ties."""
+        return any(reason is None for _, reason in self._candidates(node, device_type)[1])
+
+    def passed_over(self, node: PlanNode, device_type: str, why: str) -> tuple[Candidate, ...]:
+        """The kernels of a device type that the node does not run on; ``why`` is what keeps those from it that would fit."""
+        found = self._candidates(node, device_type)[1]
+        return tuple([Candidate(r.full_name, r.kernel.device, reason or why) for r, reason in found])
+
+    def unlisted(self, node: PlanNode) -> list[tuple[str, str]]:
+        """(plugin, device type) of installed plugins that are not in ``backends`` and have a kernel for the node's op and types.
+
+        Manifests answer for plugins that are not loaded.
+        """
+        found: dict[tuple[str, str], None] = {}
+        for r in self._host.kernels.for_op(node.op):
+            if r.plugin not in self._rank and not r.kernel.label and self._unfit(r, node) is None:
+                found[r.plugin, r.kernel.device] = None
+        for state in self._host.plugins():
+            if state.usable and state.name not in self._rank and "register_kernels" not in state.done:
+                for row in state.kernel_table:
+                    if row.op == node.op and _misfit(row.types, node) is None:
+                        found[state.name, row.device] = None
+        return list(found)
+
+    def _candidates(self, node: PlanNode, device_type: str) -> tuple[Any, list[tuple[RegisteredKernel, str | None]]]:
+        """The kernels of a device type, each with the reason against it; before them the key of :meth:`_static`."""
+        key, static = self._static(node, device_type)
+        refused = self._refused.get(node, {})
+        found: list[tuple[RegisteredKernel, str | None]] = []
+        for registered, reason in static:
+            if reason is None and registered.kernel.check is not None:
+                reason = registered.kernel.check(node)
+            found.append((registered, reason or (refused.get(registered.full_name) if refused else None)))
+        return key, found
+
+    def _static(self, node: PlanNode, device_type: str) -> tuple[Any, list[tuple[RegisteredKernel, str | None]]]:
+        """Candidates of the device type with the reason against each that op, dtypes and attributes alone decide.
+
+        Before them a key that is the same for all nodes with these candidates and reasons; None where attributes play a part.
+        """
         opdef = node.opdef
         types = tuple([node.attrs.get(t.name) for t in opdef.types])
         registered = self._host.kernels.for_op(node.op)
         constrained = any(r.kernel.attrs for r in registered)
         key = (node.op, device_type, types, len(registered))
         if not constrained and key in self._fits:
-            return self._fits[key]
+            return key, self._fits[key]
+        if (node.op, len(registered)) not in self._named:
+            self._check_names(registered, node)
         found = [
             (r, self._reason(r, node))
             for r in registered
@@ -108,12 +157,22 @@ class Chooser:
         ]
         if not constrained:
             self._fits[key] = found
-        return found
+        return None if constrained else key, found
+
+    def _check_names(self, registered: Sequence[RegisteredKernel], node: PlanNode) -> None:
+        """Hold what the kernels of an op say against the op, once: what stands in no backend of the session ends none."""
+        for item in registered:
+            if self._may_serve(item, node):
+                check_against(item.kernel, node.opdef, item.plugin)
+        self._named.add((node.op, len(registered)))
+
+    def _may_serve(self, registered: RegisteredKernel, node: PlanNode) -> bool:
+        own = registered.package == node.opdef.package or registered.plugin in ("user", "host")
+        return own or registered.plugin in self._rank
 
     def _reason(self, registered: RegisteredKernel, node: PlanNode) -> str | None:
         kernel = registered.kernel
-        own = registered.package == node.opdef.package or registered.plugin in ("user", "host")
-        if registered.plugin not in self._rank and not own:
+        if not self._may_serve(registered, node):
             return f"{registered.plugin} is not in backends"
         if kernel.label:
             return f"its label {kernel.label!r} asks for a pin"
@@ -126,11 +185,9 @@ class Chooser:
 
     @staticmethod
     def _unfit(registered: RegisteredKernel, node: PlanNode) -> str | None:
-        for name, allowed in registered.kernel.types.items():
-            bound = node.attrs.get(name)
-            for dtype in bound if isinstance(bound, tuple) else (bound,):
-                if isinstance(dtype, DType) and dtype.name not in allowed:
-                    return f"{name} is {dtype.name}; it takes {', '.join(allowed)}"
+        misfit = _misfit(registered.kernel.types, node)
+        if misfit is not None:
+            return misfit
         for name, values in registered.kernel.attrs.items():
             if node.attrs.get(name) not in values:
                 return f"{name} is {node.attrs.get(name)!r}; it takes {', '.join(map(repr, values))}"
@@ -194,6 +251,16 @@ class Chooser:
                 text = reason or lost.get(registered.full_name)
                 candidates.append(Candidate(registered.full_name, registered.kernel.device, text))
         return Decision(name, rule, why, tuple(candidates))
+
+
+def _misfit(types: Mapping[str, Sequence[str]], node: PlanNode) -> str | None:
+    """The first type of a node that is none of those that a kernel takes."""
+    for name, allowed in types.items():
+        bound = node.attrs.get(name)
+        for dtype in bound if isinstance(bound, tuple) else (bound,):
+            if isinstance(dtype, DType) and dtype.name not in allowed:
+                return f"{name} is {dtype.name}; it takes {', '.join(allowed)}"
+    return None
 
 
 _WHY = {

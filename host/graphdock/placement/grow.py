@@ -14,9 +14,12 @@ LARGEST = 512
 
 
 def elementwise(node: PlanNode) -> bool:
-    """Whether a node computes each element of its output from the same element of its inputs, and does nothing else."""
+    """Whether a node computes each element of its output from the same element of its inputs, and does nothing else.
+
+    One whose shapes are checked when it runs does more.
+    """
     opdef = node.opdef
-    return "elementwise" in opdef.traits and not opdef.is_stateful and not node.bodies
+    return "elementwise" in opdef.traits and not opdef.is_stateful and not node.bodies and node.guard is None
 
 
 def grow(nodes: Sequence[PlanNode], device_of: Callable[[PlanNode], DeviceSpec | None]) -> list[list[PlanNode]]:

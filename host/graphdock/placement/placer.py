@@ -20,6 +20,7 @@ from graphdock.contracts.resource import VARIABLE
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError
 from graphdock.placement.choose import Chooser
+from graphdock.placement.hints import what_to_change
 from graphdock.placement.lacks import Lack, not_found
 from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredKernel
@@ -93,6 +94,7 @@ def place(
     device_type: Callable[[str], str] = str,
     lives: Callable[[PlanNode], Sequence[DeviceSpec]] = lambda handle: (),
     tried: Mapping[PlanNode, str] | None = None,
+    thorough: bool = False,
 ) -> Placement:
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
@@ -101,6 +103,7 @@ def place(
       fallback: op type -> ``forbid``, ``warn`` or ``allow`` (DESIGN section 3).
       device_type: what a scope calls a device type -> its own name (aliases).
       tried: node -> why its decomposition was of no use, for messages.
+      thorough: decisions name the kernels on all other device types too, and why they lost.
       lives: the node of a variable's handle -> the devices in whose memory the variable is; none before it exists.
 
     Raises:
@@ -119,17 +122,43 @@ def place(
     homes = [any(_is_variable(n) for n in members) for members in groups]
     for members, home in zip(groups, homes, strict=True):
         if home:
-            _settle_variables(members, handles, devices, lives)
+            _settle_variables(members, handles, devices, lives, fallback)
     for members, home in zip(groups, homes, strict=True):
         if home or (len(members) == 1 and _variables_of(members[0], handles)):
             anchor = next((n for n in members if _is_variable(n)), None)
             for node in members:
                 _place_near(node, anchor, handles, devices, chooser, fallback, placement)
         else:
-            _place_group(members, _allowed(members, devices), devices, chooser, fallback, placement)
+            _place_group(members, _allowed(members, devices, fallback), devices, chooser, fallback, placement)
     if placement.lacks:
         raise not_found(placement.lacks)
+    if thorough:
+        _add_other_devices(placement, devices, chooser)
     return placement
+
+
+def _add_other_devices(placement: Placement, devices: Sequence[DeviceSpec], chooser: Chooser) -> None:
+    """Say in each decision what kept the node from the device types that it does not run on."""
+    types = list(dict.fromkeys(d.type for d in devices if d.type is not None))
+    for node in placement.kernels:
+        assert node.device is not None and node.decision is not None
+        own, asked = node.device.type, node.requested
+        if own is None or (decision := node.decision).rule == "fallback":
+            continue  # which says it
+        known = {(c.name, c.device) for c in decision.candidates}
+        for other in types:
+            if other == own:
+                continue
+            why = f"{other} comes after {own} in the order of devices"
+            if types.index(other) < types.index(own):
+                why = f"the node stays on {own}, with what it shares a device with"
+            if asked is not None and asked.type is not None:
+                why = f"the device scope asks for {asked.short()}"
+            more = [c for c in chooser.passed_over(node, other, why) if (c.name, c.device) not in known]
+            if decision.rule == "only" and any(c.reason == why for c in more):
+                decision = replace(decision, why=f"the only kernel that fits on {own}")
+            decision = replace(decision, candidates=(*decision.candidates, *more))
+        node.decision = decision
 
 
 def warn_of_fallbacks(placement: Placement, fallback: Callable[[str], str]) -> None:
@@ -217,6 +246,7 @@ def _settle_variables(
     handles: Mapping[Value, Value],
     devices: Sequence[DeviceSpec],
     lives: Callable[[PlanNode], Sequence[DeviceSpec]],
+    fallback_of: Callable[[str], str],
 ) -> None:
     """Where the variables of a group live: each by its own request, for others of the group are not in every plan."""
     same: dict[PlanNode, list[PlanNode]] = {}
@@ -226,7 +256,7 @@ def _settle_variables(
             same.setdefault(owner, []).append(node)
     _request([n for made in same.values() for n in made])
     for owner, made in same.items():
-        allowed = _allowed(made, devices).of
+        allowed = _allowed(made, devices, fallback_of).of
         home = next((d for d in lives(owner) if d in allowed), allowed[0])
         for node in made:
             node.device, node.decision = home, _HOST
@@ -253,25 +283,28 @@ def _place_near(
         others = [d for d in _first_of_each_type(devices) if d.type != near.type]
         allowed = _Allowed([near, *others], None)
     else:
-        allowed = _allowed([node], devices)
+        allowed = _allowed([node], devices, fallback_of)
         if near in allowed.of:
-            allowed = _Allowed([near], node.requested)
+            allowed = replace(allowed, of=[near])
     _place_group([node], allowed, devices, chooser, fallback_of, out)
 
 
 @dataclass(frozen=True, slots=True)
 class _Allowed:
-    """The devices that nodes may run on, in order, and what their scopes ask for."""
+    """The devices that nodes may run on, in order, and what their scopes ask for; ``absent``: the session has no such device."""
 
     of: Sequence[DeviceSpec]
     request: DeviceSpec | None
+    absent: bool = False
 
 
-def _allowed(members: Sequence[PlanNode], devices: Sequence[DeviceSpec]) -> _Allowed:
+def _allowed(members: Sequence[PlanNode], devices: Sequence[DeviceSpec], fallback_of: Callable[[str], str]) -> _Allowed:
     request, by = _request(members)
     if request is None:
         return _Allowed(_first_of_each_type(devices), None)
     allowed = [d for d in devices if request.matches(d)]
+    if not allowed and all(fallback_of(n.op) == "allow" for n in members):
+        return _Allowed(_first_of_each_type(devices), request, absent=True)
     if not allowed:
         assert by is not None
         raise InvalidArgumentError(
@@ -279,7 +312,8 @@ def _allowed(members: Sequence[PlanNode], devices: Sequence[DeviceSpec]) -> _All
             op=by.name,
             site=by.site,
             expected="one of " + ", ".join(d.short() for d in devices),
-            hint="set device_count or backends in the session's configuration",
+            hint=f'write tf.device("/{devices[0].short()}"), or set device_count or backends in the session\'s configuration, '
+            'or fallback = "allow"',
         )
     return _Allowed(allowed, request)
 
@@ -292,13 +326,13 @@ def _place_group(
     fallback_of: Callable[[str], str],
     out: Placement,
 ) -> None:
-    request, first = allowed.request, members[0]
+    request = allowed.request
     work = [n for n in members if n.opdef.verb.kernel]
     policies = {fallback_of(n.op) for n in work} or {"warn"}
     fallback = next(p for p in ("forbid", "warn", "allow") if p in policies)
     missing: list[tuple[PlanNode, Decision]] = []
     ranked = list(allowed.of)
-    if request is not None and fallback == "allow":
+    if request is not None and fallback == "allow" and not allowed.absent:
         ranked += [d for d in _first_of_each_type(devices) if d not in ranked]
     for device in ranked:
         assert device.type is not None
@@ -318,8 +352,9 @@ def _place_group(
             assert choice.kernel is not None
             out.kernels[node] = choice.kernel
             node.decision = choice.decision
-            if moved and missing:
-                why = _why_not(missing, node, ranked[0])
+            if allowed.absent or (moved and missing):
+                why = f"this session has no {request.short()}" if request is not None and allowed.absent else ""
+                why = why or _why_not(missing, node, ranked[0])
                 out.fallbacks.append((node, why))
                 node.decision = Decision(
                     choice.decision.kernel,
@@ -328,7 +363,7 @@ def _place_group(
                     choice.decision.candidates + tuple(c for _, d in missing if _ is node for c in d.candidates),
                 )
         return
-    out.lacks.append(_lack(first, missing, request, fallback, devices, out.tried))
+    out.lacks.append(_lack(chooser, work, missing, request, fallback, devices, out.tried))
 
 
 def _first_of_each_type(devices: Sequence[DeviceSpec]) -> list[DeviceSpec]:
@@ -341,21 +376,22 @@ def _first_of_each_type(devices: Sequence[DeviceSpec]) -> list[DeviceSpec]:
 def _why_not(missing: Sequence[tuple[PlanNode, Decision]], node: PlanNode, preferred: DeviceSpec) -> str:
     for other, decision in missing:
         if other is node:
-            reasons = [f"{c.name} refused: {c.reason}" for c in decision.candidates if c.reason]
+            reasons = [f"{c.name}: {c.reason}" for c in decision.candidates if c.reason]
             return "; ".join(reasons) or f"{preferred.type} has no kernel for {node.op}"
     other = missing[0][0]
     return f"it stays with {other.name}, and {preferred.type} has no kernel for {other.op}"
 
 
 def _lack(
-    first: PlanNode,
+    chooser: Chooser,
+    work: Sequence[PlanNode],
     missing: Sequence[tuple[PlanNode, Decision]],
     request: DeviceSpec | None,
     fallback: str,
     devices: Sequence[DeviceSpec],
     tried: Mapping[PlanNode, str],
 ) -> Lack:
-    node = missing[0][0] if missing else first
+    node = missing[0][0]
     candidates: dict[str, Candidate] = {}
     for _, decision in missing:
         for c in decision.candidates:
@@ -370,9 +406,5 @@ def _lack(
         if request is not None
         else "any device of " + ", ".join(dict.fromkeys(d.type or "?" for d in devices))
     )
-    hint = "add a backend that has one to `backends`"
-    if request is not None and fallback != "allow":
-        hint = 'loosen the device scope, or set fallback = "allow"'
-    elif fallback == "forbid":
-        hint = 'set fallback = "warn" under [session]'
+    hint = what_to_change(chooser, work, node, request, fallback, devices)
     return Lack(node, f"{node.op}({shown}) on {where}", tuple(lines), hint)

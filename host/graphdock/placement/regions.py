@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
 from graphdock.contracts.cut import Cutter
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, arg_of, make_node
 from graphdock.contracts.kernel import Candidate, Decision, KernelDef
 from graphdock.contracts.opdef import ArgDef, AttrDef, OpDef
-from graphdock.contracts.region import Claim, Refusal
+from graphdock.contracts.region import Claim, Refusal, RegionCompiler
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -20,8 +22,10 @@ from graphdock.placement.grow import elementwise, grow, without
 from graphdock.plugin.registry import RegisteredCompiler, RegisteredKernel
 from graphdock.shape import Dims
 
-__all__ = ["RegionNote", "fuse", "put_back"]
+__all__ = ["RegionKey", "RegionNote", "fuse", "key_of", "put_back"]
 
+#: The full name of a compiler, and the names of the nodes that it claimed.
+RegionKey: TypeAlias = "tuple[str, frozenset[str]]"
 #: The op type of a region; it never stands in a user's graph.
 REGION = "Region"
 
@@ -48,6 +52,7 @@ def fuse(
     kernels: dict[PlanNode, RegisteredKernel],
     compilers: Sequence[RegisteredCompiler],
     regions: dict[PlanNode, Region],
+    failed: Mapping[RegionKey, str] = MappingProxyType({}),
 ) -> list[RegionNote]:
     """Offer connected elementwise nodes of every level to the compilers, and put one node in the place of each claim.
 
@@ -55,6 +60,7 @@ def fuse(
       kernels: node -> kernel, of every placed node that a kernel computes; changed along.
       compilers: in the order in which they are asked.
       regions: filled in: each node that stands for a region -> that region, for :func:`put_back`.
+      failed: claims that were taken before and came to nothing when they were prepared -> why.
 
     Returns:
       What they said.
@@ -78,7 +84,7 @@ def fuse(
         cutter = Cutter(level)
         with Rewriter(level) as change:
             for members in candidates:
-                for region, mine in _claims(cutter, members, compilers, notes):
+                for region, mine in _claims(cutter, members, compilers, notes, failed):
                     node = _one_node(region, mine, notes)
                     _put(change, node, region)
                     kernels[node] = _kernel(region, mine)
@@ -91,9 +97,10 @@ def fuse(
 def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
     """Put a region's own nodes in the place of the node that stands for it; their devices and decisions are as they were.
 
-    They read the plan's own constants again, which :func:`fuse` left there.
+    They read the plan's own constants again, which :func:`fuse` left there, wherever they stand.
     """
     graph, nodes = region.graph, []
+    change.arrange(change.graph.nodes)
     for inner in region.graph.nodes:
         if inner.verb == "constant":
             change.redirect(inner.outputs[0], region.source[inner].outputs[0])
@@ -103,7 +110,11 @@ def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
 
 
 def _claims(
-    cutter: Cutter, members: list[PlanNode], compilers: Sequence[RegisteredCompiler], notes: list[RegionNote]
+    cutter: Cutter,
+    members: list[PlanNode],
+    compilers: Sequence[RegisteredCompiler],
+    notes: list[RegionNote],
+    failed: Mapping[RegionKey, str],
 ) -> Iterable[tuple[Region, RegisteredCompiler]]:
     """The regions that compilers claim of a group, one after another; what is left of a claim is offered again."""
     waiting = [(members, 0)]
@@ -118,8 +129,7 @@ def _claims(
         offered = cutter.cut(nodes, device)
         answer = asked.compiler.claim(offered)
         if isinstance(answer, Refusal):
-            ops = tuple(n.op for n in nodes)
-            notes.append(RegionNote(asked.full_name, device.short(), ops, 0, answer.reason))
+            _refused(asked, nodes, answer.reason, notes)
             waiting.append((nodes, compilers.index(asked) + 1))
             continue
         if not isinstance(answer, Claim):
@@ -132,9 +142,29 @@ def _claims(
             region = cutter.cut(chosen, device)
         except PlanError as error:
             raise _broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
-        cutter.take(chosen)
-        yield region, asked
+        reason = failed.get(_key(asked.full_name, chosen))
+        if reason is not None:
+            _refused(asked, chosen, reason, notes)
+            waiting.append((chosen, compilers.index(asked) + 1))
+        else:
+            cutter.take(chosen)
+            yield region, asked
         waiting.extend((rest, turn) for rest in reversed(without(nodes, chosen)))
+
+
+def _refused(compiler: RegisteredCompiler, nodes: Sequence[PlanNode], reason: str, notes: list[RegionNote]) -> None:
+    assert nodes[0].device is not None
+    notes.append(RegionNote(compiler.full_name, nodes[0].device.short(), tuple(n.op for n in nodes), 0, reason))
+
+
+def key_of(node: PlanNode, region: Region) -> RegionKey:
+    """What a claim is known by when it is made again: the compiler, and the nodes that it took."""
+    assert node.decision is not None
+    return _key(node.decision.kernel, _members(region))
+
+
+def _key(compiler: str, nodes: Iterable[PlanNode]) -> RegionKey:
+    return compiler, frozenset([n.name for n in nodes])
 
 
 def _broken(compiler: RegisteredCompiler, what: str, node: PlanNode, got: str | None = None) -> PluginError:
@@ -187,13 +217,15 @@ def _put(change: Rewriter, node: PlanNode, region: Region) -> None:
 
 def _kernel(region: Region, compiler: RegisteredCompiler) -> RegisteredKernel:
     mine = compiler.compiler
+    prepares = type(mine).prepare is not RegionCompiler.prepare
     kernel = KernelDef(
         REGION,
         mine.device_type,
-        lambda ctx: mine.build(region, ctx),
+        None if prepares else functools.partial(mine.build, region),
         mine.name,
         layout=mine.layout,
         inplace=mine.inplace(region),
+        prepare=functools.partial(mine.prepare, region) if prepares else None,
     )
     return RegisteredKernel(compiler.plugin, compiler.package, kernel)
 

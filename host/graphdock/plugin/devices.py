@@ -15,6 +15,7 @@ from graphdock.errors import (
     InvalidArgumentError,
     NotFoundError,
     PluginError,
+    told,
 )
 
 __all__ = ["VIRTUAL_DEVICES", "DeviceTable"]
@@ -55,7 +56,8 @@ class DeviceTable:
 
         Raises:
           NotFoundError: no installed plugin owns the type.
-          ConfigError: ``count`` is more than VIRTUAL_DEVICES of a type that may be opened any number of times.
+          ConfigError: ``count`` is more than the probe found, or than VIRTUAL_DEVICES of a type that may be opened any number of
+            times.
           DeviceUnavailable: the probe found no device.
           PluginError: the plugin failed to load, or its probe raised; ``__cause__`` is the first exception.
         """
@@ -74,6 +76,13 @@ class DeviceTable:
                     got=str(count),
                 )
             return [replace(infos[0], index=i) for i in range(count)]
+        if count > len(infos):
+            raise ConfigError(
+                f"device_count of {device_type!r} is more than there are",
+                expected="1" if len(infos) == 1 else f"1 to {len(infos)}",
+                got=str(count),
+                hint="`graphdock devices` lists what the probe finds",
+            )
         return infos[:count]
 
     def _probe(self, factory: DeviceFactory, plugin: str) -> list[DeviceInfo]:
@@ -102,7 +111,7 @@ class DeviceTable:
             self._report(plugin, "no device", error)
             raise
         except Exception as error:  # a probe may raise anything; it is recorded and kept
-            text = f"the probe of {kind!r} by plugin {plugin!r} failed: {type(error).__name__}: {error}"
+            text = f"the probe of {kind!r} by plugin {plugin!r} failed: {told(error)}"
             self._failed[kind] = (text, error)
             self._report(plugin, "probe failed", error)
             raise PluginError(text) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import re
@@ -10,13 +11,29 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from graphdock.errors import did_you_mean
 from graphdock.plugin.manifest import FILE_NAME
 
-__all__ = ["GROUP", "OWN", "Found", "discover", "duplicates", "manifest_path", "normalized"]
+__all__ = [
+    "GROUP",
+    "OWN",
+    "SHIPPED_BLOCKED",
+    "Found",
+    "discover",
+    "duplicates",
+    "how_to_install",
+    "manifest_path",
+    "normalized",
+    "shipped_blocked",
+]
 
 GROUP = "graphdock"
+#: How alike a name and a known one must be to be taken for the same.
+_MISSPELT = 0.75
 #: The distribution whose plugins win over others of the same name.
 OWN = "graphdock"
+#: Plugins of graphdock that load only where a list of allowed plugins names them -> their modules.
+SHIPPED_BLOCKED = {"queued": "graphdock.testing.queued"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +45,7 @@ class Found:
       module: its value, a dotted module name.
       package: the undotted top of it; where the manifest lies.
       location: folder of ``sys.path`` that holds the distribution; empty for one that :meth:`Host.register` was given.
+      opt_in: it is one of :data:`SHIPPED_BLOCKED`, and its manifest lies beside its module.
     """
 
     plugin: str
@@ -35,10 +53,11 @@ class Found:
     distribution: str
     version: str
     location: str
+    opt_in: bool = False
 
     @property
     def package(self) -> str:
-        return self.module.partition(".")[0]
+        return self.module.rpartition(".")[0] if self.opt_in else self.module.partition(".")[0]
 
     @property
     def in_memory(self) -> bool:
@@ -47,6 +66,21 @@ class Found:
     @property
     def is_own(self) -> bool:
         return self.distribution == OWN
+
+
+def how_to_install(plugin: str, known: Iterable[str]) -> str:
+    """What to do about a plugin that is not installed.
+
+    Nobody knows here who owns the name that it would have in an index, so that a name which is clearly a misspelt one gets no line
+    to install it.
+    """
+    known = list(known)
+    near = did_you_mean(plugin, known)
+    if near is not None and difflib.get_close_matches(plugin, known, n=1, cutoff=_MISSPELT):
+        return near
+    distribution = f"graphdock-{plugin.replace('_', '-')}"
+    install = f"install the package that brings it; if that is {distribution}: pip install {distribution}"
+    return install if near is None else f"{near} or {install}"
 
 
 def normalized(name: str) -> str:
@@ -62,10 +96,13 @@ def discover() -> list[Found]:
     seen: set[str] = set()
     found = []
     for dist in metadata.distributions():
-        points = _entry_points(dist.read_text("entry_points.txt") or "")
-        if not points:
+        try:
+            points = _entry_points(dist.read_text("entry_points.txt") or "")
+            about = dist.metadata if points else None
+        except UnicodeDecodeError:
+            continue  # as a line that is no entry point: it stops nobody else
+        if about is None:
             continue
-        about = dist.metadata
         name = normalized(about["Name"] or next(iter(points.values())).partition(".")[0])
         if name in seen:
             continue
@@ -73,6 +110,14 @@ def discover() -> list[Found]:
         location = os.path.realpath(str(dist.locate_file("")))
         found += [Found(plugin, module, name, about["Version"] or "0", location) for plugin, module in points.items()]
     return sorted(found, key=lambda f: (not f.is_own, f.plugin != "std", f.plugin, f.distribution))
+
+
+def shipped_blocked(found: Iterable[Found]) -> list[Found]:
+    """graphdock's plugins that must be allowed by name; none where graphdock itself is not among the ``found``."""
+    own = next((f for f in found if f.is_own), None)
+    if own is None:
+        return []
+    return [Found(name, module, OWN, own.version, own.location, True) for name, module in SHIPPED_BLOCKED.items()]
 
 
 def _entry_points(text: str) -> dict[str, str]:
@@ -107,12 +152,13 @@ def duplicates(found: Iterable[Found]) -> dict[Found, list[Found]]:
 
 
 def manifest_path(package: str) -> Path | None:
-    """Where the manifest of a top-level package should lie; None when Python can't find such a package.
+    """Where the manifest of a package should lie; None when Python can't find such a package.
 
-    ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike.
+    ``find_spec`` of an undotted name runs no code of the package, and works for wheels and editable installs alike. Of a dotted one
+    it imports what is above: only graphdock's own plugins have such a name.
     """
     try:
-        spec = importlib.util.find_spec(package) if package.isidentifier() else None
+        spec = importlib.util.find_spec(package) if package.replace(".", "").isidentifier() else None
     except ValueError:  # a module in sys.modules without a spec, such as __main__
         spec = None
     if spec is None:

@@ -25,16 +25,16 @@ from graphdock.errors import (
     AlreadyExistsError,
     ConfigError,
     DeviceUnavailable,
-    ManifestError,
     NotFoundError,
     PluginError,
     UnknownBackendError,
     did_you_mean,
+    told,
 )
 from graphdock.locks import new_lock
 from graphdock.plugin import loader
 from graphdock.plugin.devices import DeviceTable
-from graphdock.plugin.discovery import Found, discover, duplicates, normalized
+from graphdock.plugin.discovery import Found, discover, duplicates, how_to_install, normalized, shipped_blocked
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.loader import PluginState
 from graphdock.plugin.manifest import Manifest
@@ -44,6 +44,10 @@ from graphdock.plugin.settings import plugin_settings
 __all__ = ["Backend", "Host", "configured_host", "default_host"]
 
 T = TypeVar("T")
+
+#: Why a plugin that graphdock ships blocked does not load, and what to do.
+_SHIPPED_BLOCKED = "graphdock ships it blocked"
+_ALLOW = 'to allow it: allow = ["{name}"] under [plugins], or GRAPHDOCK_PLUGINS={name}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ class Host:
     """Plugins, registries, devices and named containers of one process (or of one test).
 
     Args:
-      allow: names of plugins or distributions that may load besides graphdock's own; None allows all.
+      allow: names of plugins or distributions that may load besides graphdock's own; None allows all. Plugins that graphdock ships
+        blocked load only if they are among them; a list of nothing else blocks no other plugin.
       block: names of plugins or distributions that never load; graphdock's own may be among them.
       autoload: whether a plugin that no session names may load for its ops. Without it only graphdock's own, the
         allowed and the named ones do.
@@ -123,17 +128,20 @@ class Host:
             if self._states is not None:
                 return self._states
             found = discover()
+            optional = shipped_blocked(found)
             known = sorted({f.plugin for f in found} | {f.distribution for f in found})
+            offered = {f.plugin for f in optional}
             for label, names in (("allow", self._allow or ()), ("block", self._block)):
                 for name in names:
-                    if name not in known and normalized(name) not in known:
+                    if name not in known and normalized(name) not in known and name not in offered:
                         where = self._origins.get(name, label)
                         raise ConfigError(
                             f"{where}: no plugin or distribution named {name!r} is installed",
                             expected="one of " + ", ".join(known),
-                            hint=did_you_mean(name, known),
+                            hint=did_you_mean(name, [*known, *offered]),
                         )
-            states = [PluginState(f) for f in found]
+            limited = self._allow is not None and (not self._allow or not offered.issuperset(self._allow))
+            states = [PluginState(f) for f in (*found, *optional)]
             for state in states:
                 mine = {state.found.plugin, state.found.distribution}
                 blocked = next((b for b in self._block if b in mine or normalized(b) in mine), None)
@@ -141,15 +149,18 @@ class Host:
                     state.stop(
                         "blocked", self._origins.get(blocked, f"block names {blocked!r}"), "take it out of that list"
                     )
-                elif self._allow is not None and not state.found.is_own and not self._allowed(state):
+                elif state.found.opt_in:
+                    if state.name not in (self._allow or ()):
+                        state.stop("blocked", _SHIPPED_BLOCKED, _ALLOW.format(name=state.name))
+                elif limited and not state.found.is_own and not self._allowed(state):
                     where = self._origins.get("allow", "allow")
                     state.stop("blocked", f"{where} does not name it", "add it to that list")
             clash = duplicates(s.found for s in states if s.stage != "blocked")
             for state in states:
-                others = clash.get(state.found)
-                if others:
-                    names_text = " and ".join(f"{o.distribution} {o.version}" for o in others)
-                    own = any(o.is_own for o in others)
+                rivals = clash.get(state.found)
+                if rivals:
+                    names_text = " and ".join(f"{o.distribution} {o.version}" for o in rivals)
+                    own = any(o.is_own for o in rivals)
                     line = f'block = ["{state.found.distribution}"]'
                     state.stop(
                         "duplicate",
@@ -169,10 +180,14 @@ class Host:
         """How far each installed plugin came; imports nothing."""
         return tuple(state.entry() for state in self.plugins())
 
-    def plugins(self) -> tuple[PluginState, ...]:
-        """The installed plugins with their manifests read and checked; imports nothing."""
+    def plugins(self, *, every: bool = False) -> tuple[PluginState, ...]:
+        """The installed plugins with their manifests read and checked; imports nothing.
+
+        Args:
+          every: also those that graphdock ships blocked and nothing allows.
+        """
         with self._lock:
-            states = self._plugins()
+            states = [s for s in self._plugins() if every or not s.hidden]
             for state in states:
                 loader.triage(state)
             return tuple(states)
@@ -190,11 +205,12 @@ class Host:
         """
         module = getattr(plugin, "__name__", None) or type(plugin).__module__
         with self._lock:
-            if any(s.name == name for s in self._plugins()):
+            others = [s for s in self._plugins() if not (s.hidden and s.name == name)]
+            if any(s.name == name for s in others):
                 raise AlreadyExistsError(f"a plugin named {name!r} is there already")
             state = PluginState(Found(name, module, f"graphdock-{name}", "0", ""), triaged=True, module=plugin)
             state.manifest = Manifest(name, "registered in memory", "", Path(module), module)
-            self._states = [*self._plugins(), state]
+            self._states = [*others, state]
         return self.backend(name)
 
     def backend(self, name: str, named_by: str | None = None) -> Backend:
@@ -222,13 +238,11 @@ class Host:
     def _state(self, name: str, named_by: str | None = None) -> PluginState:
         states = [s for s in self._plugins() if s.name == name]
         if not states:
-            known = sorted({s.name for s in self._plugins()})
-            hints = [h for h in (did_you_mean(name, known),) if h]
-            hints.append(f"install it: pip install graphdock-{name.replace('_', '-')}")
+            known = sorted({s.name for s in self.plugins() if s.may_be_backend})
             raise UnknownBackendError(
                 (f"{named_by}: " if named_by else "") + f"no installed plugin provides the backend {name!r}",
                 expected="one of " + (", ".join(known) or "none"),
-                hint=" or ".join(hints),
+                hint=how_to_install(name, known),
             )
         return next((s for s in states if s.usable), states[0])
 
@@ -279,15 +293,7 @@ class Host:
             return found()
 
     def _lists(self, state: PluginState, op: str) -> bool:
-        if not loader.triage(state) or state.manifest is None:
-            return False
-        try:
-            return op in state.manifest.op_names
-        except ManifestError as error:
-            state.stop(
-                "bad manifest", str(error), f"a fault of {state.found.distribution} {state.found.version}", error
-            )
-            return False
+        return loader.triage(state) and op in state.op_names
 
     def _notes(self) -> str | None:
         """Plugins that failed and might have declared an op that nobody else does."""
@@ -395,7 +401,7 @@ class Host:
             state.stop(stage, error.reason, error.hint)
         else:
             hint = f"a fault of {state.found.distribution} {state.found.version}"
-            state.stop(stage, f"{type(error).__name__}: {error}", hint, error)
+            state.stop(stage, told(error), hint, error)
 
     def device_type(self, name: str) -> str:
         """The device type that a name or alias (``gpu``) stands for, lower case. Raises NotFoundError."""

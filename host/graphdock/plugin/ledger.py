@@ -18,6 +18,7 @@ STAGES = (
     "missing module",
     "import failed",
     "hook failed",
+    "inconsistent",
     "manifest drift",
     "probe failed",
     "no device",
@@ -56,7 +57,8 @@ class LedgerEntry:
 
     Attributes:
       stage: one of :data:`STAGES`.
-      cause: why it stands there, in words; None for ``found`` and ``registered``.
+      cause: why it stands there, in words; None for ``found``. Of one that is ``registered``, what it has parts for and nobody here
+        has; else None.
       hint: what to do about it.
       import_ms: wall time of its import and hooks; None when it was not imported.
     """

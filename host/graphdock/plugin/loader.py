@@ -32,15 +32,26 @@ from graphdock.contracts import (
     api_accepts,
 )
 from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you_mean
-from graphdock.plugin import hookspecs, manifest
+from graphdock.plugin import hookspecs, manifest, parts
 from graphdock.plugin.discovery import Found, manifest_path
 from graphdock.plugin.ledger import FAULTS, Added, LedgerEntry
+from graphdock.plugin.manifest import KernelDecl
 from graphdock.plugin.registry import RegisteredCompiler, load_library
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
-__all__ = ["HOOKS", "PluginState", "check_drift", "load_ops", "load_own", "load_rest", "new_manager", "triage"]
+__all__ = [
+    "HOOKS",
+    "PluginState",
+    "check_drift",
+    "check_parts",
+    "load_ops",
+    "load_own",
+    "load_rest",
+    "new_manager",
+    "triage",
+]
 
 #: Hook -> what its iterable holds.
 HOOKS: dict[str, type] = {
@@ -88,7 +99,40 @@ class PluginState:
     @property
     def usable(self) -> bool:
         """Whether it may still load: not blocked, and no fault that keeps it from registering."""
-        return self.stage not in FAULTS - {"manifest drift", "probe failed"} and self.stage != "blocked"
+        return self.stage not in FAULTS - {"inconsistent", "manifest drift", "probe failed"} and self.stage != "blocked"
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is shipped blocked, and nothing allows it."""
+        return self.found.opt_in and self.stage == "blocked"
+
+    @property
+    def may_be_backend(self) -> bool:
+        """Whether its manifest promises a device or a kernel, or says nothing of kernels; others are no backends."""
+        m = self.manifest
+        return m is None or m.generated is None or bool(m.devices or self.kernel_table)
+
+    @property
+    def kernel_table(self) -> tuple[KernelDecl, ...]:
+        """The kernels that its manifest lists. A table that can't be read makes its stage ``bad manifest``."""
+        if self.manifest is None:
+            return ()
+        try:
+            return self.manifest.kernels
+        except ManifestError as error:
+            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
+            return ()
+
+    @property
+    def op_names(self) -> tuple[str, ...]:
+        """The ops that its manifest lists; as for :attr:`kernel_table`."""
+        if self.manifest is None:
+            return ()
+        try:
+            return self.manifest.op_names
+        except ManifestError as error:
+            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
+            return ()
 
     def stop(self, stage: str, cause: str, hint: str | None = None, error: BaseException | None = None) -> None:
         self.stage, self.cause, self.hint = stage, cause, hint
@@ -143,7 +187,7 @@ def triage(state: PluginState) -> bool:
                 f"but the entry point is named {found.plugin!r}"
             )
     except ManifestError as error:
-        state.stop("bad manifest", str(error), f"a fault of {found.distribution} {found.version}", error)
+        state.stop("bad manifest", error.text, f"a fault of {found.distribution} {found.version}", error)
         return False
     if not api_accepts(state.manifest.api):
         version = f"{API_VERSION[0]}.{API_VERSION[1]}"
@@ -314,6 +358,12 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
         elif isinstance(item, KernelDef):
             host.kernels.add(item, state.name, state.found.package)
         elif isinstance(item, RegionCompiler):
+            if (type(item).build is RegionCompiler.build) == (type(item).prepare is RegionCompiler.prepare):
+                raise PluginError(
+                    f"plugin {state.name!r}: the region compiler {item.name!r} is declared in the wrong way",
+                    expected="build or prepare, and not both",
+                    got=type(item).__name__,
+                )
             compiler = RegisteredCompiler(state.name, state.found.package, item)
             host.region_compilers.add(compiler.full_name, compiler, state.name)
         elif isinstance(item, ResourceKind):
@@ -333,6 +383,31 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
     state.added = added
 
 
+def check_parts(host: Host, state: PluginState) -> None:
+    """See whether what a loaded plugin registered fits together and is what its package says; the first misfits are recorded."""
+    assert state.manifest is not None
+    if state.stage not in ("registered", "no device"):
+        return
+    declared = host.ops.declared_by(state.found.package)
+    mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
+    known = {*host.ops.declared(), *(name for s in host.plugins() for name in s.op_names)}
+    stated = [s.manifest for s in host.plugins() if s.manifest is not None]
+    devices = {*host.devices.types(), *(d.type for m in stated for d in m.devices)}
+    namespaces = {state.name, *(name.rpartition(".")[0] for name in declared)}
+    found = [
+        *(() if state.found.in_memory else parts.misfits(state.manifest.path.parent, declared)),
+        *parts.strangers(mine, known, namespaces),
+        *parts.misplaced(mine, devices),
+        *parts.misnamed(mine, lambda op: host.ops.get(op) if op in host.ops else None),
+        *parts.ties(mine),
+    ]
+    if found:
+        shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+        state.stop("inconsistent", shown, f"a fault of {state.found.distribution} {state.found.version}")
+    elif state.stage == "registered":
+        state.cause = "; ".join(parts.absent(mine, known, devices)) or None
+
+
 def check_drift(host: Host, state: PluginState) -> None:
     """Compare the manifest with what the code registered; the code holds, a difference is recorded."""
     assert state.manifest is not None
@@ -341,7 +416,7 @@ def check_drift(host: Host, state: PluginState) -> None:
     try:
         differences = list(_differences(host, state, state.manifest))
     except ManifestError as error:
-        state.stop("bad manifest", str(error), f"a fault of {state.found.distribution} {state.found.version}", error)
+        state.stop("bad manifest", error.text, f"a fault of {state.found.distribution} {state.found.version}", error)
         return
     if differences:
         shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
@@ -379,7 +454,7 @@ def _describe(error: BaseException, package: str) -> str:
     if isinstance(error, SystemExit):
         text = f"SystemExit: it asked the process to exit with {error.code!r}"
     elif isinstance(error, GraphdockError):
-        text = str(error)
+        text = error.text
     else:
         text = f"{type(error).__name__}: {error}"
     own = [

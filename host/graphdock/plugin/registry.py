@@ -140,6 +140,10 @@ class OpRegistry:
             return
         self.add_library({opdef.name: lambda: opdef}, {}, package)
 
+    def rebuild(self, name: str) -> None:
+        """Build an op's OpDef anew when it is next asked for: its builder says something else now."""
+        self._defs.pop(name, None)
+
     def case_modules(self) -> tuple[str, ...]:
         """The modules of conformance cases of every allowed plugin's library, the host's own first; loads them all."""
         self.names()
@@ -184,6 +188,11 @@ class OpRegistry:
             finally:
                 self._loading = False
             self._core = True
+
+    def declared(self) -> list[str]:
+        """The op types that are declared by now; loads nothing but the host's own."""
+        self._load_core()
+        return sorted(self._builders)
 
     def declared_by(self, package: str) -> list[str]:
         """The op types that a package declared, sorted."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from graphdock.errors import ConfigError, did_you_mean
@@ -37,7 +38,7 @@ ENVIRONMENT: dict[str, str] = {
     "GRAPHDOCK_BACKENDS": "backends of every session, comma-separated, most wanted first",
     "GRAPHDOCK_FALLBACK": "forbid, warn or allow",
     "GRAPHDOCK_EXECUTOR": "auto or the name of an executor",
-    "GRAPHDOCK_PLUGINS": "plugins that may load besides graphdock's own, comma-separated",
+    "GRAPHDOCK_PLUGINS": "plugins that may load besides graphdock's own, comma-separated; `queued` alone blocks none",
     "GRAPHDOCK_BLOCK": "plugins that never load, comma-separated",
     "GRAPHDOCK_AUTOLOAD": "0: plugins load only when they are named",
     "GRAPHDOCK_CACHE_DIR": "folder for what backends compile",
@@ -131,10 +132,9 @@ def find_file(variables: Mapping[str, str], folder: Path | None = None) -> Confi
     """
     named = variables.get("GRAPHDOCK_CONFIG")
     if named:
-        path = Path(named)
-        if not path.exists():
-            raise ConfigError(f"GRAPHDOCK_CONFIG: there is no file {named!r}")
-        return read_file(path)
+        if not os.path.lexists(named):
+            raise ConfigError(f"GRAPHDOCK_CONFIG: there is no file {_short(named)}")
+        return read_file(Path(named))
     start = Path.cwd() if folder is None else folder
     folders = [start, *start.parents]
     root = next((i for i, f in enumerate(folders) if (f / ".git").exists()), 0)
@@ -149,6 +149,10 @@ def find_file(variables: Mapping[str, str], folder: Path | None = None) -> Confi
     return None
 
 
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 200 else f"{text[:100]}...{text[-50:]}")
+
+
 _read: dict[tuple[str, int, int, str], ConfigFile] = {}
 
 
@@ -160,18 +164,18 @@ def read_file(path: Path) -> ConfigFile:
     """
     try:
         stat = path.stat()
+        if not S_ISREG(stat.st_mode):
+            raise ConfigError(f"the configuration file {_short(str(path))} is not a file")
         key = (str(path.absolute()), stat.st_mtime_ns, stat.st_size, os.getcwd())
         if key in _read:
             return _read[key]
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the configuration file {str(path)!r} can't be read: {error}") from error
+        raise ConfigError(f"the configuration file {_short(str(path))} can't be read: {error}") from error
     label = os.path.relpath(path)
-    tables = parse(text, label, ConfigError)
-    prefix: tuple[str, ...] = ()
+    found = ConfigFile(path, label, text, parse(text, label, ConfigError))
     if path.name == "pyproject.toml":
-        prefix, tables = ("tool", "graphdock"), tables.get("tool", {}).get("graphdock", {})
-    found = ConfigFile(path, label, text, tables, prefix)
+        found = replace(found, tables=found.table(("tool", "graphdock")), prefix=("tool", "graphdock"))
     found.table((), TABLES)
     if len(_read) > 64:
         _read.clear()

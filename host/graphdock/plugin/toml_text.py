@@ -1,4 +1,8 @@
-"""TOML with positions: tomllib has none, so the line of a key is found by reading the text again."""
+"""TOML with positions: tomllib has none, so the line of a key is found by reading the text again.
+
+Time and memory are bounded by the text's size: tables and arrays nest no deeper than :data:`DEEPEST`, and integers have 64
+bits, which is what TOML promises.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,14 @@ from typing import Any
 
 from graphdock.errors import GraphdockError
 
-__all__ = ["line_of", "parse"]
+__all__ = ["DEEPEST", "line_of", "parse"]
 
-_HEADER = re.compile(r"\s*\[\[?\s*(?P<key>[^\[\]]+?)\s*\]\]?\s*(#.*)?$")
-_KEY = re.compile(
-    r"""\s*(?P<key>(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
-)
+#: Deepest nesting of tables and arrays.
+DEEPEST = 32
+# all of a line without the blanks around it
+_HEADER = re.compile(r"\[\[?(?P<key>[^\[\]]+)\]\]?\s*(?:#.*)?")
+_DOTTED = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*"""
+_KEY = re.compile(rf"(?P<key>{_DOTTED})\s*=")
 _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
 
@@ -26,14 +32,44 @@ def parse(text: str, label: str, error: type[GraphdockError]) -> dict[str, Any]:
     """The tables of a TOML text.
 
     Raises:
-      error: the text is not TOML; the message begins with ``label:line``.
+      error: the text is not TOML, or goes beyond its bounds; the message begins with ``label:line``.
     """
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+        if (
+            line.count(".") > DEEPEST
+        ):  # tomllib would walk down all of a header for each key below it, and of a key for each part
+            header, key = _HEADER.fullmatch(line), _KEY.match(line)
+            if header is not None and re.fullmatch(_DOTTED, header["key"].strip()):
+                key = header
+            if key is not None and len(_parts(key["key"])) > DEEPEST:
+                raise error(f"{label}:{number}: nested deeper than {DEEPEST}")
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as cause:
         found = re.search(r"line (\d+)", str(cause))
-        where = f"{label}:{found[1]}" if found else label
-        raise error(f"{where}: not valid TOML: {re.sub(r' *[(]at .*[)]$', '', str(cause))}") from cause
+        where = f"{label}:{found[1] if found else max(1, len(text.splitlines()))}"  # what has no line is at the end
+        raise error(f"{where}: not valid TOML: {str(cause).partition(' (at ')[0]}") from cause
+    except RecursionError:
+        raise error(f"{label}: not valid TOML: nested deeper than {DEEPEST}") from None
+    except ValueError as cause:  # the digits of a number
+        raise error(f"{label}: not valid TOML: {cause}") from cause
+    _check_bounds(data, text, label, error)
+    return data
+
+
+def _check_bounds(data: dict[str, Any], text: str, label: str, error: type[GraphdockError]) -> None:
+    """Raise ``error`` for what is nested too deep or is too large a number."""
+    waiting: list[tuple[Any, tuple[str, ...], int]] = [(data, (), 0)]
+    while waiting:
+        value, path, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise error(f"{label}:{line_of(text, *path)}: nested deeper than {DEEPEST}")
+        if isinstance(value, dict):
+            waiting.extend((inner, (*path, key), depth + 1) for key, inner in value.items())
+        elif isinstance(value, list):
+            waiting.extend((inner, path, depth + 1) for inner in value)
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise error(f"{label}:{line_of(text, *path)}: {'.'.join(path)} does not fit into 64 bits")
 
 
 def line_of(text: str, *path: str | int) -> int:
@@ -48,10 +84,11 @@ def line_of(text: str, *path: str | int) -> int:
     seen = -1
     best, best_length = 1, 0
     for number, line in enumerate(text.splitlines(), 1):
-        header = _HEADER.match(line)
+        line = line.strip()
+        header = _HEADER.fullmatch(line)
         if header is not None and "=" not in header["key"]:
             current = _parts(header["key"])
-            if occurrence is not None and current == names[: len(current)] and line.lstrip().startswith("[["):
+            if occurrence is not None and current == names[: len(current)] and line.startswith("[["):
                 seen += 1
             here: Sequence[str] = current
         else:

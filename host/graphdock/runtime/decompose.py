@@ -7,10 +7,11 @@ was. A decomposition is used whole: every op of it must have a kernel there, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, copy_node
+from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import GraphdockError, NotFoundError
@@ -48,14 +49,18 @@ class Decomposer:
     A decomposition is traced once per op, attributes, dtypes and shapes.
     """
 
-    def __init__(self, host: Host, chooser: Chooser, devices: Sequence[DeviceSpec]) -> None:
+    def __init__(self, host: Host, devices: Sequence[DeviceSpec]) -> None:
         self._host = host
-        self._chooser = chooser
         self._devices = devices
         self._traced: dict[Any, _Parts] = {}
+        #: op -> itself, as an op that a step does not run
+        self._silent: dict[str, OpDef] = {}
 
-    def run(self, graph: PlanGraph) -> tuple[list[Decomposed], dict[PlanNode, str]]:
+    def run(self, graph: PlanGraph, chooser: Chooser) -> tuple[list[Decomposed], dict[PlanNode, str]]:
         """Decompose what needs it, at every level.
+
+        Args:
+          chooser: knows which kernels have refused, when some were prepared already.
 
         Returns:
           What became of which node; and for each node whose decomposition was of no use, why.
@@ -70,20 +75,32 @@ class Decomposer:
                     type_ = self._preferred(node)
                     if type_ is None:
                         continue
-                    choice = self._chooser.choose(node, type_)
+                    choice = chooser.choose(node, type_)
                     if choice.kernel is not None:
                         continue
                     parts = self._parts(node)
-                    why = parts.why or self._lacks(parts.graph, type_)
+                    why = parts.why or _lacks(parts.graph, type_, chooser)
                     if why or parts.graph is None:
                         tried[node] = why
                         continue
-                    change.splice(node, _copy(parts.graph, node))
-                    reasons = [f"{c.name} refused: {c.reason}" for c in choice.decision.candidates if c.reason]
+                    check = None if node.guard is None else change.insert(self._shapes_of(node), before=node)
+                    change.splice(node, _copy(parts.graph, node, check))
+                    reasons = [f"{c.name}: {c.reason}" for c in choice.decision.candidates if c.reason]
                     ops = tuple(n.op for n in parts.graph.nodes if n.verb != "constant")
                     reason = "; ".join(reasons) or f"{type_} has no kernel for {node.op}"
                     done.append(Decomposed(node.origin, node.op, type_, ops, reason))
         return done, tried
+
+    def _shapes_of(self, node: PlanNode) -> PlanNode:
+        """A node that computes nothing and at which the shapes of ``node`` are checked, for parts that know nothing of it."""
+        silent = self._silent.get(node.op)
+        if silent is None:
+            silent = self._silent[node.op] = replace(node.opdef, executes="none", decomposition=None)
+        check = copy_node(node, node.inputs, node.control, node.order)
+        check.opdef, check.verb, check.name = silent, silent.executes, f"{node.name}/shapes"
+        for value in check.outputs:
+            value.name = f"{node.name}/shapes:{value.index}"
+        return check
 
     def _preferred(self, node: PlanNode) -> str | None:
         """The device type that a node prefers: its scope's, else the first backend's; None where the session has no such one."""
@@ -97,16 +114,6 @@ class Decomposer:
             except NotFoundError:
                 return None  # placement says so
         return wanted if wanted in known else None
-
-    def _lacks(self, graph: PlanGraph | None, type_: str) -> str:
-        """Why the parts can't run on a device type; empty if they can."""
-        levels = () if graph is None else graph.all_graphs()
-        for part in (n for level in levels for n in level.nodes):
-            if part.bodies:
-                return f"its part {part.op} has bodies"
-            if part.opdef.verb.kernel and self._chooser.choose(part, type_).kernel is None:
-                return f"{type_} has no kernel for its part {part.op}"
-        return ""
 
     def _parts(self, node: PlanNode) -> _Parts:
         seen = [node.constant(i) for i in range(len(node.inputs))]
@@ -156,8 +163,19 @@ class Decomposer:
         return _Parts(PlanGraph(graph.name, inputs, graph.nodes, graph.outputs, graph.targets))
 
 
-def _copy(parts: PlanGraph, node: PlanNode) -> PlanGraph:
-    """The parts for one node: its site, its device, and what is known of its outputs' shapes."""
+def _lacks(graph: PlanGraph | None, type_: str, chooser: Chooser) -> str:
+    """Why the parts can't run on a device type; empty if they can."""
+    levels = () if graph is None else graph.all_graphs()
+    for part in (n for level in levels for n in level.nodes):
+        if part.bodies:
+            return f"its part {part.op} has bodies"
+        if part.opdef.verb.kernel and chooser.choose(part, type_).kernel is None:
+            return f"{type_} has no kernel for its part {part.op}"
+    return ""
+
+
+def _copy(parts: PlanGraph, node: PlanNode, check: PlanNode | None) -> PlanGraph:
+    """The parts for one node: its site, its device, and what is known of its outputs' shapes. They wait for ``check``."""
     inputs = [Value(v.name, v.dtype, v.shape) for v in parts.inputs]
     became: dict[Value, Value] = dict(zip(parts.inputs, inputs, strict=True))
     copies: dict[PlanNode, PlanNode] = {}
@@ -166,7 +184,7 @@ def _copy(parts: PlanGraph, node: PlanNode) -> PlanGraph:
         copy = copies[part] = copy_node(
             part,
             [became[v] for v in part.inputs],
-            [copies[n] for n in part.control],
+            [*(copies[n] for n in part.control), *(() if check is None else (*node.control, check))],
             [copies[n] for n in part.order],
         )
         copy.site_of, copy.requested = node.site_of, node.requested

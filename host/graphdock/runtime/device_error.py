@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
-from graphdock.errors import DeviceLostError, GraphdockError, InternalError
+from graphdock.errors import DeviceLostError, GraphdockError, InternalError, ResourceExhaustedError
 
 __all__ = ["asking", "device_error"]
 
@@ -27,6 +27,8 @@ def device_error(
         if name not in str(error):
             error.add_note(f"device {name}, asked for: {asked}")
         return error
+    if isinstance(error, MemoryError):
+        return ResourceExhaustedError(f"device {name} has no memory left for {asked}: {error}", op=op, site=site)
     return InternalError(f"device {name} failed at {asked}: {type(error).__name__}: {error}", op=op, site=site)
 
 

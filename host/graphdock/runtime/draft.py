@@ -19,6 +19,7 @@ from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import Decomposed, Placement
+from graphdock.placement.regions import RegionKey
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.decompose import Decomposer
@@ -82,7 +83,7 @@ class Draft:
       timed: its steps have deadlines. ``dry``: it is made to be explained, and never runs.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
-      regions: node that stands for a region -> the region.
+      regions: node that stands for a region -> the region. ``failed_regions``: claims that came to nothing when prepared -> why.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
       stages: the stages that it went through.
@@ -103,12 +104,18 @@ class Draft:
     refused: dict[PlanNode, dict[str, str]] = field(default_factory=dict)
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
     regions: dict[PlanNode, Region] = field(default_factory=dict)
+    failed_regions: dict[RegionKey, str] = field(default_factory=dict)
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
     handles: Mapping[Value, Value] = field(default_factory=dict)
     placed: PlacedGraph | None = None
     program: Program | None = None
     stages: list[StageReport] = field(default_factory=list)
+
+    @property
+    def chooser(self) -> Chooser:
+        """The session's, with what has refused in this plan."""
+        return self.setting.chooser.without(self.refused) if self.refused else self.setting.chooser
 
     def resource(self, handle: Value) -> Resource:
         """The resource that a handle anywhere in the plan names."""

@@ -1,15 +1,17 @@
-"""Constant folding runs kernels while a plan is made, on a host-memory device of the session."""
+"""Constant folding runs kernels while a plan is made, on a host-memory device: the session's, else graphdock's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import PLANNED, ArgInfo, BuildContext, In, Lit, OutInfo, build_kernel
+from graphdock.placement.choose import Chooser
 from graphdock.runtime.draft import Setting
 from graphdock.shape import concrete
 
@@ -20,13 +22,14 @@ Arrays: TypeAlias = "list[np.ndarray[Any, Any]]"
 
 def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
     """What computes a node over constants; it returns None where no kernel on host memory can."""
-    name = next((d for d in setting.devices if setting.opened[d].memory_space == HOST_MEMORY), None)
-    if name is None or name.type is None:
-        return lambda node: None
-    device, device_type = setting.opened[name], name.type
+    place = cache(lambda: _place(setting))
 
     def evaluate(node: PlanNode) -> Arrays | None:
-        choice = setting.chooser.choose(node, device_type)
+        where = place()
+        if where is None:
+            return None
+        chooser, device_type, device = where
+        choice = chooser.choose(node, device_type)
         if choice.kernel is None or "planned" not in choice.kernel.kernel.modes:
             return None
         if choice.kernel.kernel.prepare is not None:
@@ -68,3 +71,20 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
         return outs
 
     return evaluate
+
+
+def _place(setting: Setting) -> tuple[Chooser, str, Device] | None:
+    """Where constants are computed: on a device of the session, by its choice of kernels; else on one that graphdock itself
+    brings, so that what folds does not depend on which backends are listed. None where that is blocked."""
+    for name, device in setting.opened.items():
+        if name.type is not None and device.memory_space == HOST_MEMORY:
+            return setting.chooser, name.type, device
+    host = setting.host
+    for state in host.plugins():
+        if state.found.is_own and state.usable and state.manifest is not None:
+            for declared in state.manifest.devices:
+                host.backend(state.name)
+                device = host.open_device(f"/device:{declared.type}:0")
+                if device.memory_space == HOST_MEMORY:
+                    return Chooser(host, (state.name,), {}, setting.deterministic), declared.type, device
+    return None

@@ -24,7 +24,7 @@ class HostMemory(Device):
     def allocate(self, nbytes: int, align: int = 64) -> Storage:
         try:
             block = np.empty(nbytes + align, np.uint8)
-        except MemoryError:
+        except (MemoryError, ValueError):  # the latter for more than a process can address
             raise ResourceExhaustedError(f"host memory has no {nbytes} bytes for a step's buffers") from None
         start = -block.ctypes.data % align
         return block[start : start + nbytes]

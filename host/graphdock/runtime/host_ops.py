@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from graphdock.opdef.resolve import resolve
 from graphdock.shape import compatible, show
 
 __all__ = [
+    "CALLERS_ERRORS",
     "assert_",
     "build_host_op",
     "destroy",
@@ -43,12 +45,17 @@ def build_host_op(node: PlanNode) -> Callable[..., Any]:
     return made
 
 
+#: How NumPy was told to treat floating-point errors by whoever runs a step: so it is while a Python function of that step runs.
+CALLERS_ERRORS: ContextVar[Mapping[str, Any] | None] = ContextVar("CALLERS_ERRORS", default=None)
+
+
 def py_func(node: PlanNode) -> Callable[..., Any]:
     function, outputs = node.attrs["token"], list(node.outputs)
     name = getattr(function, "__name__", repr(function))
 
     def call(*args: Any) -> Any:
-        result = function(*[a.copy() if a.ndim else a[()] for a in args])
+        with np.errstate(**(CALLERS_ERRORS.get() or {})):
+            result = function(*[a.copy() if a.ndim else a[()] for a in args])
         results = list(result) if isinstance(result, (list, tuple)) else [result] if outputs else []
         if len(results) != len(outputs):
             raise InvalidArgumentError(

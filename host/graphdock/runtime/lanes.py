@@ -1,56 +1,60 @@
 """Lanes: the queues of a device that steps take turns on, and what one instance of a step has of them.
 
-A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step waits for its
-lanes before it claims any variable, and gives them back after its fence. So a lane runs one step at a time, and a step that waits
-for a variable never keeps one that could free it from a lane. The instance of a step that may block has lanes of its own.
+A queued device has a few lanes. An instance is bound to one lane of each queued device that its step uses; a step claims its
+lanes at one gate (:mod:`graphdock.runtime.gate`) before it claims any variable, and gives them back after its fence. So a lane runs
+one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The instance of a step that
+may block has lanes of its own.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Queue, QueuedDevice
-from graphdock.contracts.step import CancellationToken
+from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
 from graphdock.locks import new_lock
 from graphdock.runtime.device_error import asking
-from graphdock.runtime.gate import PATIENCE
+from graphdock.runtime.gate import Claim, Gate, Visit
 from graphdock.runtime.honesty import unchecked
 from graphdock.runtime.lower.records import Lowered
 from graphdock.runtime.storage import Root
 
-__all__ = ["Lane", "Lanes", "Recording", "devices_of", "fence", "worker_of"]
+__all__ = ["GATE", "Lane", "Lanes", "Recording", "devices_of", "fence", "worker_of"]
 
-#: Canonical order in which lanes are taken.
 _numbers = itertools.count()
+#: Errors of a step that no other error of it comes before.
+_TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
+#: Where every step claims its lanes.
+GATE = Gate()
 
 
 class Lane:
     """A queue, for one step at a time."""
 
-    __slots__ = ("device", "free", "instances", "number", "queue")
+    __slots__ = ("device", "instances", "number", "queue")
 
     def __init__(self, device: QueuedDevice) -> None:
         self.device = device
         self.queue: Queue = device.new_queue()
-        self.free = new_lock()
         self.number = next(_numbers)
         self.instances = 0
 
+    def __str__(self) -> str:
+        return f"lane {self.number} of {self.device.info.device_type}:{self.device.info.index}"
 
-_lanes: weakref.WeakKeyDictionary[QueuedDevice, list[Lane]] = weakref.WeakKeyDictionary()
+
 _lock = new_lock()
 
 
 def _shared(device: QueuedDevice) -> Lane:
     """The lane of the device that fewest instances are bound to; made while there are fewer than the device wants."""
     with _lock:
-        lanes = _lanes.setdefault(device, [])
+        lanes: list[Lane] = device._turns
         idle = min(lanes, key=lambda lane: lane.instances, default=None)
         if idle is None or (idle.instances and len(lanes) < device.lanes):
             idle = Lane(device)
@@ -71,12 +75,17 @@ class Lanes:
     Args:
       devices: the queued devices of the step.
       own: lanes that nobody else uses, for a step that may block.
+      label: names the step in messages.
+
+    Attributes:
+      holder: claims the lanes at :data:`GATE`; a step that runs on them holds them from before its other claims until its fence.
     """
 
-    def __init__(self, devices: Iterable[QueuedDevice], own: bool) -> None:
+    def __init__(self, devices: Iterable[QueuedDevice], own: bool, label: Callable[[], str]) -> None:
         self.of: dict[Device, Lane] = {d: Lane(d) if own else _shared(d) for d in devices}
         self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
         self._own = own
+        self.holder = Visit(Claim(label, writes=self._taken))
 
     def close(self) -> None:
         """The instance is gone."""
@@ -84,24 +93,6 @@ class Lanes:
             for lane in () if self._own else self._taken:
                 lane.instances -= 1
             self._own = True
-
-    @contextmanager
-    def held(self, token: CancellationToken) -> Iterator[None]:
-        """Wait for the lanes, and hold them.
-
-        Raises:
-          DeadlineExceededError: their turn did not come in time. Or the error the step was cancelled with.
-        """
-        taken: list[Lane] = []
-        try:
-            for lane in self._taken:
-                while not lane.free.acquire(timeout=PATIENCE):
-                    token.check()
-                taken.append(lane)
-            yield
-        finally:
-            for lane in reversed(taken):
-                lane.free.release()
 
     @contextmanager
     def current(self, arguments: Mapping[Device, bytes]) -> Iterator[None]:
@@ -112,14 +103,13 @@ class Lanes:
                     self._set_arguments(self.of[device], data)
                 yield
             except BaseException as error:
-                for late in self._fence():
-                    if not isinstance(late, Exception):
-                        raise late from error
-                    error.add_note(f"besides, {late}")
-                raise
+                first = _first(error, self._fence())
+                if first is error:
+                    raise
+                raise first from first.__cause__
             errors = self._fence()
             if errors:
-                raise errors[0]
+                raise _first(errors[0], errors[1:])
 
     def _set_arguments(self, lane: Lane, data: bytes) -> None:
         with asking(lane.device, "set_arguments"):
@@ -171,6 +161,20 @@ class Lanes:
         for root in roots:
             cut = block[root.offset : root.offset + root.nbytes]  # of the block's own kind, which may watch its uses
             namespace[root.name] = cut.view(root.dtype.np).reshape(root.shape)
+
+
+def _first(error: BaseException, late: Sequence[BaseException]) -> BaseException:
+    """Which of a step's errors is raised; the others are noted on it.
+
+    What a fence raises comes from work that was queued before the step stopped, so that it comes first: what stopped the step may
+    only have stumbled over what that work left. What stops a step on purpose, or a lost device, is told as it is.
+    """
+    stays = not isinstance(error, Exception) or isinstance(error, _TOLD_AS_IT_IS)
+    first = next((e for e in late if not stays or not isinstance(e, Exception)), error)
+    for other in (error, *late):
+        if other is not first:
+            first.add_note(f"besides, {told(other)}")
+    return first
 
 
 def _method(worker: Any, called: str) -> Callable[..., Any]:

@@ -229,8 +229,7 @@ class _TurnPlan(Plan):
         self._way = self._WAYS[kind]
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Any:
-        with self.program.turn(step):
-            return self._way(self, step, feeds)
+        return self.program.turn(step, self._way, self, step, feeds)
 
 
 def make_plan(draft: Draft, pool: InstancePool) -> Plan:

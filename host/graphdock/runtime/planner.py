@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import CancelledError, ConfigError, NotFoundError
+from graphdock.errors import CancelledError, ConfigError, DeviceUnavailable, NotFoundError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
@@ -26,9 +27,12 @@ from graphdock.runtime.plan import Plan, make_plan
 from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.stages import STAGES
+from graphdock.runtime.translate import translate
 from graphdock.shape import Dims
 
 __all__ = ["DEFAULT_EXECUTOR", "Planner"]
+
+_log = logging.getLogger("graphdock")
 
 #: What ``executor="auto"`` chooses.
 DEFAULT_EXECUTOR = "straight_line"
@@ -60,6 +64,12 @@ class Planner:
       services: what the steps of the session share. ``executor``: name of one, or ``auto``.
       deterministic: only kernels that give the same bits on every run; nothing is measured.
       memory_limit: device type -> bytes that planned buffers and variables may take on each device of that type.
+
+    Attributes:
+      devices: whole names, in order of preference. ``absent``: device types of ``backends`` that this machine has no device of.
+
+    Raises:
+      DeviceUnavailable: there is no device of a backend, and ``fallback`` is ``forbid`` or no other backend has one.
     """
 
     def __init__(
@@ -82,6 +92,7 @@ class Planner:
         memory_limit: Mapping[str, int],
     ) -> None:
         check_switches(passes)
+        self._fallback = fallback
         self._host = host
         self._lock = new_lock()
         types = {
@@ -95,6 +106,7 @@ class Planner:
         chooser = Chooser(host, backends, pins, deterministic)
         compilers: list[RegisteredCompiler] = []
         self.devices: list[DeviceSpec] = []
+        self.absent: dict[str, DeviceUnavailable] = {}
         opened: dict[DeviceSpec, Device] = {}
         spaces: dict[str, Device] = {HOST_MEMORY: HostMemory()}
         for name in backends:
@@ -103,12 +115,18 @@ class Planner:
             if fusion:
                 compilers += host.region_compilers.of_plugin(name)
             for kind in backend.device_types:
-                for info in host.device_infos(kind, device_count.get(kind, 1)):
+                try:
+                    infos = host.device_infos(kind, device_count.get(kind, 1))
+                except DeviceUnavailable as error:
+                    self.absent[kind] = error
+                    continue
+                for info in infos:
                     spec = DeviceSpec("localhost", 0, kind, info.index)
                     device = host.open_device(DeviceSpec(type=kind, index=info.index), options.get(name))
                     self.devices.append(spec)
                     opened[spec] = device
                     spaces.setdefault(device.memory_space, device)
+        self._say_what_is_absent(named_by)
         if not self.devices:
             raise ConfigError(
                 f"none of the backends {', '.join(backends)}{f' ({named_by})' if named_by else ''} brings a device",
@@ -118,7 +136,7 @@ class Planner:
         self.setting = Setting(
             host,
             chooser,
-            Decomposer(host, chooser, self.devices),
+            Decomposer(host, self.devices),
             compilers,
             self.devices,
             opened,
@@ -132,6 +150,17 @@ class Planner:
             check_numerics,
             deterministic,
         )
+
+    def _say_what_is_absent(self, named_by: str | None) -> None:
+        """A backend without a device here is passed over like a kernel that is not there: by the policy of fallback."""
+        policy = self._fallback("default")
+        for kind, error in self.absent.items():
+            if policy == "forbid" or not self.devices:
+                raise DeviceUnavailable(f"no device {kind}: {error.reason}", error.hint)
+            if policy == "warn":
+                others = ", ".join(d.short() for d in self.devices)
+                where = f" ({named_by})" if named_by else ""
+                _log.warning("no device %s here%s, the session runs on %s: %s", kind, where, others, error.reason)
 
     def plan(
         self,
@@ -154,6 +183,13 @@ class Planner:
             draft = Draft(self.setting, outputs, targets, feeds, timed, dry)
             draft.stages = run_stages(STAGES, draft, self.setting.debug)
             return make_plan(draft, self._pool)
+
+    def check_shapes(
+        self, outputs: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[tuple[Tensor, Dims]]
+    ) -> None:
+        """Raise what :meth:`plan` would raise about the shapes of these feeds; makes no plan."""
+        with self._lock, _collector_paused():
+            translate(outputs, targets, feeds)
 
     def close(self) -> None:
         """Stop every step that runs, and free the memory of all others."""

@@ -13,7 +13,7 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import UNDECIDED, ArgInfo, OutInfo, PrepareContext, Prepared
 from graphdock.contracts.kernel_error import kernel_error
-from graphdock.errors import KernelRefused
+from graphdock.errors import KernelRefused, told
 from graphdock.plugin.registry import RegisteredKernel
 from graphdock.runtime.draft import Draft
 from graphdock.runtime.measure import measurer
@@ -88,7 +88,7 @@ def _failure(prepared: Prepared) -> str | None:
         error = cancelled
     if error is None:
         return None
-    return error.message if isinstance(error, KernelRefused) else f"{type(error).__name__}: {error}"
+    return error.message if isinstance(error, KernelRefused) else told(error)
 
 
 def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> PrepareContext:

@@ -7,16 +7,18 @@ read in another space is moved where it is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphdock.contracts.bodies import captures, carried, elements, given, stacked
 from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.executor import SCALAR
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
-from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
+from graphdock.dtypes import DType
 from graphdock.errors import PlanError
 from graphdock.plugin.registry import RegisteredKernel
 
@@ -67,6 +69,10 @@ class Spaces:
         self.home: dict[Value, str] = {}
         self.count = 0
         self._levels: dict[PlanGraph, _Level] = {}
+        #: identity of a node's device -> its memory space; hashing a DeviceSpec costs more than all else here
+        self._at: dict[int, str] = {}
+        #: kernel, op, space and dtypes -> what a node of these needs
+        self._needs: dict[Any, Sequence[str | None]] = {}
         #: input of a body -> the space in which its first reader wants it, and that reader's device
         self._wanted: dict[Value, tuple[str, DeviceSpec | None]] = {}
         #: values of nodes with bodies, and inputs of bodies -> the device that works on them, where one does
@@ -90,9 +96,12 @@ class Spaces:
 
     def device_space(self, node: PlanNode) -> str:
         assert node.device is not None
-        return self.of_device(node.device)
+        found = self._at.get(id(node.device))
+        if found is None:
+            found = self._at[id(node.device)] = self.of_device(node.device)
+        return found
 
-    def needs(self, node: PlanNode) -> list[str | None]:
+    def needs(self, node: PlanNode) -> Sequence[str | None]:
         """The space each input must be in; None where any will do."""
         if node.opdef.verb.on_host:
             return [None if v.dtype.kind in _PLACELESS else HOST_MEMORY for v in node.inputs]
@@ -100,18 +109,16 @@ class Spaces:
             return [None] * len(node.inputs)
         if node.outputs and node.outputs[0] in self.scalars and not node.bodies:
             return [None if v.dtype.kind in _PLACELESS else SCALAR for v in node.inputs]
-        space = self.device_space(node)
         registered = self.kernels.get(node)
-        host = registered.kernel.host if registered is not None else ()
-        result: list[str | None] = []
-        for arg, value in zip(arg_of(node), node.inputs, strict=True):
-            if value.dtype.kind in _PLACELESS:
-                result.append(None)
-            elif arg.memory == "host" or arg.name in host or value.dtype.name == "string":
-                result.append(HOST_MEMORY)
-            else:
-                result.append(space)
-        return result
+        space = self.device_space(node)
+        key = (id(registered), node.op, space, *[v.dtype.name for v in node.inputs]) if node.opdef.plain else None
+        found = self._needs.get(key)
+        if found is None:
+            host = registered.kernel.host if registered is not None else ()
+            found = tuple([_need(a, v.dtype, host, space) for a, v in zip(arg_of(node), node.inputs, strict=True)])
+            if key is not None:
+                self._needs[key] = found
+        return found
 
     def level(self, graph: PlanGraph) -> Iterator[PlanGraph]:
         level = self._levels[graph] = _Level(Rewriter(graph))
@@ -203,7 +210,7 @@ class Spaces:
         maker = self.near(source)
         self.count += 1
         moving = {self.home[source], space} - {HOST_MEMORY, SCALAR}
-        origin = value.node
+        origin = value.node or (before if space == SCALAR else None)  # a feed has no line of its own
         node = make_node(
             TRANSFER,
             f"{value.name}/to_{space}_{self.count}",
@@ -323,3 +330,10 @@ def _only(node: PlanNode, homes: set[str]) -> str:
             site=node.site,
         )
     return next(iter(homes), HOST_MEMORY)
+
+
+def _need(arg: ArgDef, dtype: DType, host: Collection[str], space: str) -> str | None:
+    """The space in which a kernel needs an input."""
+    if dtype.kind in _PLACELESS:
+        return None
+    return HOST_MEMORY if arg.memory == "host" or arg.name in host or dtype.name == "string" else space

@@ -21,7 +21,7 @@ from graphdock.errors import NotFoundError
 from graphdock.passes.pipeline import run_passes
 from graphdock.passes.rewrite import Tools
 from graphdock.placement.placer import place, warn_of_fallbacks
-from graphdock.placement.regions import fuse, put_back
+from graphdock.placement.regions import fuse, key_of, put_back
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.evaluate import evaluator
 from graphdock.runtime.host_ops import build_host_op
@@ -49,10 +49,10 @@ def _passes(draft: Draft) -> None:
 
 
 def _decompose(draft: Draft) -> None:
-    """What has no kernel on the device that it prefers becomes nodes that have one there."""
-    setting = draft.setting
-    draft.decomposed, draft.tried = setting.decomposer.run(draft.graph)
-    if draft.decomposed:
+    """What has no kernel on the device that it prefers, or none that can be prepared, becomes nodes that have one there."""
+    decomposed, tried = draft.setting.decomposer.run(draft.graph, draft.chooser)
+    draft.decomposed, draft.tried = [*draft.decomposed, *decomposed], {**draft.tried, **tried}
+    if decomposed:
         _passes(draft)
 
 
@@ -61,15 +61,15 @@ def _place(draft: Draft) -> None:
     setting = draft.setting
     check_handles(draft.graph)
     draft.handles = handle_of(draft.graph)
-    chooser = setting.chooser.without(draft.refused) if draft.refused else setting.chooser
     draft.placement = place(
         draft.graph,
         setting.devices,
-        chooser,
+        draft.chooser,
         setting.fallback,
         lambda name: _device_type(setting, name),
         lambda handle: _lives(setting, handle),
         draft.tried,
+        draft.dry,
     )
     draft.placement.decomposed = list(draft.decomposed)
 
@@ -86,7 +86,9 @@ def _scalars(draft: Draft) -> None:
 
 def _regions(draft: Draft) -> None:
     """What region compilers claim becomes one node each."""
-    draft.placement.notes = fuse(draft.graph, draft.placement.kernels, draft.setting.compilers, draft.regions)
+    draft.placement.notes = fuse(
+        draft.graph, draft.placement.kernels, draft.setting.compilers, draft.regions, draft.failed_regions
+    )
     if draft.setting.debug:
         check(draft.graph)
         check_order(draft.graph, "the region compilers")
@@ -104,9 +106,12 @@ def _choose_again(draft: Draft) -> None:
         if standing:
             with Rewriter(level) as change:
                 for node in standing:
-                    put_back(change, node, draft.regions.pop(node))
+                    region = draft.regions.pop(node)
+                    for reason in draft.refused.pop(node, {}).values():
+                        draft.failed_regions[key_of(node, region)] = reason
+                    put_back(change, node, region)
     names = list(STAGES)
-    for name in names[names.index("place") : names.index("prepare")]:
+    for name in names[names.index("decompose") : names.index("prepare")]:
         STAGES[name](draft)
 
 

@@ -50,10 +50,13 @@ class Root:
         self.last = max(self.last, position)
 
 
-def pack(roots: Sequence[Root], align: int) -> int:
+def pack(roots: Sequence[Root], align: int, margin: int = 0) -> int:
     """Give each root an offset, a multiple of ``align``, so that no two live at once overlap; returns the bytes needed.
 
     Best fit over blocks that died, in order of first use; a block is reused whole.
+
+    Args:
+      margin: bytes on each side of a root that nothing else has; a multiple of ``align``.
     """
     free: list[tuple[int, int]] = []  # (size, offset), sorted
     live: list[tuple[int, int, int]] = []  # (last, size, offset), sorted
@@ -62,12 +65,13 @@ def pack(roots: Sequence[Root], align: int) -> int:
         while live and live[0][0] < root.first:
             _, size, offset = live.pop(0)
             bisect.insort(free, (size, offset))
-        size = max(-(-root.nbytes // align) * align, align)
+        size = max(-(-root.nbytes // align) * align, align) + 2 * margin
         at = bisect.bisect_left(free, (size, -1))
         if at < len(free) and free[at][0] <= 4 * size:
-            size, root.offset = free.pop(at)
+            size, start = free.pop(at)
         else:
-            root.offset = top
+            start = top
             top += size
-        bisect.insort(live, (root.last, size, root.offset))
+        root.offset = start + margin
+        bisect.insort(live, (root.last, size, start))
     return top

@@ -10,16 +10,14 @@ from graphdock.contracts.bodies import carried, first_given, scanned
 from graphdock.contracts.contents import Contents
 from graphdock.contracts.effects import lay_order
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import InvalidArgumentError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import describe
 from graphdock.graph.tensor import Tensor
 from graphdock.graph.trampoline import Visit, trampoline
-from graphdock.opdef.shape_rule import rule_for
-from graphdock.opdef.shape_values import KnownIntegers, plan_integers
-from graphdock.runtime.loop_shapes import LoopShapes
-from graphdock.shape import Dims, common, compatible, merge, show
+from graphdock.runtime.plan_shapes import PlanShapes, fed_extent
+from graphdock.shape import Dims, Symbol, compatible, plain, show
 
 __all__ = ["needed_operations", "translate"]
 
@@ -101,13 +99,15 @@ def translate(
         # a later output of a node that runs for its others is named like this too
         fed = "/fed" if tensor.value_index else ""
         values[tensor] = builder.input(f"{tensor.op.name}:{tensor.value_index}{fed}", tensor.dtype, dims)
+        values[tensor].extent = fed_extent(dims, len(values) - 1)
     roots = [t.op for t in outputs if t not in values] + list(targets)
-    translation = _Translation(builder, values, plan_integers(), LoopShapes(), {}, Contents())
-    trampoline(translation.run(needed_operations(roots, values)))
+    shapes = PlanShapes(Contents())
+    trampoline(_Translation(builder, values, shapes, {}).run(needed_operations(roots, values)))
     nodes = {n.origin: n for n in builder.graph.nodes}
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
     graph.targets = [nodes[op.name] for op in targets if op.name in nodes]
+    graph.conditions = shapes.facts.conditions()
     lay_order(graph)
     return graph
 
@@ -119,17 +119,13 @@ class _Translation:
         self,
         builder: Builder,
         values: dict[Tensor, Value],
-        integers: KnownIntegers,
-        loops: LoopShapes,
+        shapes: PlanShapes,
         active: dict[BodyGraph, list[Operation]],
-        contents: Contents,
     ) -> None:
         self.builder = builder
         self.values = values
-        self.integers = integers
-        self.loops = loops
+        self.shapes = shapes
         self.active = active
-        self.contents = contents
         self.nodes: dict[Operation, PlanNode] = {}
 
     def run(self, ops: Sequence[Operation]) -> Visit[None]:
@@ -150,66 +146,29 @@ class _Translation:
             bodies: list[PlanGraph] = []
             if op.bodies:
                 bodies = yield from self._bodies(op, inputs)
-            shapes = self._shapes(op, inputs, bodies)
+            extents, guard = self.shapes.infer(op, inputs, bodies)
             outputs = self.builder.node(
                 op.op_def,
                 op.name,
                 inputs,
                 op.node_attrs,
-                [(t.dtype, s) for t, s in zip(op.outputs, shapes, strict=True)],
+                [(t.dtype, plain(e)) for t, e in zip(op.outputs, extents, strict=True)],
                 [nodes[b] for b in op._control if b in nodes],
                 _requested(op),
                 _Site(op),
                 bodies,
             )
             node = self.builder.graph.nodes[-1]
+            node.guard = guard
+            for value, extent in zip(outputs, extents, strict=True):
+                value.extent = extent
             if bodies or node.verb == "alias":
-                self.contents.leave(node)
+                self.shapes.contents.leave(node)
             if op._colocation:
                 node.attrs = {**node.attrs, "_colocate": op._colocation}
             nodes[op] = node
             for tensor, value in zip(op.outputs, outputs, strict=True):
                 values.setdefault(tensor, value)
-
-    def _shapes(self, op: Operation, inputs: list[Value], bodies: list[PlanGraph]) -> list[Dims]:
-        static = [t._dims for t in op.outputs]
-        known = all(s is not None and None not in s for s in static)
-        if (known and all(t._dims is not None and None not in t._dims for t in op.inputs)) or not op.outputs:
-            return static
-        if op.op_def.executes == "host":
-            return static
-        if op.op_def.executes == "read":
-            owner = inputs[0].node
-            return static if owner is None or "shape" not in owner.attrs else [merge(static[0], owner.attrs["shape"])]
-        if op.op_def.executes == "branch":
-            return [common(a.shape, b.shape) for a, b in zip(bodies[0].outputs, bodies[1].outputs, strict=True)]
-        if op.op_def.executes == "loop":
-            found = []
-            for i, dims in enumerate(static):
-                if i < carried(op.op_def, op.node_attrs):
-                    lasting = common(bodies[1].inputs[i].shape, bodies[1].outputs[i].shape)
-                    found.append(lasting if compatible(lasting, dims) else dims)
-                else:
-                    found.append(dims)
-            return found
-        if op.op_def.executes == "alias" and op.inputs[0].dtype.kind == "V":
-            held = self.contents.of(inputs[0])
-            return [
-                static[0] if held is None or held.dtype is not op.outputs[0].dtype else merge(static[0], held.shape)
-            ]
-        lengths = op._input_lengths
-        shapes: list[list[Dims]] = []
-        start = 0
-        for length in lengths if lengths is not None else [1] * len(inputs):
-            shapes.append([v.shape for v in inputs[start : start + length]])
-            start += length
-        try:
-            inferred = rule_for(op.op_def).infer(op.node_attrs, shapes, lambda i: self.integers.value(inputs[i]))
-            return [merge(s, d) for s, d in zip(static, inferred, strict=True)]
-        except ShapeError as error:
-            if error.op is None:
-                error.op, error.site = op.name, op.site
-            raise
 
     def _bodies(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
         bodies: list[PlanGraph] = []
@@ -218,68 +177,78 @@ class _Translation:
             captures = list(zip(op.inputs[skip:], inputs[skip:], strict=True))
             for body in op.bodies:
                 bodies.append((yield self._body(body, [], [], captures)))
-        elif self.loops.running:
+        elif self.shapes.loops.running:
             bodies = yield from self._loop(op, inputs)
         else:
-            for _ in self.loops.rounds():
+            for _ in self.shapes.loops.rounds():
                 bodies = yield from self._loop(op, inputs)
         return bodies
 
     def _loop(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
         """The condition and the body for the loop variables' shapes as far as they are known to last."""
-        count = carried(op.op_def, op.node_attrs)
+        count, loops = carried(op.op_def, op.node_attrs), self.shapes.loops
         last = count + scanned(op.op_def, op.node_attrs)
-        dims = self.loops.parameters(op, [v.shape for v in inputs[:count]], op.node_attrs["output_shapes"])
+        extents = loops.parameters(op, [v.extent for v in inputs[:count]], op.node_attrs["output_shapes"])
         captures = list(zip(op.inputs[last:], inputs[last:], strict=True))
-        test = yield self._body(op.bodies[0], dims, [], captures)
-        step = yield self._body(op.bodies[1], dims, inputs[count:last], captures)
-        self.loops.note(op, dims, [v.shape for v in step.outputs[:count]])
+        test = yield self._body(op.bodies[0], extents, [], captures)
+        step = yield self._body(op.bodies[1], extents, inputs[count:last], captures)
+        loops.note(op, extents, [v.extent for v in step.outputs[:count]])
         bodies: list[PlanGraph] = [test, step]
         return bodies
 
     def _body(
         self,
         body: BodyGraph,
-        parameter_shapes: Sequence[Dims],
+        parameters: Sequence[Any],
         histories: Sequence[Value],
         captures: Sequence[tuple[Tensor, Value]],
     ) -> Visit[PlanGraph]:
-        """One body, whose parameters have these shapes, and of which the last are elements of ``histories``."""
+        """One body, whose parameters have these extents, and of which the last are elements of ``histories``."""
         builder = Builder(body.name)
         values: dict[Tensor, Value] = {}
-        count = len(parameter_shapes)
-        for tensor, dims in zip(body.parameters[:count], parameter_shapes, strict=True):
-            values[tensor] = builder.input(tensor.op.name, tensor.dtype, dims)
+        count = len(parameters)
+        for tensor, extent in zip(body.parameters[:count], parameters, strict=True):
+            values[tensor] = _input(builder, tensor, extent)
+        renamed: dict[Symbol, Symbol] = {}
         for tensor, history in zip(body.parameters[count:], histories, strict=True):
-            values[tensor] = self._element(builder, tensor, self.contents.of(history))
+            values[tensor] = self._element(builder, tensor, self.shapes.contents.of(history), renamed)
         for outer, value in captures:
             inner = body.captures[outer]
-            values[inner] = builder.input(inner.op.name, inner.dtype, value.shape)
-            self.contents.bind(values[inner], value)
+            values[inner] = _input(builder, inner, value.extent)
+            self.shapes.bind(values[inner], value)
         active = _active(body, self.active)
         roots = [t.op for t in body.outputs if t not in values] + active
-        level = _Translation(builder, values, self.integers, self.loops, self.active, self.contents)
+        level = _Translation(builder, values, self.shapes, self.active)
         yield from level.run(needed_operations(roots, values))
         graph = builder.graph
         graph.outputs = [values[t] for t in body.outputs]
         graph.targets = [level.nodes[op] for op in active]
         return graph
 
-    def _element(self, builder: Builder, tensor: Tensor, held: Value | None) -> Value:
-        """The parameter for an element of a history, of the shape that the elements have in this plan."""
-        dims = tensor._dims
-        if held is not None:
-            if held.dtype is not tensor.dtype or not compatible(held.shape, dims):
-                raise InvalidArgumentError(
-                    f"the body reads elements of a history as {tensor.dtype.name}{show(dims)}, "
-                    f"but they are {held.dtype.name}{show(held.shape)}",
-                    op=tensor.op.name,
-                    site=tensor.op.site,
-                )
-            dims = merge(dims, held.shape)
-        value = builder.input(tensor.op.name, tensor.dtype, dims)
-        self.contents.bind(value, held)
+    def _element(self, builder: Builder, tensor: Tensor, held: Value | None, renamed: dict[Symbol, Symbol]) -> Value:
+        """The parameter for an element of a history, of the shape that the elements have in this plan.
+
+        Args:
+          renamed: dims that change from one iteration to the next -> what stands for them in this loop.
+        """
+        if held is None:
+            return _input(builder, tensor, self.shapes.later(tensor._dims))
+        if held.dtype is not tensor.dtype or not compatible(held.shape, tensor._dims):
+            raise InvalidArgumentError(
+                f"the body reads elements of a history as {tensor.dtype.name}{show(tensor._dims)}, "
+                f"but they are {held.dtype.name}{show(held.shape)}",
+                op=tensor.op.name,
+                site=tensor.op.site,
+            )
+        value = _input(builder, tensor, self.shapes.element(tensor._dims, held.extent, renamed))
+        self.shapes.contents.bind(value, held)
         return value
+
+
+def _input(builder: Builder, tensor: Tensor, extent: Any) -> Value:
+    value = builder.input(tensor.op.name, tensor.dtype, plain(extent))
+    value.extent = extent
+    return value
 
 
 def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Operation]:

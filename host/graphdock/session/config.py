@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.locks import new_lock
@@ -41,6 +41,10 @@ class Resolved(NamedTuple):
 
     value: Any
     source: str
+
+
+#: What happens when the wanted device has no kernel.
+Fallback: TypeAlias = Literal["forbid", "warn", "allow"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +77,7 @@ class SessionConfig:
     """
 
     backends: Sequence[str] = ("cpu",)
-    fallback: str | Mapping[str, str] = "warn"
+    fallback: Fallback | Mapping[str, Fallback] = "warn"
     kernels: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     executor: str = "auto"
     device_count: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
@@ -81,7 +85,7 @@ class SessionConfig:
     passes: Mapping[str, bool] = field(default_factory=lambda: _EMPTY)
     fusion: bool = True
     plan_cache_size: int = 2048
-    shape_policy: str = "auto"
+    shape_policy: Literal["exact", "generic", "auto"] = "auto"
     intra_op_threads: int = 0
     inter_op_threads: int = 0
     deterministic: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +13,10 @@ from graphdock.plugin.settings import as_bool, as_names
 
 __all__ = ["CHECKS", "FIELDS", "plain"]
 
+#: Largest count of anything that a setting counts.
+_LARGEST = 2**31 - 1
+#: Larger numbers are not printed: they may have thousands of digits.
+_PRINTED = 10**30
 _POLICIES = ("forbid", "warn", "allow")
 
 
@@ -21,22 +26,28 @@ def plain(value: Any) -> Any:
 
 
 def _wrong(where: str, name: str, expected: str, value: Any) -> ConfigError:
-    return ConfigError(f"{where}: {name} is wrong", expected=expected, got=repr(plain(value)))
+    return ConfigError(f"{where}: {name} is wrong", expected=expected, got=_shown(plain(value)))
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):  # more digits than Python prints
+        return f"a {type(value).__name__} too large to print"
 
 
 def _backends(value: Any, where: str) -> tuple[str, ...]:
     names = as_names(value, where, "backends")
     if not names:
         raise _wrong(where, "backends", "at least one name", value)
-    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
         raise _wrong(where, "backends", "each name once", value)
     return names
 
 
 def _choice(name: str, allowed: Sequence[str]) -> Callable[[Any, str], Any]:
     def check(value: Any, where: str) -> Any:
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             hint = did_you_mean(value, allowed) if isinstance(value, str) else None
             raise ConfigError(
                 f"{where}: {name} is wrong", expected="one of " + ", ".join(allowed), got=repr(value), hint=hint
@@ -55,10 +66,12 @@ def _fallback(value: Any, where: str) -> Any:
 
 def _integer(name: str, least: int) -> Callable[[Any, str], int]:
     def check(value: Any, where: str) -> int:
-        if isinstance(value, str) and value.isdecimal():
+        if isinstance(value, str) and value.isdecimal() and len(value) <= 10:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise _wrong(where, name, f"an integer of at least {least}", value)
+        if value > _LARGEST:
+            raise _wrong(where, name, f"an integer of at most {_LARGEST}", value if value < _PRINTED else "more")
         return value
 
     return check
@@ -90,10 +103,10 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "M
 
 def _bytes(key: str, value: Any, where: str) -> int:
     if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        match = re.fullmatch(r"(\d{1,19}(?:\.\d{1,19})?)\s*([A-Za-z]*)", value.strip())
         if match and match[2].upper() in _UNITS:
             value = int(float(match[1]) * _UNITS[match[2].upper()])
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 2**63:
         raise _wrong(where, f"memory_limit[{key!r}]", "bytes, or a text such as '20GiB'", value)
     return value
 
@@ -107,8 +120,8 @@ def _options(key: str, value: Any, where: str) -> Mapping[str, Any]:
 def _timeout(value: Any, where: str) -> float | None:
     if value is None:
         return None
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
-        raise _wrong(where, "operation_timeout", "seconds, more than 0", value)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= threading.TIMEOUT_MAX:
+        raise _wrong(where, "operation_timeout", f"seconds, more than 0 and at most {threading.TIMEOUT_MAX:.0f}", value)
     return float(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -48,11 +48,15 @@ class Explanation:
     Attributes:
       plan: the plan, with its generated ``source``.
       rows: one :class:`Row` per node that runs, in order, bodies of conds and loops included.
+      absent: device types of the session's backends that this machine has no device of, each with the probe's reason.
     """
 
-    def __init__(self, plan: Plan, config: SessionConfig | None = None) -> None:
+    def __init__(
+        self, plan: Plan, config: SessionConfig | None = None, absent: Mapping[str, str] | None = None
+    ) -> None:
         self.plan = plan
         self.config = config
+        self.absent = dict(absent or {})
         self.rows: list[Row] = [_row(n) for g in plan.graph.all_graphs() for n in g.nodes if not n.opdef.verb.silent]
 
     @property
@@ -111,6 +115,7 @@ class Explanation:
     def facts(self) -> dict[str, Any]:
         return {
             "summary": self.summary(),
+            "absent": self.absent,
             "rows": [asdict(r) for r in self.rows],
             "kernels": self.kernels(),
             "cost": self.cost(),
@@ -129,6 +134,7 @@ class Explanation:
             head.append(
                 f"config  backends={backends} ({self.config.source('backends')}) · fallback={self.config.fallback}"
             )
+        head += [f"absent  no device {kind}: {reason}" for kind, reason in self.absent.items()]
         refused = [
             f"region  {n.compiler} refused {_count(len(n.ops), 'node')} on {n.device} ({_listed(n.ops)}): {n.what}"
             for n in self.plan.placement.notes

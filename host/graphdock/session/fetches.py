@@ -15,12 +15,15 @@ from graphdock.errors import (
     NotFoundError,
     OutOfRangeError,
     ShapeError,
+    told,
 )
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import Dims, compatible, show
+from graphdock.variables.variable import Variable
 
 __all__ = ["Feed", "FetchPlan", "convert_feed"]
 
@@ -147,7 +150,10 @@ def convert_feed(feed: Feed, value: Any) -> Any:
     if quick and feed.dims in ((), None):
         return np.array(value, feed.np)
     if kind is np.ndarray and feed.dims == value.shape and value.dtype.kind == "f" == feed.np.kind:
-        return value.astype(feed.np, "C")  # the common case: a float64 batch, as the seeds feed
+        try:
+            return value.astype(feed.np, "C")  # the common case: a float64 batch, as the seeds feed
+        except FloatingPointError:
+            pass  # np.seterr asks for it; what converts slowly does not
     try:
         return _convert(feed, value)
     except (InvalidArgumentError, OutOfRangeError) as error:
@@ -157,14 +163,21 @@ def convert_feed(feed: Feed, value: Any) -> Any:
 
 def _convert(feed: Feed, value: Any) -> Any:
     tensor, dtype = feed.tensor, feed.dtype
-    if isinstance(value, Tensor):
+    if isinstance(value, (Tensor, Variable)):
+        kind = "tensor" if isinstance(value, Tensor) else "variable"
         raise InvalidArgumentError(
-            f"{tensor.name} is fed the tensor {value.name}", expected="a number, a list or an array"
+            f"{tensor.name} is fed the {kind} {value.name}",
+            expected="a number, a list or an array",
+            hint="fetch it first, and feed what that returns",
         )
+    value = from_dlpack(value)
     try:
         array = np.asarray(value)
-    except ValueError as error:
-        raise InvalidArgumentError(f"the value fed to {tensor.name} is not an array: {error}") from None
+    except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
+        kind = type(value).__name__
+        raise InvalidArgumentError(
+            f"the value fed to {tensor.name} is not an array but a {kind}: {told(error)}"
+        ) from error
     if array.dtype is not feed.np or dtype.kind == "S":
         if dtype.kind == "S":
             from graphdock.ops.convert import make_array
@@ -203,4 +216,5 @@ def _cast(feed: Feed, array: Any, value: Any) -> Any:
                 expected=f"{dtype.min} to {dtype.max}",
                 got=f"{low} to {high}",
             )
-    return array.astype(dtype.np)
+    with np.errstate(all="ignore"):  # as in a step: what overflows is infinite
+        return array.astype(dtype.np)

@@ -26,10 +26,11 @@ class Signature:
       mutation: the graph's mutation number for which its plans hold.
       plans: shapes of the feeds (or ``"generic"``) -> plan.
       exact: how many plans have been made for one shape each, those that are gone included.
+      accepted: shapes of the feeds that the generic plan was found to take, where its conditions do not tell.
       current: the plan that ran last and the feeds' shapes it ran for; one object, because other threads replace it.
     """
 
-    __slots__ = ("current", "exact", "feeds", "fetch", "key", "mutation", "plans", "single", "timed")
+    __slots__ = ("accepted", "current", "exact", "feeds", "fetch", "key", "mutation", "plans", "single", "timed")
 
     def __init__(
         self, key: Hashable, fetch: FetchPlan, feeds: list[Feed], mutation: int, single: bool, timed: bool
@@ -42,6 +43,7 @@ class Signature:
         self.timed = timed
         self.plans: dict[Any, Plan] = {}
         self.exact = 0
+        self.accepted: set[Any] = set()
         self.current: tuple[Plan | None, tuple[Any, ...]] = (None, (None,) * len(feeds))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import time
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from graphdock.contracts.step import TraceEvent
+from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError
+from graphdock.session.step_stats import StepStats
 
 __all__ = ["RunMetadata", "RunOptions"]
 
@@ -17,12 +19,21 @@ class RunOptions:
 
     Args:
       timeout_in_ms: milliseconds the step may take; 0 leaves the session's ``operation_timeout``.
+      trace_level: what the step reports to ``run_metadata``: ``RunOptions.NO_TRACE``, ``SOFTWARE_TRACE`` (each call of the host, as
+        it is), ``HARDWARE_TRACE`` or ``FULL_TRACE`` (the host waits for each call's work on a device with queues, and replays no
+        recording). A traced step is slower; the others pay nothing.
 
     Raises:
-      InvalidArgumentError: a timeout that is no whole number, or negative.
+      InvalidArgumentError: a timeout that is no whole number, or negative; a trace level that does not exist.
     """
 
+    NO_TRACE: ClassVar[TraceLevel] = TraceLevel.NO_TRACE
+    SOFTWARE_TRACE: ClassVar[TraceLevel] = TraceLevel.SOFTWARE_TRACE
+    HARDWARE_TRACE: ClassVar[TraceLevel] = TraceLevel.HARDWARE_TRACE
+    FULL_TRACE: ClassVar[TraceLevel] = TraceLevel.FULL_TRACE
+
     timeout_in_ms: int = 0
+    trace_level: TraceLevel = TraceLevel.NO_TRACE
 
     def __post_init__(self) -> None:
         given = self.timeout_in_ms
@@ -30,6 +41,13 @@ class RunOptions:
             raise InvalidArgumentError(
                 "RunOptions: timeout_in_ms is wrong", expected="milliseconds, 0 or more", got=repr(given)
             )
+        if self.trace_level not in tuple(TraceLevel) or isinstance(self.trace_level, bool):
+            raise InvalidArgumentError(
+                "RunOptions: trace_level is wrong",
+                expected="one of " + ", ".join(f"RunOptions.{level.name}" for level in TraceLevel),
+                got=repr(self.trace_level),
+            )
+        object.__setattr__(self, "trace_level", TraceLevel(self.trace_level))
 
     def seconds(self, default: float | None) -> float | None:
         """Seconds the step may take; None for no limit."""
@@ -38,14 +56,27 @@ class RunOptions:
 
 @dataclass
 class RunMetadata:
-    """Filled in by ``Session.run(..., run_metadata=...)``.
+    """Filled in by ``Session.run(..., run_metadata=...)``, also when the step fails.
 
     Attributes:
       plan: the plan that ran (its ``source``, ``arena_bytes`` and ``kernel_nodes`` may be read).
       cached: whether the plan was there already.
-      events: what the parts of the step reported, in order of arrival.
+      events: what the parts of the step reported, in order of arrival; empty unless the options ask for a trace.
+      start: when a traced step began, in the clock of the events. ``seconds``: how long it took, waiting for its turn included.
     """
 
     plan: Any = None
     cached: bool = False
     events: tuple[TraceEvent, ...] = ()
+    start: float = 0.0
+    seconds: float = 0.0
+    _offset: float = field(default=0.0, repr=False)
+
+    @property
+    def step_stats(self) -> StepStats:
+        """The events as TensorFlow's ``RunMetadata.step_stats`` has them, device by device."""
+        return StepStats.of(self.events, self._offset)
+
+    def ran(self, start: float, end: float) -> None:
+        """A session notes when the step began and ended, in the clock of its events, which reads ``end`` now."""
+        self.start, self.seconds, self._offset = start, end - start, time.time() - end

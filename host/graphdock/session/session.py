@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import reprlib
 import secrets
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any
+from dataclasses import fields
+from types import NoneType, TracebackType
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from graphdock.contracts.step import StepServices
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from graphdock.contracts.step import StepServices, TraceLevel
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError, did_you_mean, of_kind
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.locks import new_lock
 from graphdock.plugin.host import Host, default_host
@@ -25,8 +28,11 @@ from graphdock.session.config import SessionConfig, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.run_options import RunMetadata, RunOptions
+from graphdock.typing import HasTensor
 
 __all__ = ["InteractiveSession", "Session"]
+
+Key = TypeVar("Key")
 
 #: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
 SHAPES = 8
@@ -34,14 +40,35 @@ SHAPES = 8
 REFUSED = ("intra_op_threads", "inter_op_threads")
 #: Marks the signatures of steps with a deadline: they have plans of their own, which look at the clock between nodes.
 _TIMED = "timed"
+#: Names of all settings.
+SETTINGS = tuple(f.name for f in fields(SessionConfig))
+#: Type of what is often passed in the place of the target -> the argument that was meant.
+_MEANT: dict[type, str] = {SessionConfig: "config", Graph: "graph"}
+#: Feed shapes of one signature that are remembered as fitting; beyond, they are forgotten and checked again.
+ACCEPTED = 4096
 
 
 class _SessionType(type):
     """Lets ``Session("ray://head:6379")`` be whatever the plugin that owns the scheme opens."""
 
     def __call__(
-        cls, target: str = "", graph: Graph | None = None, config: SessionConfig | None = None, host: Host | None = None
+        cls,
+        target: str = "",
+        graph: Graph | None = None,
+        config: SessionConfig | None = None,
+        host: Host | None = None,
+        **unknown: Any,
     ) -> Any:
+        if unknown:
+            raise _no_argument(cls.__name__, next(iter(unknown)))
+        if not isinstance(target, str):
+            meant = _MEANT.get(type(target))
+            raise InvalidArgumentError(
+                f"{cls.__name__}: target is of the wrong type",
+                expected="a string such as 'ray://head:6379', or ''",
+                got=reprlib.repr(target),
+                hint=None if meant is None else f"pass it as {meant}=...",
+            )
         if not target:
             return super().__call__(target, graph, config, host)
         owner = host if host is not None else (graph or get_default_graph()).host
@@ -76,6 +103,8 @@ class Session(metaclass=_SessionType):
         host: Host | None = None,
     ) -> None:
         self.graph = get_default_graph() if graph is None else graph
+        of_kind(self.graph, Graph, "Session: graph", "a tf.Graph")
+        of_kind(host, (Host, NoneType), "Session: host", "a graphdock.plugin.host.Host")
         self._host = self.graph.host if host is None else host
         self.config = effective_config(config)
         _refuse(self.config)
@@ -116,7 +145,7 @@ class Session(metaclass=_SessionType):
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         self._check_open()
         self._graph_scope = self.graph.as_default()
         self._graph_scope.__enter__()
@@ -167,6 +196,9 @@ class Session(metaclass=_SessionType):
         Args:
           host: whose containers; default: the process's own.
         """
+        names = [] if containers is None else containers
+        of_kind(names, (list, tuple), "Session.reset: containers", "a list of names")
+        of_kind(host, (Host, NoneType), "Session.reset: host", "a graphdock.plugin.host.Host")
         host = default_host() if host is None else host
         with host.containers_lock:
             stores = [host.containers.get(n) for n in (list(host.containers) if containers is None else containers)]
@@ -186,6 +218,46 @@ class Session(metaclass=_SessionType):
 
     # -- running ------------------------------------------------------------------------------------------------------
 
+    @overload
+    def run(
+        self,
+        fetches: Operation,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> None: ...
+    @overload
+    def run(
+        self,
+        fetches: HasTensor | str,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any: ...
+    @overload
+    def run(
+        self,
+        fetches: list[Any],
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> list[Any]: ...
+    @overload
+    def run(
+        self,
+        fetches: tuple[Any, ...],
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> tuple[Any, ...]: ...
+    @overload
+    def run(
+        self,
+        fetches: Mapping[Key, Any],
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> dict[Key, Any]: ...
     def run(
         self,
         fetches: Any,
@@ -198,7 +270,7 @@ class Session(metaclass=_SessionType):
         Args:
           fetches: a tensor, operation, variable or name of one, or any nested list, tuple, dict or namedtuple of them.
           feed_dict: tensor (or its name) -> value. Any tensor may be fed; what only it needs does not run.
-          options: a time limit for this step. run_metadata: filled in; see :mod:`graphdock.session.run_options`.
+          options: a time limit for this step, or a trace of it. run_metadata: filled in; see :mod:`graphdock.session.run_options`.
 
         Returns:
           The same structure with NumPy arrays (scalars at rank 0), and None for operations. Arrays are the caller's own.
@@ -211,7 +283,10 @@ class Session(metaclass=_SessionType):
         """
         if self._closed:
             self._check_open()
-        limit = self._timeout if options is None else _options(options).seconds(self._timeout)
+        if options is None:
+            limit, level = self._timeout, None
+        else:
+            limit, level = _options(options).seconds(self._timeout), options.trace_level
         try:
             kind = type(fetches)
             key = (kind, *fetches) if kind is list or kind is tuple else fetches
@@ -243,6 +318,7 @@ class Session(metaclass=_SessionType):
             self._recent = plan
             self._plans.touch(plan)
         if run_metadata is not None:
+            of_kind(run_metadata, RunMetadata, "run_metadata", "tf.RunMetadata()")
             run_metadata.plan = plan
             run_metadata.cached = same
         while True:
@@ -256,7 +332,7 @@ class Session(metaclass=_SessionType):
                         step.reset()
                     if limit is not None:
                         step.limit(limit)
-                    results = plan.run(step, values)
+                    results = plan.run(step, values) if not level else _traced(plan, step, values, level, run_metadata)
                 finally:
                     if run_metadata is not None:
                         run_metadata.events = step.reported()
@@ -272,6 +348,7 @@ class Session(metaclass=_SessionType):
 
     def make_callable(self, fetches: Any, feed_list: list[Any] | None = None) -> Callable[..., Any]:
         """A function of the feeds' values, in the order of ``feed_list``, that runs the step."""
+        of_kind(feed_list, (list, tuple, NoneType), "make_callable: feed_list", "a list of tensors")
         keys = list(feed_list or ())
         self._check_open()
         FetchPlan(self.graph, fetches)
@@ -289,7 +366,9 @@ class Session(metaclass=_SessionType):
         """The plan a step would run, without running it. Placeholders that are not fed take their static shapes."""
         self._check_open()
         fetch = FetchPlan(self.graph, fetches)
-        feeds = {Feed(self.graph, k).tensor: np.asarray(v).shape for k, v in (feed_dict or {}).items()}
+        of_kind(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
+        fed = [(Feed(self.graph, k), v) for k, v in (feed_dict or {}).items()]
+        feeds = {feed.tensor: convert_feed(feed, v).shape for feed, v in fed}
         from graphdock.runtime.translate import needed_operations
 
         roots = [t.op for t in fetch.tensors if t not in feeds] + fetch.operations
@@ -305,7 +384,8 @@ class Session(metaclass=_SessionType):
         """What a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
         from graphdock.session.explain import Explanation
 
-        return Explanation(self.plan(fetches, feed_dict), self.config)
+        absent = {kind: error.reason for kind, error in self._planner.absent.items()}
+        return Explanation(self.plan(fetches, feed_dict), self.config, absent)
 
     def list_devices(self) -> list[str]:
         """Names of this session's devices, in order of preference."""
@@ -321,7 +401,10 @@ class Session(metaclass=_SessionType):
             )
         with self._lock:
             self._check_open()
-            fetch = FetchPlan(self.graph, fetches)
+            try:
+                fetch = FetchPlan(self.graph, fetches)
+            except RecursionError:
+                raise InvalidArgumentError("the fetches are nested too deep", site=describe(capture())) from None
             feeds = [Feed(self.graph, key) for key in feed_dict or ()]
             seen = {f.tensor for f in feeds}
             if len(seen) < len(feeds):
@@ -352,12 +435,12 @@ class Session(metaclass=_SessionType):
             generic = policy == "generic" or (policy == "auto" and signature.exact >= SHAPES)
             if plan is None and generic:
                 plan = signature.plans.get("generic")
+            tensors = [f.tensor for f in signature.feeds]
             if plan is None:
                 if generic:
                     dims = [f.dims for f in signature.feeds]
                 else:
                     dims = list(shapes)
-                tensors = [f.tensor for f in signature.feeds]
                 plan = self._planner.plan(
                     signature.fetch.tensors,
                     signature.fetch.operations,
@@ -370,6 +453,14 @@ class Session(metaclass=_SessionType):
                     from graphdock.session.explain import log_placement
 
                     log_placement(plan)
+            conditions = plan.graph.conditions
+            if conditions is not None and shapes not in signature.accepted and not conditions.hold(shapes):
+                self._planner.check_shapes(
+                    signature.fetch.tensors, signature.fetch.operations, list(zip(tensors, shapes, strict=True))
+                )
+                if len(signature.accepted) >= ACCEPTED:
+                    signature.accepted.clear()
+                signature.accepted.add(shapes)
             signature.current = (plan, shapes)
             return plan
 
@@ -382,11 +473,32 @@ class Session(metaclass=_SessionType):
             return plan
 
 
+def _no_argument(kind: str, name: str) -> InvalidArgumentError:
+    """The error of a session that is given an argument it has not: a setting belongs into its config."""
+    if name in SETTINGS:
+        hint: str | None = f"write tf.{kind}(config=tf.SessionConfig({name}=...))"
+    else:
+        hint = did_you_mean(name, ["target", "graph", "config", "host", *SETTINGS])
+    return InvalidArgumentError(f"{kind} has no argument {name!r}", site=describe(capture()), hint=hint)
+
+
 def _refuse(config: SessionConfig) -> None:
     """Raise UnimplementedError for settings that this version knows but could not honour."""
     for name in REFUSED:
         if getattr(config, name):
             raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")
+
+
+def _traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:
+    """Run a step that reports what it does."""
+    clock = step.services.clock
+    with plan.program.trace(step, level):
+        start = clock()
+        try:
+            return plan.run(step, values)
+        finally:
+            if run_metadata is not None:
+                run_metadata.ran(start, clock())
 
 
 def _options(options: Any) -> RunOptions:
@@ -439,6 +551,5 @@ class InteractiveSession(Session):
         default_session.push(self)
 
     def close(self) -> None:
-        if default_session.get_default_session() is self:
-            default_session.pop(self)
+        default_session.forget(self)
         super().close()

@@ -32,7 +32,7 @@ from graphdock.contracts import (
     build_kernel,
     hookimpl,
 )
-from graphdock.errors import GraphdockError, InternalError
+from graphdock.contracts.kernel_error import kernel_error
 
 __all__ = ["FakeBuffer", "FakeDevice", "FakeFactory", "install", "register_devices", "register_kernels"]
 
@@ -168,14 +168,11 @@ def _launcher(ctx: BuildContext, bound: Bound) -> Callable[..., Any]:
         try:
             with np.errstate(all="ignore"):
                 return compute(*[a.settled() if isinstance(a, FakeBuffer) else a for a in args])
-        except GraphdockError as error:
-            if error.op is None:
-                error.op, error.site = node.origin, node.site
-            raise
         except Exception as error:
-            raise InternalError(
-                f"kernel of {node.op} failed: {type(error).__name__}: {error}", op=node.origin, site=node.site
-            ) from error
+            explained = kernel_error(error, node)
+            if explained is error:
+                raise
+            raise explained from error
 
     def placed(result: Any) -> Any:
         """What compute returned, as buffers of the memory space of each output."""

@@ -1,12 +1,13 @@
 """``pytest --graphdock-backend NAME``: conformance of any installed backend, with no test code.
 
 Every project that has graphdock installed loads this module with pytest, so that it imports nothing but pytest until the
-option is given. With it, the run consists of the conformance cases and of test files that the command line names.
+option is given. With it, the run consists of the conformance cases and of test files that the command line names. Cases run in a
+process of their own (:mod:`graphdock.testing.isolation`), so that a kernel that crashes is a line; under ``--pdb`` or with
+``--graphdock-in-process`` they run here.
 """
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from graphdock.testing.conformance import Case, Conformance
+    from graphdock.testing.case import Case
+    from graphdock.testing.isolation import Outcome, Worker
 
 __all__ = ["ConformanceItem"]
 
@@ -25,11 +27,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("graphdock", "conformance of graphdock backends")
     group.addoption("--graphdock-backend", metavar="NAME", help="check this backend against the op specs")
     group.addoption("--graphdock-op", metavar="OP", action="append", help="only this op; may be given again")
+    group.addoption(
+        "--graphdock-kernel",
+        metavar="NAME",
+        action="append",
+        help="only this kernel of the backend, by its name or label; may be given again",
+    )
     group.addoption("--graphdock-report", metavar="FILE", help="write the compliance table as JSON")
+    group.addoption(
+        "--graphdock-timeout", metavar="SECONDS", type=float, default=300.0, help="for one case (default: 300)"
+    )
+    group.addoption(
+        "--graphdock-in-process", action="store_true", help="run the cases in this process, where a crash ends the run"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    given = [name for name in ("op", "report") if config.getoption(f"--graphdock-{name}")]
+    names = ("op", "kernel", "report", "in-process")
+    given = [name for name in names if config.getoption(f"--graphdock-{name}")]
     if config.getoption("--graphdock-backend"):
         config.pluginmanager.register(_Run(config), "graphdock-conformance")
     elif given:
@@ -37,89 +52,117 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class ConformanceCases(pytest.Collector):
-    """The collector above all cases; ``kit`` is theirs."""
+    """The collector above all cases; ``run`` is theirs."""
 
-    kit: Conformance
+    run: _Run
 
     def collect(self) -> Iterator[ConformanceItem]:
-        ops: list[str] | None = self.config.getoption("--graphdock-op")
-        for op in ops or self.kit.ops:
-            if not self.kit.has_kernel(op):
-                yield ConformanceItem.from_parent(self, name=f"{op}[missing]", op=op)
+        kit, chosen = self.run.kit, self.run.kernels
+        if kit.absent is not None:
+            yield ConformanceItem.from_parent(self, name=f"{kit.backend}[no device]", why=kit.absent)
+            return
+        devices = [] if chosen else kit.devices
+        untested = set(kit.untested)
+        for op in self.run.ops or [*devices, *sorted({*kit.ops, *untested})]:
+            if op in untested:
+                why = f"untested: {op} (its spec has no samples)"
+                yield ConformanceItem.from_parent(self, name=f"{op}[untested]", op=op, why=why, outcome="untested")
+            if op not in kit.devices and not kit.has_kernel(op):
+                why = f"{kit.backend} has no kernel for {op}"
+                yield ConformanceItem.from_parent(self, name=f"{op}[missing]", op=op, why=why)
                 continue
-            for case in self.kit.cases(op):
+            for case in kit.cases(op, chosen):
                 yield ConformanceItem.from_parent(self, name=case.id, op=op, case=case)
 
 
 class ConformanceItem(pytest.Item):
-    """One case; without one, an op that the backend has no kernel for."""
+    """One case; without one, what can't be checked, and ``why``: an op without a kernel or samples, or a backend without a device.
+
+    ``outcome`` is what the table says of it; default: by how it ends.
+    """
 
     parent: ConformanceCases
 
-    def __init__(self, *, op: str, case: Case | None = None, **fields: Any) -> None:
+    def __init__(
+        self, *, op: str = "", case: Case | None = None, why: str = "", outcome: str = "", **fields: Any
+    ) -> None:
         super().__init__(**fields)
-        self.case = case
+        self.case, self.why = case, why
         dtype = "-" if case is None else case.dtype
-        reason = None if case is None else self.parent.kit.xfail(case)
-        self.user_properties.append((_PROPERTY, [op, dtype, reason]))
+        reason = None if case is None else self.parent.run.kit.xfail(case)
+        if op:
+            self.user_properties.append((_PROPERTY, [op, dtype, reason, "" if case is None else case.kernel, outcome]))
         if reason is not None:
             # not strict: an exception is stated for all samples of a dtype, and the empty ones may well pass
             self.add_marker(pytest.mark.xfail(reason=reason, strict=False))
 
     def runtest(self) -> None:
-        from graphdock.testing.conformance import Missing
-
-        kit = self.parent.kit
         if self.case is None:
-            pytest.skip(f"{kit.backend} has no kernel for {self.name.partition('[')[0]}")
-        try:
-            kit.check(self.case)
-        except Missing as missing:
-            pytest.skip(str(missing).partition("\n")[0])
+            pytest.skip(self.why)
+        outcome = self.parent.run.check(self.case)
+        if outcome.kind in ("missing", "refused"):
+            pytest.skip(outcome.text)
+        elif outcome.kind != "ok":
+            raise _Failed(outcome.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        from graphdock.testing import conformance
-
-        if isinstance(excinfo.value, conformance.ConformanceError):
-            return f"{excinfo.value}{_raised_at(excinfo.value)}"
-        inner = excinfo.traceback.cut(path=conformance.__file__)  # without pytest's own frames
-        return excinfo.getrepr(style=style or "short", tbfilter=lambda _: inner)
+        if isinstance(excinfo.value, _Failed):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"conformance {self.name}"
 
 
-def _raised_at(error: BaseException) -> str:
-    """Where a kernel raised what became ``error``; empty when nothing but graphdock's own errors is behind it."""
-    from graphdock.errors import GraphdockError
-
-    cause = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    frames = traceback.extract_tb(cause.__traceback__)
-    if isinstance(cause, (AssertionError, GraphdockError)) or not frames:
-        return ""
-    return f"\n  raised at {frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}"
+class _Failed(AssertionError):
+    """A case failed; the text is all there is to say."""
 
 
 class _Run:
-    """The hooks of a conformance run."""
+    """The hooks of a conformance run.
+
+    Attributes:
+      ops, kernels: those that the command line names.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         from graphdock.errors import GraphdockError
         from graphdock.testing.conformance import Conformance
+        from graphdock.testing.isolation import Worker
         from graphdock.testing.report import Compliance
 
+        self.ops: list[str] = list(config.getoption("--graphdock-op") or ())
+        self.kernels: list[str] = list(config.getoption("--graphdock-kernel") or ())
         try:
             self.kit = Conformance(config.getoption("--graphdock-backend"))
-            for op in config.getoption("--graphdock-op") or ():
+            for op in self.ops:
                 next(self.kit.cases(op), None)
+            self._check_kernels()
         except GraphdockError as error:
             raise pytest.UsageError(str(error)) from error
         self.report = Compliance(self.kit.backend, gradients=self.kit.gradient_kinds())
         #: (op, reason) of a stated exception -> whether a case of it failed
         self.held: dict[tuple[str, str], bool] = {}
         self.target: str | None = config.getoption("--graphdock-report")
+        here = config.getoption("--graphdock-in-process") or config.getoption("usepdb", False)
+        self.worker: Worker | None = (
+            None if here else Worker(self.kit.backend, self.kernels, config.getoption("--graphdock-timeout"))
+        )
+
+    def _check_kernels(self) -> None:
+        """Raise unless each kernel that the command line names is one of the backend's."""
+        from graphdock.errors import NotFoundError, did_you_mean
+
+        mine = [r for op in self.kit.ops for r in self.kit.kernels(op)]
+        known = {n for r in mine for n in (r.full_name, r.kernel.short_name, r.kernel.label) if n}
+        for name in self.kernels:
+            if name not in known:
+                raise NotFoundError(f"{self.kit.backend} has no kernel {name!r}", hint=did_you_mean(name, known))
+
+    def check(self, case: Case) -> Outcome:
+        from graphdock.testing.isolation import outcome_of
+
+        return outcome_of(self.kit, case) if self.worker is None else self.worker.check(case)
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool:
         """Leave out whatever the command line does not name."""
@@ -129,20 +172,21 @@ class _Run:
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         name = f"graphdock-{self.kit.backend}"
         root = ConformanceCases.from_parent(session, name=name, nodeid=name)
-        root.kit = self.kit
+        root.run = self
         items.extend(root.collect())
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         found: Any = dict(report.user_properties).get(_PROPERTY)
         if found is None or (report.when != "call" and report.passed):
             return
-        op, dtype, reason = found
+        op, dtype, reason, kernel, stated = found
         if hasattr(report, "wasxfail"):
             outcome = "xfail" if report.skipped else "ok"
         else:
-            outcome = {"passed": "ok", "failed": "failed", "skipped": "missing"}[report.outcome]
+            lacks = stated or ("refused" if kernel and not self.kernels else "missing")
+            outcome = {"passed": "ok", "failed": "failed", "skipped": lacks}[report.outcome]
         self.report.add(op, dtype, outcome)
-        if reason is not None and outcome != "missing":
+        if reason is not None and outcome not in ("missing", "refused"):
             self.held[op, reason] = self.held.get((op, reason), False) or outcome == "xfail"
 
     @pytest.hookimpl(trylast=True)
@@ -151,9 +195,17 @@ class _Run:
         if not all(self.held.values()) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def pytest_unconfigure(self) -> None:
+        if self.worker is not None:
+            self.worker.close()
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.section(f"graphdock conformance: {self.kit.backend}")
-        for line in [*self.report.lines(), *self.kit.watching.lines()]:
+        if self.kit.absent is not None:
+            terminalreporter.write_line(f"{self.kit.backend}: nothing was checked: {self.kit.absent}")
+            return
+        watched = self.kit.watching.lines() if self.worker is None else self.worker.lines()
+        for line in [*self.report.lines(), *watched]:
             terminalreporter.write_line(line)
         for (op, reason), holds in self.held.items():
             if not holds:

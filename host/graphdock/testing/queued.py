@@ -8,8 +8,10 @@ inputs and the state of random streams are read when it is launched, as a real l
 read-only while it runs. Fresh outputs of known shape are allocated in the order of the queue; a kernel whose output shape depends
 on values settles the queue first, and so does one with outputs in host memory: neither can be captured. Strings stay elsewhere.
 
-``install`` gives a host a driver of its own; what the device offers to tests (``faults``, ``lose``, ``launches``, ``in_use``,
-``driver.scheduler.step``, ``races.check(device)``) is in :mod:`graphdock.testing.driver`.
+It is installed with graphdock and blocked: ``GRAPHDOCK_PLUGINS=queued GRAPHDOCK_BACKENDS=queued,cpu python program.py`` runs
+any program on it (or ``allow = ["queued"]`` under ``[plugins]``). ``[session.options.queued]`` takes a ``seed``: which of the
+many orders that a driver may choose. ``install`` gives a host a driver of its own; what the device offers to tests (``faults``,
+``lose``, ``launches``, ``in_use``, ``driver.scheduler.step``, ``races.check(device)``) is in :mod:`graphdock.testing.driver`.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from graphdock.contracts import (
     dtypes,
     hookimpl,
 )
-from graphdock.errors import GraphdockError, InternalError
+from graphdock.contracts.kernel_error import kernel_error
+from graphdock.errors import InternalError
 from graphdock.testing.driver.device import Driver, DriverDevice
 from graphdock.testing.driver.memory import Array, Buffer
 from graphdock.testing.driver.queue import DriverQueue
@@ -64,6 +67,7 @@ class QueuedFactory(DeviceFactory):
         self, *, seed: int = 0, laziness: float | None = None, lanes: int = 2, shared: bool = False, memory: int = 0
     ) -> None:
         self.driver = Driver(seed, laziness)
+        self._laziness, self._opened = laziness, False
         self._lanes, self._shared, self._memory = lanes, shared, memory
 
     def probe(self) -> list[DeviceInfo]:
@@ -71,6 +75,9 @@ class QueuedFactory(DeviceFactory):
         return [DeviceInfo(DEVICE, 0, self._memory, about, architecture="numpy", multiprocessors=1)]
 
     def open(self, info: DeviceInfo, options: Mapping[str, Any]) -> DriverDevice:
+        if not self._opened and "seed" in options:
+            self.driver = Driver(options["seed"], self._laziness)
+        self._opened = True
         space = DEVICE if self._shared else None
         return DriverDevice(info, self.driver, space, self._lanes, self._memory)
 
@@ -267,12 +274,7 @@ def _at_launch(value: Any, written: bool, queue: DriverQueue) -> Any:
 
 def blamed(error: Exception, node: PlanNode) -> Exception:
     """The error of a node's kernel: graphdock's own get its name, others become one of graphdock's."""
-    if isinstance(error, GraphdockError):
-        if error.op is None:
-            error.op, error.site = node.origin, node.site
-        return error
-    text = f"kernel of {node.op} failed: {type(error).__name__}: {error}"
-    return InternalError(text, op=node.origin, site=node.site)
+    return kernel_error(error, node)
 
 
 # -- the plugin
@@ -307,7 +309,10 @@ def register_kernels(host: Any) -> Iterable[KernelDef]:
 
 
 def install(host: Any, **options: Any) -> DriverDevice:
-    """Register the plugin ``queued`` in a host, unless it is there, and open its first device; options as for QueuedFactory."""
+    """Register the plugin ``queued`` in a host, unless it is there, and open its first device; options as for QueuedFactory.
+
+    A host that allows the installed one keeps that.
+    """
     if all(state.name != DEVICE for state in host.plugins()):
         host.register(DEVICE, Plugin(**options))
     device: Device = host.open_device(f"/device:{DEVICE}:0")

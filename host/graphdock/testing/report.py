@@ -12,9 +12,10 @@ from typing import Any
 
 __all__ = ["Compliance"]
 
-#: Worst first: a cell shows the first of these that any of its cases had.
-OUTCOMES = ("failed", "xfail", "ok", "missing")
-_SHOWN = {"failed": "FAIL", "xfail": "xfail", "ok": "ok", "missing": "-"}
+#: Worst first: a cell shows the first of these that any of its cases had. ``refused``: by one kernel of several.
+#: ``untested``: an op without samples.
+OUTCOMES = ("failed", "xfail", "ok", "untested", "missing", "refused")
+_SHOWN = {"failed": "FAIL", "xfail": "xfail", "ok": "ok", "untested": "-", "missing": "-", "refused": "-"}
 _SHORT = {"-": "any", "bfloat16": "bf16", "complex64": "c64", "complex128": "c128", "string": "str", "bool": "bool"}
 
 
@@ -60,8 +61,12 @@ class Compliance:
 
     def lines(self) -> Iterable[str]:
         """The table as text, with the ops that have no kernel, totals and the counts of gradient kinds beneath."""
-        lacking = sorted(op for op, row in self.cells.items() if all(set(c) == {"missing"} for c in row.values()))
-        shown = sorted(self.cells.keys() - set(lacking))
+        lacking = sorted(
+            op for op, row in self.cells.items() if all(set(c) <= {"missing", "refused"} for c in row.values())
+        )
+        untested = sorted(op for op, row in self.cells.items() if any(c["untested"] for c in row.values()))
+        bare = [op for op in untested if all(set(c) == {"untested"} for c in self.cells[op].values())]
+        shown = sorted(self.cells.keys() - {*lacking, *bare})
         columns = [d for d in self.dtypes() if any(d in self.cells[op] for op in shown)]
         heads = [_SHORT.get(d, d.replace("uint", "u").replace("int", "i").replace("float", "f")) for d in columns]
         width = max([len(op) for op in shown] or [2])
@@ -70,11 +75,18 @@ class Compliance:
             yield f"{op:<{width}}  " + " ".join(f"{self.cell(op, d):>5}" for d in columns).rstrip()
         if lacking:
             yield from textwrap.wrap(f"no kernel ({len(lacking)}): " + ", ".join(lacking), 120, subsequent_indent="  ")
+        for op in untested:
+            yield f"untested: {op} (its spec has no samples)"
         totals = self.totals()
-        whole = [op for op, row in self.cells.items() if not any(c["missing"] or c["failed"] for c in row.values())]
+        faulty = ("missing", "failed", "untested")
+        whole = [op for op, row in self.cells.items() if not any(c[o] for c in row.values() for o in faulty)]
         yield (
             f"{self.backend}: {len(self.cells)} ops, {len(whole)} whole; cases: "
-            + ", ".join(f"{totals[o]} {o}" for o in ("ok", "failed", "xfail", "missing"))
+            + ", ".join(
+                f"{totals[o]} {o}"
+                for o in ("ok", "failed", "xfail", "missing", "refused", "untested")
+                if totals[o] or o not in ("refused", "untested")
+            )
         )
         yield "gradients of inputs: " + ", ".join(f"{n} {kind}" for kind, n in self.gradients.items())
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
+
+if TYPE_CHECKING:
+    from graphdock.variables.variable import Variable
 
 __all__ = [
     "GraphKeys",
@@ -69,26 +72,26 @@ def get_collection_ref(key: Any) -> list[Any]:
     return outermost_graph().get_collection_ref(key)
 
 
-def global_variables(scope: str | None = None) -> list[Any]:
+def global_variables(scope: str | None = None) -> list[Variable]:
     """Variables that sessions share and savers save, in creation order."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
-def trainable_variables(scope: str | None = None) -> list[Any]:
+def trainable_variables(scope: str | None = None) -> list[Variable]:
     """Variables made with ``trainable=True``: what optimizers change, in creation order."""
     return get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
-def local_variables(scope: str | None = None) -> list[Any]:
+def local_variables(scope: str | None = None) -> list[Variable]:
     """Variables of one process, such as counters of a metric."""
     return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
-def model_variables(scope: str | None = None) -> list[Any]:
+def model_variables(scope: str | None = None) -> list[Variable]:
     """The subset of variables that inference needs."""
     return get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
-def moving_average_variables(scope: str | None = None) -> list[Any]:
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
     """Variables that keep moving averages."""
     return get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)

@@ -20,8 +20,10 @@ from graphdock.errors import (
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
+from graphdock.ops.convert import make_array
 from graphdock.ops.scopes import init_scope
 from graphdock.shape import as_dims, compatible, show
+from graphdock.typing import DTypeLike, ShapeLike
 from graphdock.variables.collections import GraphKeys, outermost_graph
 from graphdock.variables.variable import Variable
 
@@ -108,7 +110,7 @@ def variable_scope(
     initializer: Any = None,
     regularizer: Callable[[Tensor], Any] | None = None,
     reuse: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Iterator[VariableScope]:
     """Prefix the names of variables that ``get_variable`` makes inside, and of operations (as ``name_scope`` does).
 
@@ -173,8 +175,8 @@ def _unused(store: _Store, outer: VariableScope, name: str) -> str:
 
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
     initializer: Any = None,
     regularizer: Callable[[Tensor], Any] | None = None,
     trainable: bool = True,
@@ -184,8 +186,8 @@ def get_variable(
 
     Args:
       name: below the scope's name.
-      shape: its shape; not needed with an initial value.
-      dtype: its dtype; default: the scope's, float32 if that says nothing.
+      shape: its shape; an initial value has its own, and takes none beside it.
+      dtype: its dtype; default: an initial value's own, or the scope's, float32 if that says nothing.
       initializer: called with (shape, dtype=...), or an initial value; default: the scope's, Glorot's uniform one for floating
         dtypes, zeros for others.
       regularizer: called with the value; its result joins ``GraphKeys.REGULARIZATION_LOSSES``.
@@ -193,11 +195,13 @@ def get_variable(
 
     Raises:
       AlreadyExistsError: there is one and the scope does not reuse. NotFoundError: there is none and the scope must reuse.
-      ShapeError, DTypeError: the one that exists is of another shape or dtype. InvalidArgumentError: no shape to make it of.
+      ShapeError, DTypeError: the one that exists is of another shape or dtype. InvalidArgumentError: no shape to make it of, or one
+        beside an initial value. DTypeError: an initial value is of another dtype than ``dtype``.
     """
     store = _store()
     scope = store.stack[-1]
     full = scope.full_name(name)
+    _value_alone(full, shape, dtype, initializer, scope)
     with store.lock:
         found = store.variables.get(full)
         if found is not None:
@@ -218,6 +222,31 @@ def get_variable(
     return made
 
 
+def _value_alone(full: str, shape: Any, dtype: Any, initializer: Any, scope: VariableScope) -> None:
+    """Refuse a shape or another dtype beside an initial value that is no function, as TensorFlow 1 does."""
+    given = scope.initializer if initializer is None else initializer
+    if given is None or callable(given):
+        return
+    if shape is not None:
+        raise InvalidArgumentError(
+            f"get_variable({full!r}): an initial value has a shape, so none may be given",
+            site=describe(capture()),
+            got=f"the shape {show(as_dims(shape))}",
+            hint="leave out shape, or use initializer=tf.constant_initializer(value)",
+        )
+    if dtype is None or initializer is None:
+        return
+    own = given.dtype if isinstance(given, (Tensor, Variable)) else make_array(given, None)[1]
+    if own is not as_dtype(dtype):
+        raise DTypeError(
+            f"get_variable({full!r}): the initial value has another dtype",
+            site=describe(capture()),
+            expected=as_dtype(dtype).name,
+            got=own.name,
+            hint="leave out dtype, or use initializer=tf.constant_initializer(value)",
+        )
+
+
 def _shared(found: Variable, full: str, scope: VariableScope, shape: Any, dtype: Any) -> Variable:
     if scope.reuse is False:
         raise AlreadyExistsError(
@@ -227,11 +256,19 @@ def _shared(found: Variable, full: str, scope: VariableScope, shape: Any, dtype:
         )
     if shape is not None and not compatible(as_dims(shape), found.shape.dims):
         raise ShapeError(
-            f"the variable {full!r} exists with another shape", expected=str(found.shape), got=show(as_dims(shape))
+            f"the variable {full!r} exists with another shape",
+            expected=str(found.shape),
+            got=show(as_dims(shape)),
+            site=describe(capture()),
+            hint=f"it was made at {found.op.site}",
         )
     if dtype is not None and as_dtype(dtype) is not found.dtype:
         raise DTypeError(
-            f"the variable {full!r} exists with another dtype", expected=found.dtype.name, got=as_dtype(dtype).name
+            f"the variable {full!r} exists with another dtype",
+            expected=found.dtype.name,
+            got=as_dtype(dtype).name,
+            site=describe(capture()),
+            hint=f"it was made at {found.op.site}",
         )
     return found
 
@@ -249,10 +286,6 @@ def _make(
     if given is not None and not callable(given):
         value: Any = given
         wanted = dtype
-        if shape is not None and isinstance(given, Tensor) and not compatible(as_dims(shape), given._dims):
-            raise ShapeError(
-                f"the initial value of {full!r} has another shape", expected=show(as_dims(shape)), got=str(given.shape)
-            )
     else:
         wanted = as_dtype(dtype if dtype is not None else scope.dtype)
         dims = as_dims(shape)

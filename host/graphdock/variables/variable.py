@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
 
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
+from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError, of_kind
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.default_session import needed
 from graphdock.graph.graph import Graph, get_default_graph
@@ -20,6 +22,7 @@ from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_
 from graphdock.ops.operators import apply_operator, apply_reflected
 from graphdock.ops.scopes import init_scope
 from graphdock.shape import Dims, TensorShape, compatible, show
+from graphdock.typing import DTypeLike, Operators, TensorLike
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
 
@@ -29,7 +32,7 @@ __all__ = ["Variable", "assign", "assign_add", "assign_sub", "variable_of"]
 _by_handle: weakref.WeakKeyDictionary[Operation, weakref.ref[Variable]] = weakref.WeakKeyDictionary()
 
 
-class Variable:
+class Variable(Operators):
     """State of a graph: a dtype, a shape, and a value per session (or per named container).
 
     Making one adds to the outermost graph, outside of any control dependencies: a handle ``name``, the initial value
@@ -58,12 +61,12 @@ class Variable:
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[[], TensorLike] | None = None,
         trainable: bool = True,
         collections: Sequence[Any] | None = None,
         validate_shape: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError(
@@ -73,6 +76,8 @@ class Variable:
             )
         if isinstance(collections, str) or (collections is not None and not hasattr(collections, "__iter__")):
             raise InvalidArgumentError("collections of a Variable must be a list of keys", got=repr(collections))
+        of_kind(trainable, (bool, np.bool_), "Variable: trainable", "True or False")
+        of_kind(validate_shape, (bool, np.bool_), "Variable: validate_shape", "True or False")
         wanted = None if dtype is None else as_dtype(dtype)
         with init_scope():
             graph = get_default_graph()
@@ -221,6 +226,18 @@ class Variable:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
+    @overload
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: Literal[True] = True
+    ) -> Tensor: ...
+    @overload
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, *, read_value: Literal[False]
+    ) -> Operation: ...
+    @overload
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor | Operation: ...
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Set it.
 
@@ -234,12 +251,36 @@ class Variable:
         """
         return self._update("AssignVariableOp", value, name or "Assign", read_value, validate_shape=self._validate)
 
+    @overload
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: Literal[True] = True
+    ) -> Tensor: ...
+    @overload
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, *, read_value: Literal[False]
+    ) -> Operation: ...
+    @overload
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor | Operation: ...
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add ``delta`` to it; as :meth:`assign`."""
         return self._update("AssignAddVariableOp", delta, name or "AssignAdd", read_value)
 
+    @overload
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: Literal[True] = True
+    ) -> Tensor: ...
+    @overload
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, *, read_value: Literal[False]
+    ) -> Operation: ...
+    @overload
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor | Operation: ...
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
@@ -280,7 +321,7 @@ class Variable:
             )
         return tensor
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: Any = None) -> None:
         """Set it to an array at once, in ``session`` or the default session."""
         needed(session).run(self._initializer, {self._initializer.inputs[1]: value})
 
@@ -292,8 +333,10 @@ class Variable:
     def __bool__(self) -> bool:
         raise TypeError(f"Variable {self.name} is symbolic and has no truth value; use tf.cond or `is not None`")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"Variable {self.name} is symbolic and has no NumPy value; run it in a session")
+    if not TYPE_CHECKING:  # a checker must not take it for what NumPy makes an array of
+
+        def __array__(self, *args: Any, **kwargs: Any) -> Any:
+            raise TypeError(f"Variable {self.name} is symbolic and has no NumPy value; run it in a session")
 
     def __repr__(self) -> str:
         return f"<tf.Variable {self.name!r} shape={show(self._dims)} dtype={self.dtype.name}>"
@@ -350,17 +393,21 @@ def _variable(ref: Any, what: Callable[..., Any]) -> Variable:
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool = False, name: str | None = None
-) -> Any:
+    ref: Variable,
+    value: TensorLike,
+    validate_shape: bool | None = None,
+    use_locking: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """Set the variable ``ref``; returns its new value. See :meth:`Variable.assign`."""
     return _variable(ref, assign).assign(value, use_locking, name)
 
 
-def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def assign_add(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Add to the variable ``ref``; returns its new value."""
     return _variable(ref, assign_add).assign_add(value, use_locking, name)
 
 
-def assign_sub(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def assign_sub(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Subtract from the variable ``ref``; returns its new value."""
     return _variable(ref, assign_sub).assign_sub(value, use_locking, name)

@@ -29,7 +29,7 @@ class CpuDevice(Device):
         """A uint8 array of ``nbytes`` bytes whose first byte is aligned to ``align`` (a power of two)."""
         try:
             block = np.empty(nbytes + align, np.uint8)
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:  # the latter for more than a process can address
             raise errors.ResourceExhaustedError(
                 f"cpu:{self.info.index} has no memory for a block of {nbytes} bytes",
                 hint="use a smaller batch, or free what other sessions hold",

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
+from collections.abc import Sequence
+from types import NoneType
+from typing import Any, Literal
 
 import numpy as np
 from graphdock import dtypes, errors
 from graphdock import ops as _ops
+from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
 from graphdock_std.indexing import is_tensor, one_hot
@@ -32,7 +35,7 @@ def _static(dims: Any) -> bool:
 # shape
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
+def transpose(a: TensorLike, perm: TensorLike | None = None, name: str | None = None) -> _ops.Tensor:
     """Axis k of the result is axis ``perm[k]`` of ``a``; by default the axes are reversed."""
     x = _convert(a)
     if perm is None:
@@ -41,7 +44,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = None) -> Any:
     return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
 
 
-def matrix_transpose(a: Any, name: str | None = None) -> Any:
+def matrix_transpose(a: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The last two axes swapped."""
     x = _convert(a)
     dims = static_shape(x)
@@ -54,14 +57,16 @@ def matrix_transpose(a: Any, name: str | None = None) -> Any:
     return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
+def squeeze(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, squeeze_dims: TensorLike | None = None
+) -> _ops.Tensor:
     """The tensor without the axes given (an int or a list), each of size 1; without all axes of size 1 by default."""
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [axis] if isinstance(axis, (int, np.integer)) else list(axis)
     return _ops.apply_op("Squeeze", x=input, axis=[int(a) for a in axes], name=name)
 
 
-def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
+def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> _ops.Tensor:
     """Number of elements, a scalar in host memory; a constant where the shape is known."""
     x = _convert(input)
     dims, dtype = static_shape(x), dtypes.as_dtype(out_type)
@@ -70,7 +75,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> A
     return _ops.apply_op("Size", input=x, out_type=dtype, name=name)
 
 
-def rank(input: Any, name: str | None = None) -> Any:
+def rank(input: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Number of axes, an int32 scalar in host memory; a constant where it is known."""
     x = _convert(input)
     dims = static_shape(x)
@@ -82,8 +87,27 @@ def rank(input: Any, name: str | None = None) -> Any:
 # joining and cutting
 
 
-def concat(values: Any, axis: Any, name: str | None = None) -> Any:
+def _is_index(value: Any) -> bool:
+    """Whether it may be one integer: a number, or an integer tensor that is not known to be more than a scalar."""
+    if is_tensor(value):
+        x = _convert(value)
+        return x.dtype.is_integer and static_shape(x) in (None, ())
+    return isinstance(value, (int, np.integer)) or isinstance(value, np.ndarray) and value.ndim == 0
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The tensors joined along an axis; one tensor alone is passed on."""
+    listed = isinstance(values, (list, tuple))
+    if not isinstance(name, (str, NoneType)) or not (listed or isinstance(axis, (list, tuple)) or _is_index(axis)):
+        raise errors.InvalidArgumentError(
+            "concat: values must be a list of tensors, axis an integer, and name a string",
+            got=f"values {_kind(values)}, axis {_kind(axis)}, name {_kind(name)}",
+            hint="write tf.concat([a, b], axis)",
+        )
     items = list(values) if isinstance(values, (list, tuple)) else [values]
     if isinstance(axis, (list, tuple)):
         raise errors.InvalidArgumentError(
@@ -95,8 +119,12 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Any:
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
-) -> list[Any]:
+    value: TensorLike,
+    num_or_size_splits: TensorLike,
+    axis: TensorLike = 0,
+    num: int | None = None,
+    name: str | None = None,
+) -> list[_ops.Tensor]:
     """The tensor cut along an axis.
 
     Args:
@@ -115,12 +143,18 @@ def split(
     return _ops.apply_op("SplitV", value=value, size_splits=sizes, axis=axis, num_split=count, name=name)  # type: ignore[no-any-return]
 
 
-def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
+def stack(values: Sequence[TensorLike] | TensorLike, axis: int = 0, name: str | None = None) -> _ops.Tensor:
     """Tensors of one shape along a new axis."""
+    if is_tensor(values) or not isinstance(name, (str, NoneType)):
+        raise errors.InvalidArgumentError(
+            "stack: values must be a list of tensors, axis an integer, and name a string",
+            got=f"values {_kind(values)}, axis {_kind(axis)}, name {_kind(name)}",
+            hint="write tf.stack([a, b], axis)",
+        )
     return _ops.apply_op("Pack", values=list(values), axis=axis, name=name)
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Any]:
+def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None) -> list[_ops.Tensor]:
     """The slices along an axis. ``num`` is needed only where the size of the axis is not known."""
     x = _convert(value)
     if num is None:
@@ -133,7 +167,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     return _ops.apply_op("Unpack", value=x, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+def meshgrid(*args: TensorLike, indexing: Literal["xy", "ij"] = "xy", name: str | None = None) -> list[_ops.Tensor]:
     """Coordinate arrays of the grid that vectors span; ``"xy"`` swaps the first two axes, ``"ij"`` does not."""
     if indexing not in ("xy", "ij"):
         raise errors.InvalidArgumentError(f"indexing is {indexing!r}", expected="'xy' or 'ij'")
@@ -155,7 +189,13 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 # growing
 
 
-def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0) -> Any:
+def pad(
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: Literal["CONSTANT", "REFLECT", "SYMMETRIC", "constant", "reflect", "symmetric"] = "CONSTANT",
+    name: str | None = None,
+    constant_values: TensorLike = 0,
+) -> _ops.Tensor:
     """A margin around a tensor.
 
     Args:
@@ -173,12 +213,12 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = N
 # making
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+def zeros(shape: ShapeLike | TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> _ops.Tensor:
     """Zeros (False, empty strings) of a shape; a constant where it is known and small."""
     return _filled(shape, dtypes.as_dtype(dtype), 0, name or "zeros")
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Any:
+def ones(shape: ShapeLike | TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> _ops.Tensor:
     """Ones (True) of a shape; a constant where it is known and small."""
     return _filled(shape, dtypes.as_dtype(dtype), 1, name or "ones")
 
@@ -187,7 +227,7 @@ def _filled(shape: Any, dtype: dtypes.DType, number: int, name: str) -> Any:
     value: Any = str(number or "").encode() if dtype.kind == "S" else bool(number) if dtype.is_bool else number
     dims: Any = None
     if not is_tensor(shape) and not (isinstance(shape, (list, tuple)) and any(is_tensor(d) for d in shape)):
-        dims = _dims(shape)
+        dims = known_dims(shape)
         if math.prod(dims) <= _CONSTANT_LIMIT:
             array = np.full(dims, value, dtype.np)
             return _ops.constant(array, dtype, name=name)
@@ -201,7 +241,7 @@ def _filled(shape: Any, dtype: dtypes.DType, number: int, name: str) -> Any:
         )
 
 
-def _dims(shape: Any) -> tuple[int, ...]:
+def known_dims(shape: Any) -> tuple[int, ...]:
     """A shape that holds no tensor, as ints."""
     dims = getattr(shape, "dims", shape)
     items = [dims] if isinstance(dims, (int, np.integer)) else dims
@@ -213,10 +253,18 @@ def _dims(shape: Any) -> tuple[int, ...]:
         ) from None
     if any(d < 0 for d in found):
         raise errors.ShapeError(f"shape {list(found)} holds a negative size")
+    if any(d >= 2**63 for d in found):
+        raise errors.ShapeError(f"shape {list(found)} holds a size beyond 2**63 - 1")
     return found
 
 
-def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None) -> Any:
+def range(
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> _ops.Tensor:
     """``start, start + delta, ...`` up to, not including, ``limit``; ``range(n)`` counts from 0.
 
     The dtype is that of the tensors given, else float32 where a Python float is, else int32.
@@ -229,26 +277,32 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         floating = any(isinstance(v, float) for v in given)
         arrays = [dtypes.as_dtype(v.dtype) for v in given if isinstance(v, (np.ndarray, np.generic))]
         dtype = (found or arrays or [dtypes.float32 if floating else dtypes.int32])[0]
-        if not found and not arrays and not floating and any(not -(2**31) <= int(v) < 2**31 for v in given):
+        if (
+            not found
+            and not arrays
+            and not floating
+            and any(isinstance(v, int) and not -(2**31) <= v < 2**31 for v in given)
+        ):
             dtype = dtypes.int64
     wanted = dtypes.as_dtype(dtype)
-    parts = [v if is_tensor(v) else np.asarray(v, wanted.np) for v in given]
-    made = _ops.apply_op("Range", start=parts[0], limit=parts[1], delta=parts[2], Tidx=wanted, name=name)
-    if wanted.is_floating and not any(is_tensor(v) for v in parts):
-        a, b, d = (float(v) for v in parts)
+    made = _ops.apply_op("Range", start=start, limit=limit, delta=delta, Tidx=wanted, name=name)
+    if wanted.is_floating and not any(is_tensor(v) for v in given):
+        a, b, d = (float(v) for v in given)
         if d == 0:
             raise errors.InvalidArgumentError("range: delta is zero")
+        if not math.isfinite((b - a) / d):
+            raise errors.InvalidArgumentError("range: start, limit and delta must be finite", got=f"{a}, {b}, {d}")
         made.set_shape([max(0, math.ceil((b - a) / d))])
     return made
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """The identity matrix, or a batch of it."""
     with _ops.name_scope(name or "eye"):
         columns = num_rows if num_columns is None else num_columns
@@ -259,7 +313,7 @@ def eye(
         return _ops.apply_op("BroadcastTo", x=matrix, shape=shape)
 
 
-def diag(diagonal: Any, name: str | None = None) -> Any:
+def diag(diagonal: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The tensor of shape ``S + S`` that holds ``diagonal``, of shape S, on its diagonal and zeros elsewhere."""
     with _ops.name_scope(name or "diag"):
         x = _convert(diagonal)
@@ -267,7 +321,7 @@ def diag(diagonal: Any, name: str | None = None) -> Any:
         return _ops.apply_op("Reshape", x=flat, shape=concat([_ops.shape(x)] * 2, 0))
 
 
-def diag_part(input: Any, name: str | None = None) -> Any:
+def diag_part(input: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The diagonal, of shape S, of a tensor of shape ``S + S``."""
     with _ops.name_scope(name or "diag_part"):
         x = _convert(input)
@@ -281,14 +335,16 @@ def diag_part(input: Any, name: str | None = None) -> Any:
         return _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape)
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None) -> Any:
+def sequence_mask(
+    lengths: TensorLike, maxlen: TensorLike | None = None, dtype: DTypeLike = dtypes.bool_, name: str | None = None
+) -> _ops.Tensor:
     """For each length a row of ``maxlen`` (the largest length) elements that is True up to that length."""
     with _ops.name_scope(name or "SequenceMask"):
         counts = _convert(lengths, preferred_dtype=dtypes.int32)
         if maxlen is None:
             flat = _ops.apply_op("Reshape", x=counts, shape=[-1])
             maxlen = _ops.apply_op("Max", x=flat, axis=[0], keep_dims=False)
-        row = range(_ops.cast(maxlen, counts.dtype) if is_tensor(maxlen) else np.asarray(maxlen, counts.dtype.np))
+        row = range(_ops.cast(maxlen, counts.dtype) if is_tensor(maxlen) else maxlen, dtype=counts.dtype)
         mask = _ops.apply_op("Less", x=row, y=_ops.apply_op("ExpandDims", x=counts, axis=-1))
         return _ops.cast(mask, dtype)
 

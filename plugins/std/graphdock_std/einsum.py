@@ -8,11 +8,12 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None) -> Any:
+def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Einstein summation, such as ``einsum("bij,bjk->bik", a, b)``.
 
     Args:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
@@ -15,12 +16,12 @@ __all__ = ["embedding_lookup"]
 
 def embedding_lookup(
     params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
+    ids: TensorLike,
+    partition_strategy: Literal["mod", "div"] = "mod",
     name: str | None = None,
     validate_indices: bool = True,
     max_norm: Any = None,
-) -> Any:
+) -> _ops.Tensor:
     """Rows of an embedding table.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from graphdock import dtypes, errors
 from graphdock import ops as _ops
+from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
 
@@ -19,23 +20,23 @@ def is_tensor(value: Any) -> bool:
     return isinstance(getattr(value, "dtype", None), dtypes.DType)
 
 
-def gather(params: Any, indices: Any, axis: Any = 0, name: str | None = None) -> Any:
+def gather(params: TensorLike, indices: TensorLike, axis: TensorLike = 0, name: str | None = None) -> _ops.Tensor:
     """Slices of ``params`` along an axis, one per index; an index outside of it is an error in the step."""
     return _ops.apply_op("Gather", params=params, indices=indices, axis=axis, name=name)
 
 
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """``input_[begin:end:strides]`` along its first axes; ``x[...]`` is the readable form. Strides are 1 by default."""
     begin = _ops.convert_to_tensor(begin, preferred_dtype=dtypes.int32)
     if strides is None:
@@ -99,6 +100,8 @@ def _index(item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)):
         raise errors.InvalidArgumentError("a bool is not an index", hint="use tf.where and tf.gather_nd for masks")
     if isinstance(item, (int, np.integer)):
+        if not -(2**63) <= item < 2**63 - 1:
+            raise errors.OutOfRangeError(f"the index {item} does not fit into int64")
         return int(item)
     if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
         return int(item)
@@ -140,7 +143,9 @@ def _bounds(items: Sequence[tuple[Any, Any, Any]]) -> list[Any]:
     return out
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> _ops.Tensor:
     """Elements of ``x`` where the condition holds, of ``y`` elsewhere; without both, the indices where it holds."""
     if (x is None) != (y is None):
         raise errors.InvalidArgumentError("where takes both x and y, or neither")
@@ -150,14 +155,14 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """``on_value`` (1) at the index and ``off_value`` (0) elsewhere along a new axis (the last); float32 by default."""
     found = next((v.dtype for v in (on_value, off_value) if is_tensor(v)), None)
     if dtype is None and found is None:

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import graphdock as _tf
 import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 
 class Initializer:
     """Base: ``__call__(shape, dtype)`` returns the initial value. ``dtype`` of the constructor is the default one."""
 
-    def __init__(self, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: Any = None) -> _ops.Tensor:
         """The initial value. ``shape`` is a list of sizes; ``partition_info`` is taken for TensorFlow's sake."""
         return self._value(shape, self.dtype if dtype is None else dtypes.as_dtype(dtype))
 
@@ -43,13 +44,16 @@ class Ones(Initializer):
 class Constant(Initializer):
     """A number everywhere, or as many numbers as the shape has elements, row-major."""
 
-    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(dtype)
         self.value = value
 
     def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
         sizes = tuple(int(d) for d in shape)
-        values = np.asarray(self.value)
+        try:
+            values = np.asarray(self.value)
+        except ValueError as error:
+            raise InvalidArgumentError(f"the values of a constant initializer are no array: {error}") from None
         if values.size not in (1, math.prod(sizes)):
             raise InvalidArgumentError(
                 "a constant initializer of another size",
@@ -64,7 +68,11 @@ class RandomUniform(Initializer):
     """Even over ``[minval, maxval)``."""
 
     def __init__(
-        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(dtype)
         self.minval, self.maxval, self.seed = minval, maxval, seed
@@ -77,7 +85,11 @@ class RandomNormal(Initializer):
     """Normal with this mean and standard deviation."""
 
     def __init__(
-        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(dtype)
         self.mean, self.stddev, self.seed = mean, stddev, seed
@@ -118,10 +130,10 @@ class VarianceScaling(Initializer):
     def __init__(
         self,
         scale: float = 1.0,
-        mode: str = "fan_in",
-        distribution: str = "truncated_normal",
+        mode: Literal["fan_in", "fan_out", "fan_avg"] = "fan_in",
+        distribution: Literal["normal", "truncated_normal", "untruncated_normal", "uniform"] = "truncated_normal",
         seed: int | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         super().__init__(dtype)
         if scale <= 0:
@@ -152,26 +164,26 @@ class VarianceScaling(Initializer):
 class GlorotUniform(VarianceScaling):
     """Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
 class GlorotNormal(VarianceScaling):
     """As :class:`GlorotUniform`, from the truncated normal distribution."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
 class HeUniform(VarianceScaling):
     """He, Zhang, Ren and Sun, "Delving deep into rectifiers", 2015."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(2.0, "fan_in", "uniform", seed, dtype)
 
 
 class HeNormal(VarianceScaling):
     """As :class:`HeUniform`, from the truncated normal distribution."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(2.0, "fan_in", "truncated_normal", seed, dtype)

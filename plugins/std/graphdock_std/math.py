@@ -12,6 +12,7 @@ import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
+from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
 
@@ -41,9 +42,7 @@ def _axis(x: Any, axis: Any) -> Any:
     if axis is None:
         shape = static_shape(x)
         return _tf.range(0, _tf.rank(x)) if shape is None else np.arange(len(shape), dtype=np.int32)
-    if isinstance(axis, (int, list, tuple)):
-        return np.array(axis, np.int32)
-    return axis
+    return np.zeros(0, np.int32) if isinstance(axis, (list, tuple)) and not axis else axis
 
 
 def _one_of(name: str, new: Any, old_name: str, old: Any) -> Any:
@@ -56,13 +55,13 @@ def _one_of(name: str, new: Any, old_name: str, old: Any) -> Any:
 
 
 def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Sum over axes.
 
     Args:
@@ -79,91 +78,91 @@ def reduce_sum(
 
 
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Mean over axes; integers divide towards zero. Arguments as for :func:`reduce_sum`."""
     axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
     return _reduce("Mean", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
 
 
 def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Product over axes. Arguments as for :func:`reduce_sum`."""
     axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
     return _reduce("Prod", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
 
 
 def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Maximum over axes. Arguments as for :func:`reduce_sum`."""
     axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
     return _reduce("Max", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
 
 
 def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Minimum over axes. Arguments as for :func:`reduce_sum`."""
     axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
     return _reduce("Min", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
 
 
 def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Whether all elements of a bool tensor are true, over axes. Arguments as for :func:`reduce_sum`."""
     axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
     return _reduce("All", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
 
 
 def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Whether one element of a bool tensor is true, over axes. Arguments as for :func:`reduce_sum`."""
     axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
     return _reduce("Any", input_tensor, axis, bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims)), name)
 
 
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """``log(sum(exp(x)))`` over axes, without overflow: the maximum is taken out first. Arguments as for
     :func:`reduce_sum`.
     """
@@ -178,7 +177,9 @@ def reduce_logsumexp(
         return logs + (most if keep else _reduce("Sum", most, axis, False, None))
 
 
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_variance(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> _ops.Tensor:
     """Mean of the squared differences from the mean, over axes."""
     with _ops.name_scope(name, "reduce_variance"):
         x = _ops.convert_to_tensor(input_tensor)
@@ -187,15 +188,21 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         return _reduce("Mean", _tf.squared_difference(x, mean), axis, keepdims, None)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
+def reduce_std(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> _ops.Tensor:
     """Square root of :func:`reduce_variance`."""
     with _ops.name_scope(name, "reduce_std"):
         return _tf.sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
 def count_nonzero(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, dtype: Any = "int64", name: str | None = None
-) -> Any:
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
+    keepdims: bool = False,
+    dtype: DTypeLike = "int64",
+    name: str | None = None,
+) -> _ops.Tensor:
     """Number of elements that are not 0, over axes."""
     with _ops.name_scope(name, "count_nonzero"):
         x = _ops.convert_to_tensor(input_tensor)
@@ -204,8 +211,12 @@ def count_nonzero(
 
 
 def argmax(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = "int64"
-) -> Any:
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = "int64",
+) -> _ops.Tensor:
     """Index of the largest element along an axis (default 0), the first of equals. ``dimension`` is an old name of
     ``axis``.
     """
@@ -213,8 +224,12 @@ def argmax(
 
 
 def argmin(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = "int64"
-) -> Any:
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = "int64",
+) -> _ops.Tensor:
     """Index of the smallest element along an axis (default 0), the first of equals. ``dimension`` is an old name of
     ``axis``.
     """
@@ -225,7 +240,9 @@ def _arg(op: str, x: Any, axis: Any, output_type: Any, name: str | None) -> Any:
     return _ops.apply_op(op, x=x, axis=0 if axis is None else axis, output_type=_tf.as_dtype(output_type), name=name)
 
 
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Any:
+def cumsum(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> _ops.Tensor:
     """Running sums along an axis.
 
     Args:
@@ -247,7 +264,7 @@ def _operands(x: Any, y: Any) -> tuple[Any, Any]:
     return x, _ops.convert_to_tensor(y, x.dtype)
 
 
-def truediv(x: Any, y: Any, name: str | None = None) -> Any:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``x / y`` as Python 3 means it: integers are cast first, to float32 up to 16 bits and to float64 beyond."""
     x, y = _operands(x, y)
     wider = _TRUE_QUOTIENT.get(x.dtype.name)
@@ -257,18 +274,18 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
         return _ops.apply_op("RealDiv", x=_ops.cast(x, wider), y=_ops.cast(y, wider))
 
 
-def divide(x: Any, y: Any, name: str | None = None) -> Any:
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``x / y``; the same as :func:`truediv`."""
     return truediv(x, y, name)
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Any:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``x / y`` as Python 2 meant it: integers divide towards minus infinity."""
     x, y = _operands(x, y)
     return _ops.apply_op("FloorDiv" if x.dtype.is_integer else "RealDiv", x=x, y=y, name=name)
 
 
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
+def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``x / y``, and 0 where y is 0; there the gradients are 0 too."""
     with _ops.name_scope(name, "div_no_nan"):
         x, y = _operands(x, y)
@@ -279,7 +296,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
 # the rest
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``scalar * x``. Raises InvalidArgumentError when ``scalar`` is known not to be one."""
     x = _ops.convert_to_tensor(x)
     scalar = _ops.convert_to_tensor(scalar, x.dtype)
@@ -288,32 +305,37 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return _ops.apply_op("Mul", x=scalar, y=x, name=name)
 
 
-def to_float(x: Any, name: str = "ToFloat") -> Any:
+def to_float(x: TensorLike, name: str = "ToFloat") -> _ops.Tensor:
     """``x`` as float32."""
     return _ops.cast(x, "float32", name)
 
 
-def to_double(x: Any, name: str = "ToDouble") -> Any:
+def to_double(x: TensorLike, name: str = "ToDouble") -> _ops.Tensor:
     """``x`` as float64."""
     return _ops.cast(x, "float64", name)
 
 
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
+def to_int32(x: TensorLike, name: str = "ToInt32") -> _ops.Tensor:
     """``x`` as int32; fractions are cut off."""
     return _ops.cast(x, "int32", name)
 
 
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
+def to_int64(x: TensorLike, name: str = "ToInt64") -> _ops.Tensor:
     """``x`` as int64; fractions are cut off."""
     return _ops.cast(x, "int64", name)
 
 
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> _ops.Tensor:
     """``x`` as bfloat16."""
     return _ops.cast(x, "bfloat16", name)
 
 
-def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
+def accumulate_n(
+    inputs: Sequence[TensorLike],
+    shape: ShapeLike = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> _ops.Tensor:
     """Sum of tensors of one shape; ``add_n`` under another name. ``shape`` and ``tensor_dtype`` are checked if given."""
     total = _ops.apply_op("AddN", inputs=list(inputs), name=name)
     if tensor_dtype is not None and total.dtype is not _tf.as_dtype(tensor_dtype):
@@ -325,20 +347,20 @@ def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = N
     return total
 
 
-def trace(x: Any, name: str | None = None) -> Any:
+def trace(x: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Sum of the diagonal of a matrix, or of each of a batch."""
     with _ops.name_scope(name, "Trace"):
         return _reduce("Sum", _tf.matrix_diag_part(x), -1, False, None)
 
 
 def norm(
-    tensor: Any,
+    tensor: TensorLike,
     ord: Any = "euclidean",
-    axis: Any = None,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Vector norm over axes: ``"euclidean"`` (or 2, over one or all axes), 1, ``inf``, or any positive number.
 
     Raises:
@@ -358,7 +380,7 @@ def norm(
     raise InvalidArgumentError("unknown norm", expected="'euclidean', 1, 2, inf or a positive number", got=repr(ord))
 
 
-def tensordot(a: Any, b: Any, axes: int | Sequence[Any], name: str | None = None) -> Any:
+def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) -> _ops.Tensor:
     """Contract axes of a with axes of b, as one matrix product.
 
     Args:

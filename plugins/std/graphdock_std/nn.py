@@ -6,11 +6,12 @@ Names, argument names and defaults are TensorFlow 1's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 
@@ -49,7 +50,9 @@ def _along(op: str, logits: Any, axis: Any, name: str | None, dim: Any, what: st
         return _swap(_ops.apply_op(op, logits=_swap(logits, at)), at)
 
 
-def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Any:
+def softmax(
+    logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> _ops.Tensor:
     """Exponentials along an axis, divided by their sum.
 
     Args:
@@ -62,7 +65,9 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
     return _along("Softmax", logits, axis, name, dim, "softmax")
 
 
-def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Any:
+def log_softmax(
+    logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> _ops.Tensor:
     """Logarithm of the softmax along an axis; arguments as of :func:`softmax`."""
     return _along("LogSoftmax", logits, axis, name, dim, "log_softmax")
 
@@ -76,13 +81,13 @@ def _named(what: str, sentinel: Any, labels: Any, logits: Any) -> None:
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     dim: int | None = None,
     name: str | None = None,
     axis: int | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Cross-entropy between the softmax of ``logits`` and ``labels``, one number per row.
 
     Args:
@@ -112,8 +117,8 @@ def softmax_cross_entropy_with_logits(
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
-) -> Any:
+    _sentinel: None = None, labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
+) -> _ops.Tensor:
     """Cross-entropy between the softmax of ``logits`` and one class per row.
 
     Args:
@@ -130,8 +135,8 @@ def sparse_softmax_cross_entropy_with_logits(
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
-) -> Any:
+    _sentinel: None = None, labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
+) -> _ops.Tensor:
     """Cross-entropy between the sigmoid of ``logits`` and ``labels``, element by element.
 
     ``max(x, 0) - x * z + log(1 + exp(-abs(x)))``, written so that the gradient at 0 is right too.
@@ -150,7 +155,9 @@ def sigmoid_cross_entropy_with_logits(
         return _tf.log1p(_tf.exp(low)) + (part - x * z)
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: Literal["NHWC", "NCHW"] | None = None, name: str | None = None
+) -> _ops.Tensor:
     """Add a vector to the channels of a tensor.
 
     Args:
@@ -161,26 +168,26 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     return _ops.apply_op("BiasAdd", value=value, bias=bias, data_format=data_format or "NHWC", name=name)
 
 
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``matmul(x, weights) + biases``."""
     with _tf.name_scope(name or "xw_plus_b"):
         return bias_add(_tf.matmul(x, weights), biases)
 
 
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``relu(matmul(x, weights) + biases)``."""
     with _tf.name_scope(name or "relu_layer"):
         return _tf.nn.relu(bias_add(_tf.matmul(x, weights), biases))
 
 
 def dropout(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    keep_prob: TensorLike | None = None,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
     name: str | None = None,
-    rate: Any = None,
-) -> Any:
+    rate: TensorLike | None = None,
+) -> _ops.Tensor:
     """Set elements to zero at random, and scale the rest so that the expected sum stays.
 
     Args:
@@ -235,8 +242,13 @@ def _noise_shape(x: Any, noise_shape: Any) -> Any:
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None, keepdims: bool = False
-) -> Any:
+    x: TensorLike,
+    axes: TensorLike,
+    shift: TensorLike | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool = False,
+) -> tuple[_ops.Tensor, _ops.Tensor]:
     """Mean and variance over axes, as a pair.
 
     Args:
@@ -269,7 +281,13 @@ def _drop(tensor: Any, axes: Any) -> Any:
     return squeeze(tensor, list(axes) if isinstance(axes, Sequence) else [axes])
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Any:
+def l2_normalize(
+    x: TensorLike,
+    axis: TensorLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: TensorLike | None = None,
+) -> _ops.Tensor:
     """``x / sqrt(max(sum(x ** 2), epsilon))`` along ``axis`` (default: over all); ``dim`` is its older name."""
     with _tf.name_scope(name or "l2_normalize"):
         x = _ops.convert_to_tensor(x)

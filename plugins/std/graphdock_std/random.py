@@ -15,6 +15,9 @@ import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import DTypeLike, ShapeLike, TensorLike
+
+from graphdock_std.array import known_dims
 
 #: Graph seed of an op that has a seed of its own in a graph that has none; TensorFlow's.
 DEFAULT_GRAPH_SEED = 87654321
@@ -59,7 +62,7 @@ def _shape(shape: Any) -> Any:
         return _tf.stack(list(dims))
     if dims is None or (isinstance(dims, list | tuple) and None in dims):
         raise InvalidArgumentError("the shape to draw has unknown dims", got=str(shape), hint="pass tf.shape(x)")
-    values = np.asarray(dims, None if isinstance(dims, np.ndarray) else np.int64)
+    values = dims if isinstance(dims, np.ndarray) else np.array(known_dims(dims), np.int64)
     if values.size == 0 or values.dtype.kind in "iu" and values.max() <= np.iinfo(np.int32).max:
         values = values.astype(np.int32)
     return values
@@ -84,13 +87,13 @@ def _is(value: Any, number: int) -> bool:
 
 
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Numbers evenly distributed over ``[minval, maxval)``.
 
     Args:
@@ -115,13 +118,13 @@ def random_uniform(
 
 
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Numbers of the normal distribution. ``mean`` and ``stddev`` are numbers, or tensors that broadcast to ``shape``.
 
     Floating ``dtype`` only; ``seed`` as for :func:`random_uniform`.
@@ -130,18 +133,18 @@ def random_normal(
 
 
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """Numbers of the normal distribution that lie within two standard deviations of the mean."""
     return _scaled("TruncatedNormal", "truncated_normal", shape, stddev, mean, dtype, seed, name)
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Any:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> _ops.Tensor:
     """The rows of ``value``, along its first dim, in random order."""
     shuffle: Callable[..., Any] = _ops.apply_op
     return shuffle("RandomShuffle", value=value, name=name, **_seeds(seed))

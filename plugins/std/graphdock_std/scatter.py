@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as _tf
 from graphdock import errors
 from graphdock import ops as _ops
+from graphdock.typing import TensorLike
 
 __all__ = ["scatter_add", "scatter_sub", "scatter_update"]
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_update(
+    ref: _tf.Variable, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> _ops.Tensor:
     """Set rows ``indices`` of the Variable ``ref`` to ``updates``; returns its new value.
 
     Args:
@@ -21,12 +25,16 @@ def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = Tru
     return _scatter("ResourceScatterUpdate", ref, indices, updates, name or "ScatterUpdate")
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_add(
+    ref: _tf.Variable, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> _ops.Tensor:
     """Add to rows; repeated rows add up. Arguments as for :func:`scatter_update`."""
     return _scatter("ResourceScatterAdd", ref, indices, updates, name or "ScatterAdd")
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_sub(
+    ref: _tf.Variable, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> _ops.Tensor:
     """Subtract from rows; repeated rows add up. Arguments as for :func:`scatter_update`."""
     return _scatter("ResourceScatterSub", ref, indices, updates, name or "ScatterSub")
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphdock_std.shape_support import Dims, axis_of, fits, scalar, shape_from, show, vector
+from graphdock.ops import symbolic
+
+from graphdock_std.shape_support import (
+    Dims,
+    axis_of,
+    known,
+    number,
+    same_run,
+    scalar,
+    shape_from,
+    show,
+    unread,
+    vector,
+)
 
 
 def _strided(ctx: Any, x: Dims, of: str) -> Dims:
@@ -34,7 +47,7 @@ def _strided(ctx: Any, x: Dims, of: str) -> Dims:
         items.append(-1)
     unknown = (None,) * count
     begin, end, strides = begin or unknown, end or unknown, strides or unknown
-    out: list[int | None] = []
+    out: list[Any] = []
     axis = 0
     for i in items:
         if i == -1 or ellipsis & 1 << i:
@@ -47,42 +60,55 @@ def _strided(ctx: Any, x: Dims, of: str) -> Dims:
         n = x[axis]
         if shrink & 1 << i:
             b = begin[i]
-            if n is not None and b is not None and not -n <= b < n:
-                raise ctx.fail(f"index {b} is out of bounds for axis {axis} of size {n}")
+            if known(b):
+                ctx.at_least(n, b + 1 if b >= 0 else -b, f"index {b} is out of bounds for axis {axis} of size {n}")
+            unread(ctx, [b])
         else:
             open_begin, open_end = bool(masks["begin_mask"] & 1 << i), bool(masks["end_mask"] & 1 << i)
-            out.append(_span(n, begin[i], end[i], strides[i], open_begin, open_end))
+            out.append(_span(ctx, n, begin[i], end[i], strides[i], open_begin, open_end))
         axis += 1
     return tuple(out)
 
 
-def _span(
-    n: int | None, begin: int | None, end: int | None, step: int | None, open_begin: bool, open_end: bool
-) -> int | None:
+def _span(ctx: Any, n: Any, begin: Any, end: Any, step: Any, open_begin: bool, open_end: bool) -> Any:
     """Length of one slice."""
     first = None if open_begin else begin
     last = None if open_end else end
-    if step is None or (begin is None and not open_begin) or (end is None and not open_end):
+    unread(ctx, [step])
+    if not known(step) or (begin is None and not open_begin) or (end is None and not open_end):
         return 0 if n == 0 else None
-    if n is not None:
+    if known(n) and (open_begin or known(first)) and (open_end or known(last)):
         return len(range(*slice(first, last, step).indices(n)))
-    if first is not None and last is not None and (first < 0) == (last < 0) and (last - first) * step <= 0:
+    if known(first) and known(last) and (first < 0) == (last < 0) and (last - first) * step <= 0:
         return 0
-    return n
+    whole = abs(step) == 1 and (open_begin or (first == 0 and step == 1)) and open_end
+    return n if whole else ctx.derived("span", n, "" if open_begin else first, "" if open_end else last, step)
 
 
+@symbolic
 def strided_slice(ctx: Any) -> list[Dims]:
     return [_strided(ctx, ctx.shape("x"), "x")]
 
 
+@symbolic
 def strided_slice_grad(ctx: Any) -> list[Dims]:
     shape, dy = shape_from(ctx, "shape"), ctx.shape("dy")
     want = _strided(ctx, shape, "shape")
-    if want is not None and dy is not None and not fits(want, dy):
-        raise ctx.fail(f"dy has shape {show(dy)}, but the slice has {show(want)}")
+    if want is not None and dy is not None:
+        _agree(ctx, want, dy, f"dy has shape {show(dy)}, but the slice has {show(want)}")
     return [shape]
 
 
+def _agree(ctx: Any, a: Any, b: Any, message: str) -> None:
+    """Require two runs of dims to be the same, as far as both say something."""
+    if len(a) != len(b):
+        raise ctx.fail(message)
+    for x, y in zip(a, b, strict=True):
+        if x is not None and y is not None:
+            ctx.equal(x, y, message)
+
+
+@symbolic
 def gather(ctx: Any) -> list[Dims]:
     params, indices, axis = ctx.shape("params"), ctx.shape("indices"), scalar(ctx, "axis")
     if params == ():
@@ -97,15 +123,17 @@ def gather(ctx: Any) -> list[Dims]:
     return [(*params[:at], *indices, *params[at + 1 :])]
 
 
+@symbolic
 def unsorted_segment_sum(ctx: Any) -> list[Dims]:
-    data, ids, count = ctx.shape("data"), ctx.shape("segment_ids"), scalar(ctx, "num_segments")
-    if count is not None and count < 0:
+    data, ids, count = ctx.shape("data"), ctx.shape("segment_ids"), number(ctx, "num_segments")
+    if known(count) and count < 0:
         raise ctx.fail(f"num_segments is {count}")
+    if not known(count) and count is not None and not count.dim:
+        unread(ctx, [count])
     if data is None or ids is None:
         return [None]
-    lead = data[: len(ids)]
-    if not fits(lead, ids):
-        raise ctx.fail(f"the shape {show(data)} of data does not begin with the shape {show(ids)} of segment_ids")
+    message = f"the shape {show(data)} of data does not begin with the shape {show(ids)} of segment_ids"
+    same_run(ctx, data[: len(ids)], ids, message)
     return [(count, *data[len(ids) :])]
 
 
@@ -117,67 +145,76 @@ def _tuples(ctx: Any, into: Dims, name: str) -> tuple[Dims, int | None]:
     if not indices:
         raise ctx.fail("indices is a scalar; its last axis must hold index tuples")
     depth = indices[-1]
-    if depth is not None and into is not None and depth > len(into):
-        raise ctx.fail(f"index tuples have {depth} elements, but {name} {show(into)} has rank {len(into)}")
-    return indices[:-1], depth
+    if known(depth):
+        if into is not None and depth > len(into):
+            raise ctx.fail(f"index tuples have {depth} elements, but {name} {show(into)} has rank {len(into)}")
+        return indices[:-1], depth
+    ctx.unproven()
+    return indices[:-1], None
 
 
+@symbolic
 def gather_nd(ctx: Any) -> list[Dims]:
     params = ctx.shape("params")
     lead, depth = _tuples(ctx, params, "params")
     return [None if lead is None or depth is None or params is None else lead + params[depth:]]
 
 
+@symbolic
 def scatter_nd(ctx: Any) -> list[Dims]:
     shape, updates = shape_from(ctx, "shape"), ctx.shape("updates")
     lead, depth = _tuples(ctx, shape, "shape")
     if updates is not None and lead is not None and depth is not None and shape is not None:
         want = lead + shape[depth:]
-        if not fits(want, updates):
-            raise ctx.fail(f"updates have shape {show(updates)}, but indices and shape ask for {show(want)}")
+        _agree(ctx, want, updates, f"updates have shape {show(updates)}, but indices and shape ask for {show(want)}")
     return [shape]
 
 
+@symbolic
 def one_hot(ctx: Any) -> list[Dims]:
-    indices, depth, axis = ctx.shape("indices"), scalar(ctx, "depth"), ctx.attrs["axis"]
+    indices, depth, axis = ctx.shape("indices"), number(ctx, "depth"), ctx.attrs["axis"]
     for name in ("on_value", "off_value"):
-        scalar(ctx, name)
-    if depth is not None and depth < 0:
+        number(ctx, name)
+    if known(depth) and depth < 0:
         raise ctx.fail(f"depth is {depth}")
+    if not known(depth) and depth is not None and not depth.dim:
+        unread(ctx, [depth])
     if indices is None:
         return [None]
     at = axis_of(ctx, axis, len(indices) + 1, "the result")
     return [(*indices[:at], depth, *indices[at:])]
 
 
+@symbolic
 def dynamic_partition(ctx: Any) -> list[Dims]:
     data, partitions, count = ctx.shape("data"), ctx.shape("partitions"), ctx.attrs["num_partitions"]
     if data is None or partitions is None:
         return [None] * count
-    if not fits(data[: len(partitions)], partitions):
-        raise ctx.fail(f"the shape {show(data)} of data does not begin with the shape {show(partitions)} of partitions")
+    message = f"the shape {show(data)} of data does not begin with the shape {show(partitions)} of partitions"
+    same_run(ctx, data[: len(partitions)], partitions, message)
     return [(None, *data[len(partitions) :])] * count
 
 
+@symbolic
 def dynamic_stitch(ctx: Any) -> list[Dims]:
     rest: Dims = None
     highest: int | None = -1
     for i, (indices, data) in enumerate(zip(ctx.shapes("indices"), ctx.shapes("data"), strict=True)):
-        known = ctx.values("indices", i)
-        rows = known if isinstance(known, tuple) else (known,)
+        value = ctx.values("indices", i)
+        rows = value if isinstance(value, tuple) else (value,)
         found = [v for row in rows for v in (row if isinstance(row, tuple) else (row,))]
-        if None in found or highest is None:
+        if highest is None or not all(map(known, found)):
             highest = None
         else:
-            highest = max(highest, *found)
+            highest = max([highest, *found])
         if indices is None or data is None:
             continue
-        if not fits(data[: len(indices)], indices):
-            raise ctx.fail(
-                f"the shape {show(data)} of data does not begin with the shape {show(indices)} of its indices"
-            )
+        message = f"the shape {show(data)} of data does not begin with the shape {show(indices)} of its indices"
+        same_run(ctx, data[: len(indices)], indices, message)
         tail = data[len(indices) :]
-        if rest is not None and not fits(rest, tail):
-            raise ctx.fail(f"data of shape {show(data)} does not end in {show(rest)}, as those before do")
-        rest = tail if rest is None else tuple(b if a is None else a for a, b in zip(rest, tail, strict=True))
+        if rest is None:
+            rest = tail
+        else:
+            message = f"data of shape {show(data)} does not end in {show(rest)}, as those before do"
+            rest = same_run(ctx, rest, tail, message)
     return [None if rest is None else (None if highest is None else highest + 1, *rest)]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any
 
-if TYPE_CHECKING:
-    from graphdock.ops import ShapeContext
+from graphdock.ops import ShapeContext, symbolic
 
-__all__ = ["index_reduction", "reduction", "sum_to"]
+from graphdock_std.shape_support import Dims, known, scalar, show, unread
 
-Dims: TypeAlias = "tuple[int | None, ...] | None"
+__all__ = ["index_reduction", "reduction", "running", "sum_to"]
 
 
+@symbolic
 def reduction(ctx: ShapeContext) -> list[Dims]:
     """``(x, axis)`` with attribute ``keep_dims``.
 
@@ -24,40 +24,53 @@ def reduction(ctx: ShapeContext) -> list[Dims]:
     if x is None:
         return [None]
     values = ctx.values("axis")
-    if isinstance(values, int):
-        values = (values,)
-    if values is None or None in values:
-        known = () if values is None else tuple(v for v in values if v is not None)
-        _axes(ctx, known, len(x))
-        count = 1 if axis == () else None if axis is None else axis[0]
+    axes = values if isinstance(values, tuple) else () if values is None else (values,)
+    if values is None or not all(map(known, axes)):
+        unread(ctx, axes)
+        _axes(ctx, [v for v in axes if known(v)], len(x))
+        count = 1 if axis == () else axis[0] if axis is not None and known(axis[0]) else None
         if keep:
             return [(None,) * len(x)]
         return [None if count is None else (None,) * (len(x) - count)]
-    reduced = _axes(ctx, values, len(x))  # type: ignore[arg-type]
+    reduced = _axes(ctx, axes, len(x))
     if keep:
         return [tuple(1 if i in reduced else d for i, d in enumerate(x))]
     return [tuple(d for i, d in enumerate(x) if i not in reduced)]
 
 
+@symbolic
 def index_reduction(ctx: ShapeContext) -> list[Dims]:
     """``(x, axis)`` for ArgMax and ArgMin.
 
     Raises:
       ShapeError: a scalar x, an axis out of range, or nothing to choose from.
     """
-    x, axis = ctx.shape("x"), ctx.values("axis")
+    x, axis = ctx.shape("x"), scalar(ctx, "axis")
     if x is None:
         return [None]
     if not x:
         raise ctx.fail("x must have rank at least 1, but it is a scalar")
-    if not isinstance(axis, int):
+    if not known(axis):
         return [(None,) * (len(x) - 1)]
     (at,) = _axes(ctx, (axis,), len(x))
-    if x[at] == 0:
-        raise ctx.fail(f"axis {axis} has size 0, so there is no element to choose")
+    ctx.at_least(x[at], 1, f"axis {axis} has size 0, so there is no element to choose")
     return [(*x[:at], *x[at + 1 :])]
 
 
+@symbolic
+def running(ctx: ShapeContext) -> list[Dims]:
+    """``(x, axis)`` of a running sum: the shape of x.
+
+    Raises:
+      ShapeError: an axis out of range.
+    """
+    x, axis = ctx.shape("x"), scalar(ctx, "axis")
+    if x is not None and axis is not None:
+        _axes(ctx, (axis,), len(x))
+    return [x]
+
+
+@symbolic
 def sum_to(ctx: ShapeContext) -> list[Dims]:
     """``(x, shape)``: the content of ``shape``, as far as it is known.
 
@@ -66,21 +79,29 @@ def sum_to(ctx: ShapeContext) -> list[Dims]:
     """
     x, length = ctx.shape("x"), ctx.shape("shape")
     target = ctx.values("shape")
-    if isinstance(target, int) or target is None:
-        target = None if length is None or length[0] is None else (None,) * length[0]
+    if not isinstance(target, tuple):
+        target = (None,) * length[0] if length is not None and known(length[0]) else None
     if target is None:
+        ctx.unproven()
         return [None]
     if x is not None:
+        message = f"a tensor of shape {show(target)} does not broadcast to {show(x)}"
         lead = len(x) - len(target)
-        if lead < 0 or any(
-            want not in (None, 1) and have is not None and want != have
-            for want, have in zip(target, x[lead:], strict=True)
-        ):
-            raise ctx.fail(f"a tensor of shape {_show(target)} does not broadcast to {_show(x)}")
+        if lead < 0:
+            raise ctx.fail(message)
+        for want, have in zip(target, x[lead:], strict=True):
+            if want is None or have is None:
+                continue
+            if known(want) and want != 1:
+                ctx.equal(have, want, message)
+            elif known(want) or want.dim:
+                ctx.one_or_equal(want, have, message)
+            else:
+                unread(ctx, [want])
     return [target]
 
 
-def _axes(ctx: ShapeContext, axes: tuple[int, ...], rank: int) -> set[int]:
+def _axes(ctx: ShapeContext, axes: Any, rank: int) -> set[int]:
     """Axes counted from the front."""
     found: set[int] = set()
     for axis in axes:
@@ -91,7 +112,3 @@ def _axes(ctx: ShapeContext, axes: tuple[int, ...], rank: int) -> set[int]:
             raise ctx.fail(f"axis {at} is given twice")
         found.add(at)
     return found
-
-
-def _show(dims: tuple[int | None, ...]) -> str:
-    return "[" + ",".join("?" if d is None else str(d) for d in dims) + "]"

@@ -333,3 +333,49 @@ def test_two_sessions_train_apart() -> None:
     with started() as first, started() as second:
         first.run(step)
         assert second.run(w) == 1.0 and first.run(w) < 1.0
+
+
+RATES = {
+    tf.train.GradientDescentOptimizer: ["learning_rate"],
+    tf.train.MomentumOptimizer: ["learning_rate", "momentum"],
+    tf.train.AdagradOptimizer: ["learning_rate", "initial_accumulator_value"],
+    tf.train.AdamOptimizer: ["learning_rate", "beta1", "beta2", "epsilon"],
+    tf.train.AdamWOptimizer: ["learning_rate", "weight_decay", "beta1", "beta2", "epsilon"],
+    tf.train.RMSPropOptimizer: ["learning_rate", "decay", "momentum", "epsilon"],
+    tf.train.FtrlOptimizer: [
+        "learning_rate",
+        "learning_rate_power",
+        "initial_accumulator_value",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+    ],
+}
+#: Arguments without a default, by optimizer.
+NEEDED = {tf.train.MomentumOptimizer: {"momentum": 0.9}, tf.train.AdamWOptimizer: {"weight_decay": 0.1}}
+
+
+@pytest.mark.parametrize(("kind", "argument"), [(kind, name) for kind, names in RATES.items() for name in names])
+@pytest.mark.parametrize("wrong", ["0.1", None, [0.1]])
+def test_a_rate_of_the_wrong_type_is_named(kind: Any, argument: str, wrong: Any) -> None:
+    given = {"learning_rate": 0.1, **NEEDED.get(kind, {}), argument: wrong}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{argument} is of the wrong type"):
+        kind(**given)
+
+
+def test_a_rate_is_a_scalar_and_so_is_what_a_function_returns() -> None:
+    for wrong in (np.ones(2), tf.constant([0.1]), tf.Variable([0.1])):
+        with pytest.raises(tf.errors.ShapeError, match="Adam: learning_rate must be a scalar"):
+            tf.train.AdamOptimizer(wrong)
+    v = tf.Variable([1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="GradientDescent: learning_rate is of the wrong type"):
+        tf.train.GradientDescentOptimizer(lambda: "0.1").minimize(tf.reduce_sum(v))
+    for right in (1, 0.1, np.float32(0.1), np.array(0.1), tf.constant(0.1), lambda: 0.1, tf.placeholder(tf.float32)):
+        tf.train.AdamOptimizer(right).minimize(tf.reduce_sum(v * v))
+
+
+def test_a_misspelt_method_is_told_the_nearest() -> None:
+    with pytest.raises(
+        AttributeError, match="'AdamOptimizer' object has no attribute 'minimise'; did you mean 'minimize'"
+    ):
+        tf.train.AdamOptimizer(0.1).minimise  # noqa: B018
+    assert not hasattr(tf.train.AdamOptimizer(0.1), "_nothing")

@@ -333,3 +333,20 @@ def test_watching_kernels_changes_nothing_else():
         build = before[key].kernel.build
         assert replace(registered.kernel, build=build, name="") == replace(before[key].kernel, name="")
     host.close()
+
+
+def test_an_event_orders_the_queues_of_two_devices_with_one_memory():
+    driver = Driver(0, 1.0)
+    first, second = (Shy(DeviceInfo("chip", i), driver, "chip") for i in range(2))
+    with races.watch(first, second) as report:
+        a, b, c = (first.empty(dtypes.float32, (4,)) for _ in range(3))
+        one, two = first.new_queue(), second.new_queue()
+        for ordered in (True, False):
+            first.activate(one)
+            one.copy(a, b)
+            if ordered:
+                two.wait(one.record())
+            second.activate(two)
+            two.copy(b, c)
+            assert bool(report.races) is not ordered, str(report)
+    first.synchronize()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import (
     ArgInfo,
     Bound,
@@ -24,6 +24,7 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.opdef.scalar_formula import host_scalar
 from graphdock.runtime.lower.elsewhere import bring, is_copy, is_elsewhere, one_call, take_back
 from graphdock.runtime.lower.finite import check_buffer, check_finite
+from graphdock.runtime.lower.guards import note_shapes
 from graphdock.runtime.lower.modes import grant, output_names
 from graphdock.runtime.lower.records import Build, Setup, Slot
 from graphdock.runtime.lower.state import (
@@ -52,6 +53,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if node.outputs and state.given.home.get(node.outputs[0]) == SCALAR:
         _scalar(state, node, block)
         return
+    note_shapes(state, node)
+    opdef = node.opdef
+    random = "random" in opdef.effects
     kernel = state.given.kernels[node]
     device = state.given.device_of(node)
     slots, infos, touched, copies = _inputs(state, node, kernel, block, at)
@@ -65,13 +69,13 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     given: list[Operand] = [s.at for s in slots]
     for i in bound.retains:
         given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i], node)
-    if "random" in node.opdef.effects:
+    if random:
         stream = state.names.new("stream")
         state.out.streams[stream] = (node, device)
         given.append(stream)
     # a view that needs no value of the step but where its source lies is made once per instance
     viewed = {m.input for m in modes if m.kind == "view"}
-    once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
+    once = bool(viewed) and not opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
     made = [
         output(state, v, mode, slots, kernel, n, at, block, once)
         for v, mode, n in zip(node.outputs, modes, out_names, strict=True)
@@ -87,7 +91,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if modes and all(m.kind == "view" for m in modes) and all(s.static for s in made):
         state.out.setups.append(Setup(returned, name, tuple(args)))  # type: ignore[arg-type]
         return
-    if "random" in node.opdef.effects and state.counters:
+    if random and state.counters:
         block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
     claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
@@ -193,18 +197,31 @@ def _inputs(
         if kernel.layout == "contiguous" and not where.contiguous:
             where = contiguous_copy(state, value, where, space, block, at, node)
         slots.append(where)
-        infos.append(ArgInfo(arg.name, value.dtype, value.shape, space, known, where.contiguous))
+        infos.append(_arg_info(state, arg.name, value, space, known, where.contiguous))
     return slots, infos, touched, copies
+
+
+def _arg_info(state: State, name: str, value: Value, space: str, known: Any, contiguous: bool) -> ArgInfo:
+    """What a kernel is told of an input. Most inputs of a plan are like others: those share one object."""
+    if known is not None:
+        return ArgInfo(name, value.dtype, value.shape, space, known, contiguous)
+    key = (name, value.dtype.name, value.shape, space, contiguous)
+    info = state.arg_infos.get(key)
+    if info is None:
+        info = state.arg_infos[key] = ArgInfo(name, value.dtype, value.shape, space, None, contiguous)
+    return info
 
 
 def _outputs(state: State, node: PlanNode, modes: Sequence[Mode], names: Sequence[str]) -> tuple[OutInfo, ...]:
     last, home = state.given.facts.last, state.given.home
-    return tuple(
-        [
-            OutInfo(name, v.dtype, v.shape, home[v], mode, v in last)
-            for name, v, mode in zip(names, node.outputs, modes, strict=True)
-        ]
-    )
+    infos: list[OutInfo] = []
+    for name, value, mode in zip(names, node.outputs, modes, strict=True):
+        key = (name, value.dtype.name, value.shape, home[value], mode.kind, mode.input, value in last)
+        info = state.out_infos.get(key)
+        if info is None:
+            info = state.out_infos[key] = OutInfo(name, value.dtype, value.shape, home[value], mode, value in last)
+        infos.append(info)
+    return tuple(infos)
 
 
 def _built(kernel: KernelDef, ctx: BuildContext, node: PlanNode) -> Bound:

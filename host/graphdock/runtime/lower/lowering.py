@@ -14,6 +14,7 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.bodies import Bodies, lower_branch, lower_loop
+from graphdock.runtime.lower.guards import check_promises, check_rule
 from graphdock.runtime.lower.host import lower_host
 from graphdock.runtime.lower.keeping import kept_values
 from graphdock.runtime.lower.kernel import lower_kernel
@@ -175,9 +176,13 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
     position, after = state.given.facts.position, state.after
     for node in graph.nodes:
         at = position[node]
+        if node.guard is not None and node.guard.shape_rule:
+            check_rule(state, node, node.guard, block)
         bodies = HANDLERS[node.verb](state, node, block, at)
         if bodies is not None:
             yield from bodies
+        if node.guard is not None and node.guard.promised:
+            check_promises(state, node, node.guard, block)
         after[at] = (block, len(block.statements))
 
 

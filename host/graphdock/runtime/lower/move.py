@@ -6,6 +6,7 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.runtime.lower.guards import check_predicate
 from graphdock.runtime.lower.records import Slot
 from graphdock.runtime.lower.state import (
     State,
@@ -34,6 +35,8 @@ def lower_move(state: State, node: PlanNode, block: Block, at: int) -> None:
     where = slot(state, value, source, node)
     if target == SCALAR:
         name = state.names.new("scalar")
+        if value.shape != ():
+            check_predicate(state, node, where, block)
         item = Suffixed(where.at, ".item()")
         block.add(Let((name,), (item,), node=node, reads=where.roots, hold="the host needs its value"))
         state.slots[result] = Slot(name, (), True, False, "scalar")

@@ -10,6 +10,7 @@ from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import DType
+from graphdock.runtime.node_check import RuleCheck
 from graphdock.runtime.program.names import Name, Operand
 from graphdock.runtime.program.segments import Boundary
 from graphdock.runtime.program.statements import Block, Segment
@@ -19,7 +20,7 @@ from graphdock.runtime.storage import Root
 __all__ = ["Build", "Lowered", "Setup", "Slot"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Slot:
     """Where a value is: an operand of the step program, and the storage behind it.
 
@@ -38,7 +39,7 @@ class Slot:
     kind: str = "planned"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Build:
     """What to build for every instance: the name of its compute, the kernel (None: a function of the host), what it is told.
 
@@ -57,7 +58,7 @@ class Build:
     static: tuple[Name | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Setup:
     """A view made once per instance: ``names = kernel(*args)``."""
 
@@ -80,6 +81,8 @@ class Lowered:
         -> whose it is.
       written, read: resources. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
       first_bounds: what the kernels built while lowering; the first instance uses them.
+      shapes: node whose shapes or steering elements only the step knows -> the check of them, and what it is called with; run when
+        the node's kernel fails, to tell what the user did wrong.
       segments: recorded parts of the step; ``boundaries``: why each recording ends where it does.
     """
 
@@ -104,6 +107,7 @@ class Lowered:
     read: set[Resource] = field(default_factory=set)
     checked: dict[Variable, PlanNode] = field(default_factory=dict)
     first_bounds: list[Any] = field(default_factory=list)
+    shapes: dict[PlanNode, tuple[RuleCheck, tuple[Operand, ...]]] = field(default_factory=dict)
     slots: dict[str, QueuedDevice] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
-from graphdock.contracts.kernel import KernelDef, Mode, Prepared
+from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.liveness import Liveness
 from graphdock.runtime.lower.records import Lowered, Slot
@@ -102,6 +103,8 @@ class State:
     counters: list[Name] = field(default_factory=list)
     active: Device | None = None
     queues: bool = False
+    arg_infos: dict[Any, ArgInfo] = field(default_factory=dict)
+    out_infos: dict[Any, OutInfo] = field(default_factory=dict)
     method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
     constant_names: dict[tuple[int, str], Name] = field(default_factory=dict)
     buffer_names: dict[Root, Name] = field(default_factory=dict)

@@ -33,18 +33,32 @@ MakeWait = Callable[[QueuedDevice, QueuedDevice, Statement], Statement]
 
 @dataclass
 class _Touched:
-    """The last accesses of one storage that may still be under way: device -> number of the access."""
+    """The accesses of one storage that may still be under way: device -> number of the last one.
+
+    A write comes after all accesses before it, so that whoever waits for it has waited for those.
+
+    Attributes:
+      by: whose queues have ever touched it.
+    """
 
     writes: dict[QueuedDevice, int] = field(default_factory=dict)
     reads: dict[QueuedDevice, int] = field(default_factory=dict)
+    by: set[QueuedDevice] = field(default_factory=set)
 
-    @property
-    def by(self) -> set[QueuedDevice]:
-        """Whose queues have touched it."""
-        return self.writes.keys() | self.reads.keys()
+    def read(self, device: QueuedDevice, number: int) -> None:
+        self.reads[device] = number
+        self.by.add(device)
+
+    def write(self, device: QueuedDevice, number: int) -> None:
+        self.writes, self.reads = {device: number}, {}
+        self.by.add(device)
+
+    def copied(self) -> _Touched:
+        return _Touched(dict(self.writes), dict(self.reads), set(self.by))
 
     def add(self, other: _Touched) -> None:
         """What ``other`` was touched by touches this one too."""
+        self.by |= other.by
         for into, given in ((self.writes, other.writes), (self.reads, other.reads)):
             for device, number in given.items():
                 into[device] = max(into.get(device, -1), number)
@@ -67,7 +81,7 @@ class _Pending:
     current: QueuedDevice | None = None
 
     def copied(self) -> _Pending:
-        roots = {r: _Touched(dict(t.writes), dict(t.reads)) for r, t in self.roots.items()}
+        roots = {r: t.copied() for r, t in self.roots.items()}
         return _Pending(roots, dict(self.fenced), {d: dict(known) for d, known in self.ordered.items()}, self.current)
 
     def join(self, other: _Pending) -> None:
@@ -122,9 +136,9 @@ class _Orderer:
             self.activated += 1
             found.append(self.activate(device, statement))
         for root in statement.reads:
-            self.pending.roots.setdefault(root, _Touched()).reads[device] = self.number
+            self.pending.roots.setdefault(root, _Touched()).read(device, self.number)
         for root in statement.writes:
-            self.pending.roots.setdefault(root, _Touched()).writes[device] = self.number
+            self.pending.roots.setdefault(root, _Touched()).write(device, self.number)
         if statement.fences or statement.settle is not None:
             self._learn(self.pending.fenced, device)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphdock.contracts.ir import PlanGraph
+from graphdock.contracts.ir import PlanGraph, Value
 from graphdock.errors import AbortedError
 from graphdock.runtime.gate import Claim, Limit, Visit, through
 from graphdock.runtime.resources.resource import Resource
@@ -64,7 +64,13 @@ class Access:
 
 
 def step_name(graph: PlanGraph) -> str:
-    """``the step of loss, train``: its fetches and targets."""
-    names = list(dict.fromkeys([v.name for v in graph.outputs] + [n.name for n in graph.targets]))
+    """``the step of loss, train``: its fetches and targets, wherever they are moved to."""
+    names = list(dict.fromkeys([_moved(v).name for v in graph.outputs] + [n.name for n in graph.targets]))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return f"the step of {', '.join(names[:SHOWN])}{more}" if names else "a step without fetches"
+
+
+def _moved(value: Value) -> Value:
+    while value.node is not None and value.node.verb == "move":
+        value = value.node.inputs[0]
+    return value

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from graphdock.contracts.executor import Executor, PlacedGraph
 from graphdock.contracts.ir_check import check
+from graphdock.runtime.canaries import margin_of
 from graphdock.runtime.capture import capturing_device, feeds_first
 from graphdock.runtime.liveness import Liveness, analyse
 from graphdock.runtime.lower import Given, Lowered, lower
@@ -25,7 +26,8 @@ class Compilation:
     Attributes:
       recorder: the device that may record parts of a step. (In ``given.capture`` too, once there is one.)
       holds: steps hold their claims while they run.
-      memory: memory space -> bytes of planned buffers; ``roots``: memory space -> the buffers.
+      memory: memory space -> bytes of planned buffers; ``roots``: memory space -> the buffers. ``blocks``: memory space -> bytes to
+        take for them, in debug mode with margins around each.
       source: the text of the step, and the statement of each line.
     """
 
@@ -35,6 +37,7 @@ class Compilation:
     lowered: Lowered = field(default_factory=Lowered)
     holds: bool = True
     memory: dict[str, int] = field(default_factory=dict)
+    blocks: dict[str, int] = field(default_factory=dict)
     roots: dict[str, list[Root]] = field(default_factory=dict)
     source: Source = field(default_factory=Source)
 
@@ -83,9 +86,11 @@ def _memory(made: Compilation) -> None:
     spaces, slots = made.placed.spaces, made.lowered.slots
     for root in made.lowered.roots:
         made.roots.setdefault(root.device, []).append(root)
-    made.memory = {
-        space: pack(roots, (slots.get(space) or spaces[space]).alignment) for space, roots in made.roots.items()
-    }
+    for space, roots in made.roots.items():
+        align = (slots.get(space) or spaces[space]).alignment
+        made.memory[space] = made.blocks[space] = pack(roots, align)
+        if made.placed.debug and space not in slots:
+            made.blocks[space] = pack(roots, align, margin_of(spaces[space]))
 
 
 def _print(made: Compilation) -> None:
@@ -110,4 +115,6 @@ class StraightLine(Executor):
     def compile(self, placed: PlacedGraph) -> StraightLineProgram:
         made = Compilation(placed)
         reports = run_stages(_STAGES, made, placed.debug)
-        return StraightLineProgram(placed, made.lowered, made.source, made.memory, made.roots, made.holds, reports)
+        return StraightLineProgram(
+            placed, made.lowered, made.source, made.memory, made.blocks, made.roots, made.holds, reports
+        )

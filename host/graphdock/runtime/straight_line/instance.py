@@ -9,8 +9,11 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphdock.contracts.device import Device
 from graphdock.contracts.step import StepContext
+from graphdock.runtime.host_ops import CALLERS_ERRORS
 from graphdock.runtime.lanes import Lanes
 from graphdock.runtime.random_stream import RandomStream
 from graphdock.runtime.straight_line.helpers import quiet, read_only
@@ -25,7 +28,8 @@ class Instance:
       namespace: the globals of the generated source, with its function ``step``.
       called: those of them that the source calls: kernels, copies, helpers.
       streams: name of a random op -> the streams of its nodes.
-      quietly: floating-point warnings are off while it runs.
+      quietly: it runs in a context of its own; else in the caller's, which Python functions are to see. NumPy's floating-point
+        warnings are off in either, but for those functions.
       at_end: called when the instance is gone.
 
     Attributes:
@@ -56,6 +60,8 @@ class Instance:
             context = contextvars.copy_context()
             context.run(quiet)
             self.call = functools.partial(context.run, self.call)
+        else:
+            self.call = functools.partial(_in_the_callers_context, self.call)
 
     def begin(self, step: StepContext) -> None:
         """Give each random op the number of the step that begins."""
@@ -127,6 +133,15 @@ def _free(namespace: dict[str, Any], called: dict[str, Any], at_end: Callable[[]
     namespace.clear()
     if at_end is not None:
         at_end()
+
+
+def _in_the_callers_context(call: Callable[..., Any], *feeds: Any) -> Any:
+    before = CALLERS_ERRORS.set(np.geterr())
+    try:
+        with np.errstate(all="ignore"):
+            return call(*feeds)
+    finally:
+        CALLERS_ERRORS.reset(before)
 
 
 def _with_read_only_feeds(function: Callable[..., Any], *feeds: Any) -> Any:

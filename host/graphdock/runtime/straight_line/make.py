@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
@@ -15,16 +16,20 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
 from graphdock.contracts.kernel_error import kernel_error
-from graphdock.contracts.step import StepContext
+from graphdock.contracts.step import CancellationToken, StepContext
 from graphdock.locks import new_lock
+from graphdock.runtime.canaries import Canaries, keeps
 from graphdock.runtime.device_error import asking
 from graphdock.runtime.honesty import honest, unchecked
 from graphdock.runtime.lanes import Lanes, Recording, devices_of, worker_of
 from graphdock.runtime.lower import Build, Lowered, Setup
 from graphdock.runtime.random_stream import RandomStream
+from graphdock.runtime.resources.access import step_name
+from graphdock.runtime.returned import FirstCall, ReturnCheck, once_per_shape
 from graphdock.runtime.storage import Root
 from graphdock.runtime.straight_line.helpers import HELPERS, poison
 from graphdock.runtime.straight_line.instance import Instance, LaneInstance, interrupter
+from graphdock.shape import concrete
 
 __all__ = ["Maker"]
 
@@ -41,7 +46,7 @@ class Maker:
     """Makes the instances of one program. ``make`` may be called from many threads.
 
     Args:
-      memory: memory space -> bytes of planned buffers; ``roots``: memory space -> the buffers.
+      blocks: memory space -> bytes that hold its planned buffers; ``roots``: memory space -> the buffers.
       code: the generated source, compiled. ``holds``: steps hold their claims.
     """
 
@@ -49,18 +54,19 @@ class Maker:
         self,
         placed: PlacedGraph,
         lowered: Lowered,
-        memory: Mapping[str, int],
+        blocks: Mapping[str, int],
         roots: Mapping[str, Sequence[Root]],
         code: CodeType,
         holds: bool,
     ) -> None:
         self._placed = placed
         self._lowered = lowered
-        self._memory = memory
+        self._blocks = blocks
         self._roots = roots
         self._code = code
         self._holds = holds
         self.queued = devices_of(lowered)
+        self.builds = lowered.builds
         self._bounds: list[Any] | None = lowered.first_bounds
         self._constants: dict[str, Any] | None = None
         self._lock = new_lock()
@@ -72,7 +78,7 @@ class Maker:
           ResourceExhaustedError, InternalError: what a device or a kernel raises, with its name. ResourceClosed: a resource of the
             step was reset.
         """
-        lanes = Lanes(self.queued, own=not self._holds)
+        lanes = Lanes(self.queued, not self._holds, functools.partial(step_name, self._placed.graph))
         try:
             with lanes.entered():
                 return self._on(lanes, step)
@@ -88,7 +94,8 @@ class Maker:
         ns.update(HELPERS)
         ns.update({name.text: item for name, item in lowered.objects.items()})
         ns["check"], ns["token"] = step.token.check, step.token
-        self._buffers(ns, lanes)
+        canaries = Canaries()
+        self._buffers(ns, lanes, canaries)
         for name, resource in lowered.variables.items():
             ns[name.text] = resource.open()
         for name, variable in lowered.states.items():
@@ -96,12 +103,16 @@ class Maker:
             ns[name.text] = variable
         lanes.bind(ns, lowered)
         for name, root in lowered.makers.items():
-            ns[name.text] = self._new(root, lanes)
+            ns[name.text] = self._new(root, lanes, canaries)
         streams = self._streams(ns, lanes)
-        self._kernels(ns, bounds, lanes)
+        called: dict[str, Any] = {}
+        unchecked_yet = self._kernels(ns, called, bounds, lanes, step.token, canaries)
         ns["__name__"] = "graphdock.step"
-        called = {name: value for name, value in ns.items() if callable(value)}
+        called.update({name: value for name, value in ns.items() if callable(value)})
         exec(self._code, ns)  # noqa: S102 - the source is our own
+        varying = [first for first in unchecked_yet if first.check.varies]
+        if varying and any(concrete(v.shape) is None for v in self._placed.graph.inputs):
+            ns["step"] = once_per_shape(ns["step"], varying)
         for segment in lowered.segments:
             assert segment.device is not None
             replay = _recording(ns[f"{segment.replay.text}_body"], segment.device, lanes)
@@ -132,32 +143,44 @@ class Maker:
             device.from_host(array, buffer)
         return buffer
 
-    def _buffers(self, ns: dict[str, Any], lanes: Lanes) -> None:
+    def _buffers(self, ns: dict[str, Any], lanes: Lanes, canaries: Canaries) -> None:
         """One block of each memory space, cut into the planned buffers."""
         for space, roots in self._roots.items():
-            nbytes = self._memory[space]
+            nbytes = self._blocks[space]
             if space in self._lowered.slots:
                 lanes.bind_slots(ns, self._lowered.slots[space], nbytes, roots)
                 continue
             device = self._placed.spaces[space]
             largest = max(roots, key=lambda root: root.nbytes)
             with asking(device, f"allocate {nbytes} bytes for a step's buffers", largest.node):
+                if nbytes > sys.maxsize:
+                    raise MemoryError("no process can address so many")
                 storage = device.allocate(nbytes, device.alignment)
             for root in roots:
                 with asking(device, f"view of {root.nbytes} bytes", root.node):
                     ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
-                if self._placed.debug and space == HOST_MEMORY:
-                    poison(ns[root.name])
+                if self._placed.debug:
+                    canaries.add(device, storage, root, ns[root.name])
+                    if space == HOST_MEMORY:
+                        poison(ns[root.name])
 
-    def _new(self, root: Root, lanes: Lanes) -> Any:
+    def _new(self, root: Root, lanes: Lanes, canaries: Canaries) -> Any:
         """What makes a buffer for one step."""
+        bounded = self._placed.debug and root.nbytes > 0
         if root.device == HOST_MEMORY:
-            return functools.partial(np.empty, root.shape, root.dtype.np)
+            host = self._placed.spaces[HOST_MEMORY]
+            return (
+                canaries.maker(host, host.allocate, root)
+                if bounded
+                else functools.partial(np.empty, root.shape, root.dtype.np)
+            )
         device = self._placed.spaces[root.device]
         if root.node is not None and root.node.device is not None:
             own = self._placed.device_of(root.node)
             device = own if own.memory_space == root.device else device
         worker = worker_of(device, lanes.of)
+        if bounded and keeps(device):
+            return canaries.maker(device, worker.allocate, root)
         return functools.partial(worker.empty, root.dtype, root.shape)
 
     def _streams(self, ns: dict[str, Any], lanes: Lanes) -> _Streams:
@@ -170,8 +193,17 @@ class Maker:
                 found.arguments[device].append(stream)
         return found
 
-    def _kernels(self, ns: dict[str, Any], bounds: Sequence[Bound | None], lanes: Lanes) -> None:
-        """What statements call, and the views that are made once."""
+    def _kernels(
+        self,
+        ns: dict[str, Any],
+        called: dict[str, Any],
+        bounds: Sequence[Bound | None],
+        lanes: Lanes,
+        token: CancellationToken,
+        canaries: Canaries,
+    ) -> list[FirstCall]:
+        """What statements call, and the views that are made once; returns what is checked at its first call."""
+        firsts: list[FirstCall] = []
         setups = {setup.kernel: setup for setup in self._lowered.setups}
         for build, bound in zip(self._lowered.builds, bounds, strict=True):
             if bound is None:
@@ -179,7 +211,14 @@ class Maker:
                 continue
             if build.prepared is not None:
                 bound = self._bound(build, build.prepared, ns, lanes)
-            ns[build.name.text] = honest(bound, _context(build, lanes)) if self._placed.debug else bound.compute
+            name, context = build.name.text, _context(build, lanes)
+            check = ReturnCheck(context)
+            ns[name] = bound.compute
+            if self._placed.debug:
+                ns[name] = honest(bound, context, canaries)
+            elif check.outputs:
+                firsts.append(FirstCall(bound.compute, check, name, ns, called, token))
+                ns[name] = firsts[-1]
             for literal, index in build.literals:
                 assert bound.args is not None
                 item = bound.args[index]
@@ -187,13 +226,15 @@ class Maker:
                 ns[literal.text] = item.value
             setup = setups.get(build.name)
             if setup is not None:
-                _set_up(setup, ns)
+                _set_up(setup, build.node, ns)
+        return firsts
 
     def _bound(self, build: Build, prepared: Prepared, ns: Mapping[str, Any], lanes: Lanes) -> Bound:
         """A prepared kernel, bound to the buffers of this instance."""
         ctx = _context(build, lanes)
         buffers = tuple([None if name is None else name.value(ns) for name in build.static])
-        told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, buffers)
+        debug = self._placed.debug
+        told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, buffers, debug)
         try:
             with self._lock:
                 return prepared.facts(prepared.bind(told))
@@ -220,11 +261,17 @@ def _built(build: Build, lanes: Lanes) -> Bound | None:
     return build_kernel(build.kernel, _context(build, lanes))
 
 
-def _set_up(setup: Setup, ns: dict[str, Any]) -> None:
+def _set_up(setup: Setup, node: PlanNode, ns: dict[str, Any]) -> None:
     """Make the views that are made once."""
-    made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
+    try:
+        made = setup.kernel.value(ns)(*[a.value(ns) for a in setup.args])
+    except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
+        explained = kernel_error(error, node)
+        if explained is error:
+            raise
+        raise explained from error
     if len(setup.names) == 1:
-        ns[setup.names[0].text] = made[0] if isinstance(made, (tuple, list)) else made
+        ns[setup.names[0].text] = made
     else:
         ns.update(zip([n.text for n in setup.names], made, strict=True))
 

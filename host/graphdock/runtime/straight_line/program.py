@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -13,21 +13,25 @@ from graphdock.contracts.device import Device
 from graphdock.contracts.executor import PlacedGraph, Program, StageReport
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.contracts.step import StepContext
-from graphdock.errors import DeviceLostError, GraphdockError
+from graphdock.contracts.step import StepContext, TraceLevel
+from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
 from graphdock.runtime.device_error import device_error
+from graphdock.runtime.gate import through
+from graphdock.runtime.lanes import GATE
 from graphdock.runtime.lower import Lowered
 from graphdock.runtime.program.names import Name
 from graphdock.runtime.program.printer import Source
 from graphdock.runtime.program.segments import described
-from graphdock.runtime.program.statements import Activate, Copy, Fence, Statement
+from graphdock.runtime.program.statements import Activate, Copy, Fence, Launch, Statement
 from graphdock.runtime.storage import Root
 from graphdock.runtime.straight_line.instance import Instance
 from graphdock.runtime.straight_line.make import Maker
+from graphdock.runtime.straight_line.tracer import Tracer
 
 __all__ = ["StraightLineProgram"]
 
 _numbers = itertools.count(1)
+_LANES = (GATE,)
 #: Nodes whose work a message lists; the others are counted.
 _SHOWN = 5
 
@@ -45,6 +49,7 @@ class StraightLineProgram(Program):
         lowered: Lowered,
         source: Source,
         memory: Mapping[str, int],
+        blocks: Mapping[str, int],
         roots: Mapping[str, Sequence[Root]],
         holds: bool,
         stages: Sequence[StageReport],
@@ -59,19 +64,20 @@ class StraightLineProgram(Program):
         self.filename = f"<graphdock step {next(_numbers)}>"
         self._statements = source.statements
         self._methods = lowered.methods
+        self._shapes = lowered.shapes
         self._debug = placed.debug
         linecache.cache[self.filename] = (len(text), None, text.splitlines(True), self.filename)
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
-        self._maker = Maker(placed, lowered, memory, roots, compile(text, self.filename, "exec"), holds)
+        self._maker = Maker(placed, lowered, blocks, roots, compile(text, self.filename, "exec"), holds)
         self.takes_turns = bool(self._maker.queued)
+        self._tracer: Tracer | None = None
 
-    def turn(self, step: StepContext) -> AbstractContextManager[None]:
-        """Wait for the instance's lanes, and hold them."""
+    def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
+        """Wait for the instance's lanes, and hold them meanwhile."""
         instance = step.state
         if instance is None:
             instance = step.state = self._maker.make(step)
-        held: AbstractContextManager[None] = instance.lanes.held(step.token)
-        return held
+        return through(_LANES, instance.lanes.holder, step.token, function, *args)
 
     def run(self, step: StepContext, feeds: Sequence[Any]) -> Any:
         instance: Instance | None = step.state
@@ -85,6 +91,15 @@ class StraightLineProgram(Program):
             if error is not step.token.error or isinstance(error, GraphdockError):
                 self._explain(error)
             raise
+
+    def trace(self, step: StepContext, level: TraceLevel) -> AbstractContextManager[None]:
+        """A block in which the context's steps report each call to ``step.events``."""
+        instance: Instance | None = step.state
+        if instance is None:
+            instance = step.state = self._maker.make(step)
+        if self._tracer is None:
+            self._tracer = Tracer(self.filename, self._statements, self._maker.builds)
+        return self._tracer.tracing(step, level, instance.namespace, getattr(instance, "lanes", None))
 
     def free(self, step: StepContext) -> None:
         instance, step.state, step.interrupt = step.state, None, None
@@ -106,6 +121,7 @@ class StraightLineProgram(Program):
         The locals of the generated source are let go: whoever keeps the error need not keep the step's values.
         """
         statement = self._statement_at(error)
+        refused = None if statement is None else self._refusal(error, statement)
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.filename and not self._debug:
@@ -118,11 +134,12 @@ class StraightLineProgram(Program):
             return
         asked = self._asked(statement)
         if asked is None:
-            explained = kernel_error(error, statement.node)
+            explained = kernel_error(error if refused is None else refused, statement.node)
             if isinstance(statement.device, QueuedDevice) and (name := _name(statement.device)) not in str(explained):
                 explained.add_note(f"device {name}")
         else:
             explained = device_error(error, *asked, statement.node)
+        del refused
         if explained is not error:
             try:
                 raise explained from error
@@ -135,6 +152,27 @@ class StraightLineProgram(Program):
         names = list(dict.fromkeys([s.node.origin for s in given if s.node is not None]))
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return f"work of this step on {device} that may not be done: {', '.join(names[:_SHOWN])}{more}"
+
+    def _refusal(self, error: Exception, statement: Statement) -> ShapeError | None:
+        """What the node's shape rule says about shapes and elements with which its kernel failed, where it refuses them."""
+        if not isinstance(statement, Launch) or (
+            isinstance(error, GraphdockError) and type(error) is not InvalidArgumentError
+        ):
+            return None
+        if statement.node is None or statement.node not in self._shapes:
+            return None
+        check, operands = self._shapes[statement.node]
+        trace, names = error.__traceback__, dict[str, Any]()
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename:
+                names = {**trace.tb_frame.f_globals, **trace.tb_frame.f_locals}
+            trace = trace.tb_next
+        try:
+            buffers = [operand.value(names) for operand in operands]
+        except (KeyError, TypeError):
+            return None
+        # a step of many statements has let go of them already
+        return None if any(b is None for b in buffers) else check.refusal(buffers)
 
     def _asked(self, statement: Statement) -> tuple[Device, str] | None:
         """The device, and what it is asked for, where a statement asks no kernel."""

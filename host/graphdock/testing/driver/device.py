@@ -223,6 +223,9 @@ class DriverDevice(QueuedDevice):
             )
         return buffer.array
 
+    def dtype_of(self, buffer: Buffer) -> Any:
+        return buffer.array.dtype
+
     def extent(self, buffer: Buffer) -> tuple[int, int]:
         _, start, stop = buffer.range
         return start, stop - start

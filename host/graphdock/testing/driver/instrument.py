@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from graphdock.testing.driver.staging import Staging
 __all__ = ["Instrument", "observers_of", "watch_kernels"]
 
 _ATTRIBUTE = "_graphdock_instrument"
+#: Every watch: a queue may wait for an event of another device.
+_watches: WeakSet[Instrument] = WeakSet()
 
 
 def observers_of(device: Any) -> list[Detector]:
@@ -57,6 +60,7 @@ class Instrument:
         #: Queue's name -> what it records.
         self._recordings: dict[str, list[Note]] = {}
         self._queues: list[str] = []
+        _watches.add(self)
         setattr(device, _ATTRIBUTE, self)
         self._replace(device, "new_queue", lambda call: lambda: self._watch(call()))
         self._replace(device, "passed", self._passed)
@@ -219,7 +223,7 @@ class Instrument:
         def around(call: Callable[[Any], None]) -> Callable[[Any], None]:
             def wait(event: Any) -> None:
                 call(event)
-                found = self._points.get(id(event))
+                found = next((w._points[id(event)] for w in _watches if id(event) in w._points), None)
                 if found is None:
                     return
                 _, point, recording = found

@@ -120,8 +120,20 @@ def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
 
 def _update(ufunc: np.ufunc) -> Callable[[BuildContext], Bound]:
-    """A variable's own buffer, updated in place: ``(variable, value) -> nothing``."""
-    return lambda ctx: Bound(ufunc, args=(In(0), In(1), In(0)))
+    """A variable's own buffer, updated in place: ``(variable, value) -> nothing``. NumPy would stretch a smaller value."""
+
+    def checked(variable: np.ndarray, value: np.ndarray) -> None:
+        if variable.shape != value.shape:
+            expected, got = list(variable.shape), list(value.shape)
+            raise errors.ShapeError("the value has not the shape of the variable", expected=str(expected), got=str(got))
+        ufunc(variable, value, variable)
+
+    def build(ctx: BuildContext) -> Bound:
+        variable, value = ctx.inputs
+        alike = value.shape is not None and None not in value.shape and value.shape == variable.shape
+        return Bound(ufunc, args=(In(0), In(1), In(0))) if alike else Bound(checked)
+
+    return build
 
 
 KERNELS = [

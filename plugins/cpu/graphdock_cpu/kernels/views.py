@@ -104,7 +104,7 @@ def reshape(ctx: BuildContext) -> Bound:
         value = ctx.input("shape").value
         target = None if value is None else tuple(value.tolist())
     if target is None:
-        return bind_view(ctx, 0, guarded(lambda x, shape: x.reshape(shape), "cannot reshape"), (1,))
+        return bind_view(ctx, 0, guarded(lambda x, shape: x.reshape(_target(shape)), "cannot reshape"), (1,))
     checked = known(ctx.inputs[0].shape)
     if ctx.outputs[0].mode.kind in ("view", "fresh"):
 
@@ -117,6 +117,14 @@ def reshape(ctx: BuildContext) -> Bound:
         np.copyto(out.reshape(x.shape), x)  # out is contiguous, so that this is a view even where x is strided
 
     return Bound(compute if checked else guarded(compute, "cannot reshape"), args=(In(0), Out(0)))
+
+
+def _target(shape: Any) -> list[int]:
+    """The shape to reshape to; NumPy takes any negative size for -1 where there are no elements."""
+    sizes: list[int] = shape.tolist()
+    if sizes and min(sizes) < -1:
+        raise errors.InvalidArgumentError(f"shape {sizes} holds the negative size {min(sizes)}")
+    return sizes
 
 
 def transpose(ctx: BuildContext) -> Bound:

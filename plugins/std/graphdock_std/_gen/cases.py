@@ -4939,7 +4939,15 @@ CASES: dict[str, dict] = {
                 "note": "",
             },
         ),
-        "errors": (),
+        "errors": (
+            {
+                "inputs": {"x": {"shape": (3,)}, "axis": {"value": 1, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "axis 1",
+            },
+        ),
         "types": {"T": _REAL, "Tidx": ("int32", "int64")},
         "args": {"x": "T", "axis": "Tidx"},
         "tolerances": {

@@ -2936,12 +2936,13 @@ def cumsum() -> OpDef:
             ArgDef("x", "T", shape="[*S]", doc="A tensor of rank 1 or more."),
             ArgDef("axis", "Tidx", shape="[]", memory="host", doc="The axis; a negative one counts from the end."),
         ),
-        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        outputs=(ArgDef("y", "T"),),
         attrs=(
             AttrDef("exclusive", "bool", default=False, doc="Leave the element itself out; the first is then 0."),
             AttrDef("reverse", "bool", default=False, doc="Sum from the end."),
         ),
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_reduce:running",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:cumsum",
         gradient_kinds={"x": "formula", "axis": "none"},
@@ -2974,7 +2975,7 @@ def sum_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
-        source="specs/reduce.yaml:307",
+        source="specs/reduce.yaml:309",
     )
 
 
@@ -3606,4 +3607,16 @@ OPERATORS: dict[str, str] = {
     "__neg__": "graphdock_std._gen.math_ops:negative",
     "__abs__": "graphdock_std._gen.math_ops:abs",
     "__matmul__": "graphdock_std._gen.math_ops:matmul",
+}
+
+#: Spec -> digest of the text that all this was made from.
+SPECS: dict[str, str] = {
+    "array.yaml": "80e30bded674a061",
+    "math.yaml": "bdedaba7a837123a",
+    "nn.yaml": "fceb935442e164a0",
+    "partition.yaml": "0272e7c52f6ea184",
+    "random.yaml": "fba20c40f9e827c5",
+    "reduce.yaml": "c0887e420645a52a",
+    "scatter.yaml": "65fa0bde3a3fb1e3",
+    "train.yaml": "75b642b73e6d7cf6",
 }

@@ -218,7 +218,7 @@ def cumsum(x, axis, exclusive=False, reverse=False, name=None):
       name: name of the operation (default "Cumsum").
 
     Returns:
-      Tensor of any shape [*S], of x's dtype.
+      Tensor of any shape, of x's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.

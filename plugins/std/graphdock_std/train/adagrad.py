@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import ScalarLike
 
 from graphdock_std._gen import train_ops
 from graphdock_std.train.optimizer import Optimizer
@@ -28,14 +29,16 @@ class AdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: ScalarLike | Callable[[], ScalarLike],
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
     ) -> None:
+        super().__init__(use_locking, name)
+        self._check_rates(learning_rate=learning_rate)
+        self._check_numbers(initial_accumulator_value=initial_accumulator_value)
         if not initial_accumulator_value > 0.0:
             raise InvalidArgumentError("initial_accumulator_value must be positive", got=str(initial_accumulator_value))
-        super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_accumulator_value = initial_accumulator_value
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock.typing import ScalarLike
 
 from graphdock_std._gen import train_ops
 from graphdock_std.train.optimizer import Optimizer
@@ -34,14 +35,15 @@ class AdamOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: ScalarLike | Callable[[], ScalarLike] = 0.001,
+        beta1: ScalarLike | Callable[[], ScalarLike] = 0.9,
+        beta2: ScalarLike | Callable[[], ScalarLike] = 0.999,
+        epsilon: ScalarLike | Callable[[], ScalarLike] = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
         super().__init__(use_locking, name)
+        self._check_rates(learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
         self._learning_rate = learning_rate
         self._beta1 = beta1
         self._beta2 = beta2

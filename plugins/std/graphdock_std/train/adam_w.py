@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from graphdock.typing import ScalarLike
 
 from graphdock_std._gen import train_ops
 from graphdock_std.train.adam import AdamOptimizer
@@ -23,15 +26,16 @@ class AdamWOptimizer(AdamOptimizer):
 
     def __init__(
         self,
-        weight_decay: Any,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        weight_decay: ScalarLike | Callable[[], ScalarLike],
+        learning_rate: ScalarLike | Callable[[], ScalarLike] = 0.001,
+        beta1: ScalarLike | Callable[[], ScalarLike] = 0.9,
+        beta2: ScalarLike | Callable[[], ScalarLike] = 0.999,
+        epsilon: ScalarLike | Callable[[], ScalarLike] = 1e-8,
         use_locking: bool = False,
         name: str = "AdamW",
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self._check_rates(weight_decay=weight_decay)
         self._weight_decay = weight_decay
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:

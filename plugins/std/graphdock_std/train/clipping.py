@@ -8,6 +8,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import TensorLike
 
 __all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm"]
 
@@ -21,7 +22,7 @@ def _like(item: Any, values: Any) -> Any:
     return _tf.IndexedSlices(values, item.indices, item.dense_shape) if isinstance(item, _tf.IndexedSlices) else values
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Any:
     """``t``, made shorter where its Euclidean norm is above ``clip_norm``.
 
     Args:
@@ -40,7 +41,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return _like(t, values * limit / _tf.maximum(norm, limit))
 
 
-def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> _ops.Tensor:
     """Root of the sum of the squares of all elements of all tensors; entries that are None are left out.
 
     Raises:
@@ -55,8 +56,8 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
 
 
 def clip_by_global_norm(
-    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Any], Any]:
+    t_list: Sequence[Any], clip_norm: TensorLike, use_norm: TensorLike | None = None, name: str | None = None
+) -> tuple[list[Any], _ops.Tensor]:
     """All tensors scaled by one factor, so that their :func:`global_norm` is at most ``clip_norm``.
 
     Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2012.

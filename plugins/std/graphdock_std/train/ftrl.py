@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import ScalarLike
 
 from graphdock_std._gen import train_ops
 from graphdock_std.train.optimizer import Optimizer
@@ -30,7 +31,7 @@ class FtrlOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: ScalarLike | Callable[[], ScalarLike],
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -39,6 +40,13 @@ class FtrlOptimizer(Optimizer):
         name: str = "Ftrl",
     ) -> None:
         super().__init__(use_locking, name)
+        self._check_rates(learning_rate=learning_rate)
+        self._check_numbers(
+            learning_rate_power=learning_rate_power,
+            initial_accumulator_value=initial_accumulator_value,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+        )
         limits = {
             "learning_rate_power": -learning_rate_power,
             "initial_accumulator_value": initial_accumulator_value,

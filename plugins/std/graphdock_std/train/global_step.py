@@ -14,7 +14,7 @@ def _within(graph: Any) -> Any:
     return graph if graph is not None else _tf.get_default_graph()
 
 
-def get_global_step(graph: Any = None) -> Any:
+def get_global_step(graph: _tf.Graph | None = None) -> _tf.Variable | _tf.Tensor | None:
     """The global step of ``graph`` (default: the default graph), or None.
 
     Raises:
@@ -33,7 +33,7 @@ def get_global_step(graph: Any = None) -> Any:
     return found[0] if found else None
 
 
-def create_global_step(graph: Any = None) -> Any:
+def create_global_step(graph: _tf.Graph | None = None) -> _tf.Variable:
     """Make the global step: an int64 Variable ``global_step``, initially 0.
 
     Raises:
@@ -54,12 +54,12 @@ def create_global_step(graph: Any = None) -> Any:
         )
 
 
-def get_or_create_global_step(graph: Any = None) -> Any:
+def get_or_create_global_step(graph: _tf.Graph | None = None) -> _tf.Variable | _tf.Tensor:
     """The global step of ``graph``, made if there is none."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: _tf.Session, global_step_tensor: _tf.Variable | _tf.Tensor) -> int:
     """The value of a global step in a session, as a Python int."""
     return int(sess.run(global_step_tensor))

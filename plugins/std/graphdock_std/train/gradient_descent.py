@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from graphdock.typing import ScalarLike
 
 from graphdock_std._gen import train_ops
 from graphdock_std.train.optimizer import Optimizer
@@ -19,8 +22,14 @@ class GradientDescentOptimizer(Optimizer):
       name: prefix of what it adds to the graph.
     """
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(
+        self,
+        learning_rate: ScalarLike | Callable[[], ScalarLike],
+        use_locking: bool = False,
+        name: str = "GradientDescent",
+    ) -> None:
         super().__init__(use_locking, name)
+        self._check_rates(learning_rate=learning_rate)
         self._learning_rate = learning_rate
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from graphdock.typing import ScalarLike
 
 from graphdock_std._gen import train_ops
 from graphdock_std.train.optimizer import Optimizer
@@ -26,13 +28,14 @@ class MomentumOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: ScalarLike | Callable[[], ScalarLike],
+        momentum: ScalarLike | Callable[[], ScalarLike],
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(use_locking, name)
+        self._check_rates(learning_rate=learning_rate, momentum=momentum)
         self._learning_rate = learning_rate
         self._momentum = momentum
         self._use_nesterov = use_nesterov

@@ -8,6 +8,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
+from graphdock.typing import TensorLike
 
 __all__ = ["ExponentialMovingAverage"]
 
@@ -26,7 +27,11 @@ class ExponentialMovingAverage:
     """
 
     def __init__(
-        self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
+        self,
+        decay: TensorLike,
+        num_updates: TensorLike | None = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
     ) -> None:
         self._decay = decay
         self._num_updates = num_updates
@@ -39,7 +44,7 @@ class ExponentialMovingAverage:
     def name(self) -> str:
         return self._name
 
-    def apply(self, var_list: Sequence[Any] | None = None) -> Any:
+    def apply(self, var_list: Sequence[Any] | None = None) -> _ops.Operation:
         """An operation that updates the averages of ``var_list`` (default: the trainable variables).
 
         Put it after the update of the variables with ``tf.control_dependencies``.
@@ -87,14 +92,14 @@ class ExponentialMovingAverage:
         if isinstance(item, _tf.Variable):
             _tf.add_to_collection(_tf.GraphKeys.MOVING_AVERAGE_VARIABLES, item)
 
-    def average(self, var: Any) -> Any:
+    def average(self, var: _tf.Variable) -> _tf.Variable | _ops.Tensor | None:
         """The average of ``var``: its shadow Variable, or a corrected tensor where the shadow began at zero; else None."""
         shadow, weight = self._averages.get(var.op), self._weights.get(var.op)
         if weight is None:
             return shadow
         return shadow / _tf.where(weight > 0, weight, _ops.ones_like(weight))
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: _tf.Variable) -> str:
         """Name under which the shadow is saved."""
         shadow = self._averages.get(var.op)
         return f"{var.op.name}/{self._name}" if shadow is None else str(shadow.op.name)

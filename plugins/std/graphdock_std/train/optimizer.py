@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphdock as _tf
+import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
-from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError, did_you_mean, of_kind
+from graphdock.typing import HasTensor, TensorLike
 
 __all__ = ["Optimizer"]
 
@@ -47,6 +50,14 @@ class Optimizer:
         self._hypers: dict[tuple[str, Any, str], Any] = {}
         self._scope = name
 
+    if not TYPE_CHECKING:  # for a type checker it would have every name
+
+        def __getattr__(self, name: str) -> Any:
+            public = [n for n in dir(type(self)) if not n.startswith("_")]
+            near = None if name.startswith("_") else did_you_mean(name, public)
+            said = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(said if near is None else f"{said}; {near}")
+
     def get_name(self) -> str:
         return self._name
 
@@ -54,15 +65,15 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
+        loss: HasTensor,
+        global_step: _tf.Variable | _ops.Tensor | None = None,
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
-    ) -> Any:
+        grad_loss: TensorLike | None = None,
+    ) -> _ops.Operation:
         """An operation that changes variables so that ``loss`` gets smaller: compute_gradients, then apply_gradients.
 
         Args:
@@ -89,13 +100,13 @@ class Optimizer:
 
     def compute_gradients(
         self,
-        loss: Any,
+        loss: TensorLike,
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: Any = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
-    ) -> list[tuple[Any, Any]]:
+        grad_loss: TensorLike | None = None,
+    ) -> list[tuple[Any, _tf.Variable]]:
         """Pairs of gradient and Variable, for :meth:`apply_gradients` or to be changed before it (clipping).
 
         The gradient is a Tensor, IndexedSlices, or None where ``loss`` does not depend on the Variable. Arguments are
@@ -134,7 +145,12 @@ class Optimizer:
             grads = _tf.tuple(grads)
         return list(zip(grads, variables, strict=True))
 
-    def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[Any],
+        global_step: _tf.Variable | _ops.Tensor | None = None,
+        name: str | None = None,
+    ) -> _ops.Operation:
         """An operation that applies gradients.
 
         Args:
@@ -196,7 +212,7 @@ class Optimizer:
 
     # state
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: _tf.Variable, name: str) -> _tf.Variable | None:
         """The Variable that keeps the state ``name`` of ``var``, or None."""
         return self._slots.get(name, {}).get(var.op)
 
@@ -204,7 +220,7 @@ class Optimizer:
         """Names of the states this optimizer keeps, sorted."""
         return sorted(self._slots)
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[_tf.Variable]:
         """All Variables this optimizer made in the default graph, in order of their names."""
         made = [v for slot in self._slots.values() for v in slot.values()] + list(self._non_slots.values())
         graph = _tf.get_default_graph()
@@ -275,6 +291,37 @@ class Optimizer:
         """An operation that is done when all updates are. Optional; default: their group."""
         return _tf.group(*update_ops, name=name_scope)
 
+    def _check_rates(self, **rates: Any) -> None:
+        """Refuse a rate or decay that is no number, scalar tensor or Variable, nor a function that returns one.
+
+        Raises:
+          InvalidArgumentError: one of another type. ShapeError: a tensor or an array that is no scalar. Both name it.
+        """
+        for name, value in rates.items():
+            if isinstance(value, _tf.Tensor | _tf.Variable):
+                scalar = value.shape.rank in (None, 0)
+            elif callable(value) or isinstance(value, int | float | np.number):
+                continue
+            elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+                scalar = value.ndim == 0
+            else:
+                raise InvalidArgumentError(
+                    f"{self._name}: {name} is of the wrong type",
+                    expected="a number, a scalar tensor, or a function that returns one",
+                    got=reprlib.repr(value),
+                )
+            if not scalar:
+                raise ShapeError(f"{self._name}: {name} must be a scalar", got=f"the shape {value.shape}")
+
+    def _check_numbers(self, **numbers: Any) -> None:
+        """Refuse an argument that must be a number while the optimizer is made, and is none.
+
+        Raises:
+          InvalidArgumentError: it names the argument.
+        """
+        for name, value in numbers.items():
+            of_kind(value, (int, float, np.number), f"{self._name}: {name}", "a number")
+
     def _hyper(self, name: str, value: Any, var: Any) -> Any:
         """A rate or decay as a scalar tensor for the update of ``var``: of its dtype, float32 for narrow ones.
 
@@ -285,6 +332,7 @@ class Optimizer:
         key = (name, var.graph, dtype.name)
         if key not in self._hypers:
             value = value() if callable(value) and not isinstance(value, _tf.Tensor | _tf.Variable) else value
+            self._check_rates(**{name: value})
             with _tf.name_scope(self._scope):
                 self._hypers[key] = _number(value, dtype, name)
         return self._hypers[key]

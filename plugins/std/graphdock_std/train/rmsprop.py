@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from graphdock.typing import ScalarLike
 
 from graphdock_std._gen import train_ops
 from graphdock_std.train.optimizer import Optimizer
@@ -33,15 +35,16 @@ class RMSPropOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: ScalarLike | Callable[[], ScalarLike],
+        decay: ScalarLike | Callable[[], ScalarLike] = 0.9,
+        momentum: ScalarLike | Callable[[], ScalarLike] = 0.0,
+        epsilon: ScalarLike | Callable[[], ScalarLike] = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
         super().__init__(use_locking, name)
+        self._check_rates(learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon)
         self._learning_rate = learning_rate
         self._decay = decay
         self._momentum = momentum

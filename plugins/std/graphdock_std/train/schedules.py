@@ -9,6 +9,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
+from graphdock.typing import TensorLike
 
 __all__ = [
     "cosine_decay",
@@ -35,13 +36,13 @@ def _periods(what: str, rate: Any, step: Any, decay_steps: Any, staircase: bool)
 
 
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """``learning_rate * decay_rate ** (global_step / decay_steps)``; in steps of ``decay_steps`` if ``staircase``."""
     with _tf.name_scope(name or "ExponentialDecay"):
         rate, periods = _periods("exponential_decay", learning_rate, global_step, decay_steps, staircase)
@@ -49,13 +50,13 @@ def exponential_decay(
 
 
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
     with _tf.name_scope(name or "NaturalExpDecay"):
         rate, periods = _periods("natural_exp_decay", learning_rate, global_step, decay_steps, staircase)
@@ -63,13 +64,13 @@ def natural_exp_decay(
 
 
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
     with _tf.name_scope(name or "InverseTimeDecay"):
         rate, periods = _periods("inverse_time_decay", learning_rate, global_step, decay_steps, staircase)
@@ -77,14 +78,14 @@ def inverse_time_decay(
 
 
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    end_learning_rate: TensorLike = 0.0001,
+    power: TensorLike = 1.0,
     cycle: bool = False,
     name: str | None = None,
-) -> Any:
+) -> _ops.Tensor:
     """``(learning_rate - end) * (1 - step / decay_steps) ** power + end``, where the step stops at ``decay_steps``.
 
     With ``cycle`` it does not stop: ``decay_steps`` grows to its next multiple instead.
@@ -101,8 +102,12 @@ def polynomial_decay(
 
 
 def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
-) -> Any:
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    alpha: float = 0.0,
+    name: str | None = None,
+) -> _ops.Tensor:
     """Half a cosine from ``learning_rate`` to ``alpha * learning_rate`` over ``decay_steps``, then constant.
 
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2016.
@@ -114,7 +119,12 @@ def cosine_decay(
         return rate * ((1.0 - alpha) * 0.5 * (1.0 + _tf.cos(done * math.pi)) + alpha)
 
 
-def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:
+def piecewise_constant(
+    x: TensorLike,
+    boundaries: Sequence[float] | Sequence[TensorLike],
+    values: Sequence[TensorLike],
+    name: str | None = None,
+) -> _ops.Tensor:
     """``values[0]`` while ``x <= boundaries[0]``, then ``values[1]`` while ``x <= boundaries[1]``, and so on.
 
     Args:

@@ -102,3 +102,6 @@ def counted() -> OpDef:
 OPS: dict[str, Callable[[], OpDef]] = {"toy.Scale": scale, "toy.Counters": counters, "toy.Count": count, "toy.Counted": counted}
 
 OPERATORS: dict[str, str] = {}
+
+#: Spec -> digest of the text that all this was made from.
+SPECS: dict[str, str] = {"toy.yaml": "5f4a4a2f46e11460"}

@@ -1,0 +1,1 @@
+"""The tandem device for graphdock: two engines over one memory, each with queues of its own."""

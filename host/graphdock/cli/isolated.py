@@ -1,0 +1,224 @@
+"""Loading and probing plugins, each in a process of its own that has only so much time. A crash or a hang is a line, not an end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphdock.plugin.ledger import Added, LedgerEntry
+
+__all__ = ["LOAD", "PROBE", "Examined", "Limits", "examine", "timeout_option"]
+
+#: Seconds a plugin may take to load, and each of its probes.
+LOAD, PROBE = 120.0, 60.0
+#: Seconds after which a plugin that is still busy is told of.
+SLOW = 10.0
+#: Seconds that a child may take to end once it has told everything.
+ENDING = 5.0
+#: Seconds between two looks at a child.
+_LOOK = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds that a plugin may take to ``load``, and that each ``probe`` may take; what takes ``slow`` seconds is told of."""
+
+    load: float = LOAD
+    probe: float = PROBE
+    slow: float = SLOW
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What became of one plugin.
+
+    Attributes:
+      entry: its line in the ledger.
+      devices: device type -> what its probe told: ``status`` (``ready``, ``no device``, ``fault``), then ``infos``, or ``cause``
+        and ``hint``. Types that were not reached are absent.
+    """
+
+    entry: LedgerEntry
+    devices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--timeout``: passes ``limits``."""
+    return click.option(
+        "--timeout",
+        "limits",
+        type=click.FloatRange(0, min_open=True),
+        default=PROBE,
+        show_default=True,
+        metavar="SECONDS",
+        callback=lambda ctx, param, value: Limits(probe=value),
+        help="What each probe may take.",
+    )(command)
+
+
+def examine(entries: Sequence[LedgerEntry], limits: Limits | None = None) -> list[Examined]:
+    """Load and probe every plugin that may load; the others stay as they are. Two at a time, in the order given.
+
+    What takes long is told on standard error; on a terminal everything is.
+    """
+    stop = threading.Event()
+    limits = Limits() if limits is None else limits
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        try:
+            return list(
+                pool.map(lambda e: _Child(e, limits, stop).run() if e.stage == "found" else Examined(e), entries)
+            )
+        except BaseException:
+            stop.set()  # the children are in sessions of their own, so that an interrupt does not reach them
+            raise
+
+
+class _Child:
+    """One child, the plugin that it loads, and what it has told so far.
+
+    Attributes:
+      doing: the words for what it is at. ``device``: whose probe that is. ``since``: when it began. ``limit``: seconds for that.
+      stage: where the plugin stands if the child ends now, unless it is a device's probe that ends it.
+    """
+
+    def __init__(self, entry: LedgerEntry, limits: Limits, stop: threading.Event) -> None:
+        self.entry = entry
+        self.limits = limits
+        self.stop = stop
+        self.devices: dict[str, Mapping[str, Any]] = {}
+        self.done: Mapping[str, Any] | None = None
+        self.device: str | None = None
+        self.stage = "import failed"
+        self._read = 0
+        self._told = False
+        self._begin("it loaded", limits.load)
+
+    def _begin(self, doing: str, limit: float) -> None:
+        self.doing, self.limit, self.since, self._told = doing, limit, time.monotonic(), False
+
+    def run(self) -> Examined:
+        with tempfile.TemporaryDirectory() as folder:
+            file, errors = Path(folder, "told"), Path(folder, "errors")
+            environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+            self._say("loads")
+            with errors.open("wb") as stderr:
+                child = subprocess.Popen(
+                    [sys.executable, "-m", "graphdock.cli.probe", self.entry.plugin, str(file)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=stderr,
+                    env=environ,
+                    start_new_session=True,
+                )
+            try:
+                in_time = self._watch(child, file)
+            finally:
+                _end(child)
+            self._listen(file)
+            written = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return self._examined(child.returncode, in_time, written[-1:])
+
+    def _watch(self, child: subprocess.Popen[bytes], file: Path) -> bool:
+        """Until the child ends by itself, or is out of time. Whether it ended by itself."""
+        while True:
+            try:
+                child.wait(_LOOK)
+                return True
+            except subprocess.TimeoutExpired:
+                self._listen(file)
+            spent = time.monotonic() - self.since
+            if spent > self.limit or self.stop.is_set():
+                return False
+            if spent > self.limits.slow and not self._told:
+                self._told = True
+                text = f"is not done after {self.limits.slow:g} s: {self.doing}, and may take {self.limit:g} s"
+                self._say(text, always=True)
+
+    def _listen(self, file: Path) -> None:
+        """Take in the whole lines that the child has written since."""
+        if not file.exists():
+            return
+        with file.open("rb") as source:
+            source.seek(self._read)
+            lines = source.read().splitlines(keepends=True)
+        for line in lines:
+            if not line.endswith(b"\n"):
+                return
+            self._read += len(line)
+            row = json.loads(line)
+            if row.get("doing") == "probe":
+                self.device = row["device"]
+                self._begin(f"it probed for {self.device!r}", self.limits.probe)
+                self._say(f"is probed for {self.device!r}")
+            elif row.get("doing") == "kernels":
+                self.stage = "probe failed"
+                self._begin("it probed its kernels", self.limits.probe)
+            elif "status" in row:
+                self.devices[row.pop("device")] = row
+                self.device = None
+                self._begin("it loaded", self.limits.load)
+            elif "entry" in row:
+                self.done = row["entry"]
+                self._begin("it ended", ENDING)
+
+    def _examined(self, status: int, in_time: bool, written: Sequence[str]) -> Examined:
+        entry = self.entry
+        if self.done is not None:
+            added = self.done["added"]
+            told = {name: self.done[name] for name in ("stage", "cause", "hint", "import_ms")}
+            entry = replace(entry, **told, added=Added(tuple(added["devices"]), added["ops"], added["kernels"]))
+            return Examined(entry, self.devices)
+        cause = (
+            _ending(status) + f" while {self.doing}"
+            if in_time
+            else f"it did not end in {self.limit:g} s while {self.doing}"
+        )
+        cause += f"; it wrote: {written[0]}" if written else ""
+        blame = (
+            f'a fault of {entry.distribution} {entry.version}; `block = ["{entry.plugin}"]` under [plugins] silences it'
+        )
+        if self.device is None:
+            return Examined(replace(entry, stage=self.stage, cause=cause, hint=blame), self.devices)
+        fault = {"status": "fault", "cause": cause, "hint": blame}
+        return Examined(
+            replace(entry, stage="probe failed", cause=cause, hint=blame), {**self.devices, self.device: fault}
+        )
+
+    def _say(self, text: str, always: bool = False) -> None:
+        if always or sys.stderr.isatty():
+            click.echo(f"{self.entry.plugin} {text}", err=True)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the child, and whatever it has started."""
+    if hasattr(os, "killpg"):
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it is gone
+    elif child.poll() is None:
+        child.kill()
+    child.wait()
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"the process ended with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"the process died of {name}"

@@ -1,0 +1,136 @@
+"""What a command may be asked to look at: a function, or what a program built while it was loaded."""
+
+import json
+import re
+from pathlib import Path
+
+import graphdock as tf
+import pytest
+from click.testing import CliRunner
+from graphdock.cli import cli
+from graphdock.cli.target import build
+from graphdock.errors import InvalidArgumentError, NotFoundError
+
+PROGRAM = """\
+import graphdock as tf
+
+print("loaded")
+x = tf.placeholder(tf.float32, [2, 3], name="x")
+both = {"sum": tf.reduce_sum(x), "twice": [x + x]}
+v = tf.Variable(tf.zeros([2]), name="v")
+name = "x:0"
+number = 5
+
+def step():
+    print("built")
+    return tf.negative(x, name="minus")
+
+def one(a):
+    return a
+
+def bad():
+    return 1 / 0
+
+if __name__ == "__main__":
+    raise SystemExit(3)
+"""
+
+
+@pytest.fixture
+def work(site):
+    folder = Path.cwd()
+    (folder / "program.py").write_text(PROGRAM)
+    return folder
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["explain", *arguments])
+
+
+def test_the_readmes_own_program_can_be_explained(site):
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    program = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    Path("program.py").write_text(program)
+    assert "--backends a,b" in text and "program.py:train_op" in text
+    done = run("program.py:train_op", "--json")
+    assert done.exit_code == 0, done.output
+    assert any(row["op"].endswith("Adagrad") for row in json.loads(done.stdout)["rows"])
+
+
+@pytest.mark.parametrize(
+    ("name", "ops"),
+    [("both", {"Sum", "Add"}), ("v", {"ReadVariableOp"}), ("step", {"Neg"}), ("name", set())],
+)
+def test_a_target_is_a_function_or_what_would_be_fetched(work, name, ops):
+    done = run(f"program.py:{name}", "--json")
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["rows"]
+    assert ops <= {row["op"] for row in rows}, "what the program prints is not on standard output"
+    assert "loaded" in done.stderr
+
+
+def test_the_graph_is_that_of_what_is_fetched(work):
+    other = "import graphdock as tf\nmine = tf.Graph()\nwith mine.as_default():\n    y = tf.constant(1.0) + 2.0\n"
+    (work / "other.py").write_text(other)
+    step = build("other.py:y")
+    graph, fetches = step.graph, step.fetches
+    assert fetches.graph is graph
+    assert graph is not tf.get_default_graph()
+    assert run("other.py:y").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "target", ["..:x", ".a:x", "a..b:x", ":x", "program.py", "program.py:", "program.py:a b", "a b:x"]
+)
+def test_what_is_no_target(work, target):
+    done = run(target)
+    assert done.exit_code == 1
+    assert f"{target!r} is not a target" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "text"),
+    [
+        ("program.py:bath", NotFoundError, "did you mean 'both'?"),
+        ("absent.py:x", NotFoundError, "no file 'absent.py'"),
+        ("no_such_module_here:x", NotFoundError, "no module 'no_such_module_here'"),
+        ("program.py:one", InvalidArgumentError, "it needs a"),
+        ("program.py:bad", InvalidArgumentError, "ZeroDivisionError: division by zero"),
+        ("broken.py:x", InvalidArgumentError, "SyntaxError"),
+        ("quits.py:x", InvalidArgumentError, "SystemExit: 4"),
+        ("lacks.py:x", InvalidArgumentError, "No module named 'no_such_module_here'"),
+        ("lacks:x", InvalidArgumentError, "No module named 'no_such_module_here'"),
+    ],
+)
+def test_faults_of_targets_are_messages(work, target, error, text):
+    (work / "broken.py").write_text("x = (")
+    (work / "quits.py").write_text("raise SystemExit(4)")
+    (work / "lacks.py").write_text("import no_such_module_here")
+    with pytest.raises(error, match=re.escape(text)):
+        build(target)
+    done = run(target)
+    assert isinstance(done.exception, SystemExit)
+    assert done.stderr.rstrip().count("Traceback") == 0
+
+
+def test_the_line_of_a_program_that_fails_is_named(work):
+    with pytest.raises(InvalidArgumentError) as caught:
+        build("program.py:bad")
+    line = PROGRAM.splitlines().index("    return 1 / 0") + 1
+    assert caught.value.site.endswith(f"program.py:{line}")
+
+
+def test_what_can_not_be_fetched_is_said(work):
+    done = run("program.py:number")
+    assert done.exit_code == 1
+    assert "cannot fetch 5" in done.stderr
+
+
+def test_what_is_suggested_for_a_name_is_no_module(work):
+    (work / "imports.py").write_text("import numpy as np\nimport graphdock as tf\nnet = tf.constant(1.0)\n")
+    with pytest.raises(NotFoundError, match="has no 'npp'") as raised:
+        build("imports.py:npp")
+    assert raised.value.hint is None
+    with pytest.raises(NotFoundError) as raised:
+        build("imports.py:nett")
+    assert raised.value.hint == "did you mean 'net'?"

@@ -1,0 +1,119 @@
+"""Faults planted in kernels, devices, specs and packages: who finds each, held to a table; none is found by nobody.
+
+A third of them stand on a device with queues. The table is ``tests/golden/planted_faults.txt``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from graphdock.cli import cli
+from graphdock_opgen.cli import command as opgen
+from planted import bench, devices, kernels, texts
+from planted.bench import FINDERS, Fault
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "planted_faults.txt"
+RUNNING = [*kernels.faults(), *devices.faults()]
+SPECS = texts.spec_faults()
+PACKAGES = texts.package_faults()
+#: Faults of errors themselves.
+ERRORS = {"it gives another error", "an error that is not raised", "the fence forgets errors"}
+ALL = [*RUNNING, *SPECS, *PACKAGES]
+
+pytestmark = pytest.mark.plain  # the faults choose their own mode
+
+
+def table(faults: list[Fault]) -> str:
+    """Who finds each, and how many each finds."""
+    head = f"{'fault':<64}" + "".join(f"{name:>12}" for name in FINDERS)
+    rows = [f"{f.id:<64}" + "".join(f"{'x' if n in f.found else '':>12}" for n in FINDERS) for f in faults]
+    counts = Counter(n for f in faults for n in f.found)
+    total = f"{f'{len(faults)} faults, of which found':<64}" + "".join(f"{counts[n]:>12}" for n in FINDERS)
+    nobody = f"found by nobody: {sum(not f.found for f in faults)}"
+    return "\n".join(line.rstrip() for line in [head, *rows, total, nobody]) + "\n"
+
+
+@pytest.mark.parametrize("fault", RUNNING, ids=lambda f: f.id)
+def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
+    place = "cpu" if fault.place == "-" else fault.place
+    said = {"conformance": bench.conformance(fault.host()), "debug": bench.debug(fault.host(), place)}
+    assert {name for name, lines in said.items() if lines} == fault.found, said
+    beside = [line for line in said["conformance"] if "error-" not in line]
+    assert beside or fault.name in ERRORS, "it is found for its fault, and not for an error that it does not raise"
+
+
+@pytest.mark.parametrize("place", bench.suspects.PLACES)
+def test_nothing_is_found_of_a_kernel_without_a_fault(place):
+    def make():
+        factory = bench.suspects.ChipFactory() if place == "chip" else None
+        return bench.make_host(bench.suspects.kernel(place, bench.right), factory=factory)
+
+    assert bench.conformance(make()) == bench.debug(make(), place) == []
+
+
+@pytest.mark.parametrize("place", devices.right_devices())
+def test_nothing_is_found_of_a_device_without_a_fault(place):
+    make = devices.right_devices()[place]
+    assert bench.conformance(make()) == bench.debug(make(), place) == []
+
+
+def checked(text: str, folder: Path) -> str:
+    """What ``opgen check`` says of a package with this spec."""
+    package = folder / "graphdock_planted"
+    (package / "specs").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "specs" / "planted.yaml").write_text(text)
+    run = CliRunner()
+    return "".join([run.invoke(opgen, [command, str(package)]).output for command in ("generate", "check")])
+
+
+@pytest.mark.parametrize("fault", SPECS, ids=lambda f: f.id)
+def test_a_faulty_spec_is_found_by_check(fault, tmp_path):
+    assert "planted.yaml:" in checked(fault.text, tmp_path)
+
+
+def test_check_finds_nothing_in_a_spec_without_a_fault(tmp_path):
+    assert "planted.yaml:" not in checked(texts.SPEC, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ward(builder, tmp_path_factory):
+    """What doctor says of all faulty packages together, by plugin."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("ward")
+        patch.chdir(folder)
+        site = builder.Site(folder / "site")
+        patch.syspath_prepend(str(site.folder))
+        for fault in PACKAGES:
+            site.plugin(fault.text, fault.files["plugin.py"], manifest=fault.files.get("graphdock-plugin.toml"))
+        site.plugin("healthy", texts.CODE, manifest=texts.MANIFEST.replace("{name}", "healthy"))
+        done = CliRunner().invoke(cli, ["doctor", "--json"])
+        site.forget()
+    return {row["plugin"]: row for row in json.loads(done.stdout)["plugins"]}
+
+
+@pytest.mark.parametrize("fault", PACKAGES, ids=lambda f: f.id)
+def test_a_faulty_package_is_found_by_doctor(ward, fault):
+    mine = [row for name, row in ward.items() if name == fault.text]
+    assert mine and mine[0]["fault"], mine
+
+
+def test_doctor_finds_nothing_in_a_package_without_a_fault(ward):
+    assert ward["healthy"]["stage"] == "registered", ward["healthy"]
+
+
+def test_the_table_stands_as_it_is_written():
+    text = table(ALL)
+    assert text == GOLDEN.read_text(encoding="utf-8"), text
+
+
+def test_there_are_enough_and_none_is_found_by_nobody():
+    assert len(ALL) >= 50 and len({f.id for f in ALL}) == len(ALL)
+    queued = [f for f in RUNNING if f.place == "queued"]
+    assert 3 * len(queued) >= len(ALL)
+    assert all(f.found for f in ALL)
+    assert {f.kind for f in ALL} == {"kernel", "device", "spec", "manifest"}

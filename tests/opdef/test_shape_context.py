@@ -1,0 +1,142 @@
+"""Shape functions of plugins, with symbols and without: a plan for any shape refuses what they refuse."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import ArgDef, Bound, KernelDef, OpDef, hookimpl
+from graphdock.errors import ShapeError
+from graphdock.opdef.shape_context import ShapeContext, symbolic
+from graphdock.plugin.host import Host
+
+
+def even(ctx):
+    """Knows no symbols."""
+    x = ctx.shape("x")
+    if x is not None and x[0] is not None and x[0] % 2:
+        raise ctx.fail(f"{x[0]} rows are odd")
+    return [x]
+
+
+@symbolic
+def paired(ctx):
+    x, y = ctx.shape("x"), ctx.shape("y")
+    if x is None or y is None:
+        return [x]
+    ctx.at_least(x[0], 2, "x has too few rows")
+    ctx.one_or_equal(y[0], x[0], "y does not fit x")
+    return [(ctx.equal(x[0], 2 * y[0] if isinstance(y[0], int) else ctx.derived("twice", y[0]), "y is not half of x"),)]
+
+
+@symbolic
+def twins(ctx):
+    return [(ctx.equal(ctx.shape("x")[0], ctx.shape("y")[0], f"{ctx.shape('x')} and {ctx.shape('y')} differ"),)]
+
+
+OPS = {"Even": (even, "x"), "Twins": (twins, "xy")}
+
+
+@pytest.fixture
+def host():
+    host = Host()
+    defs = [
+        OpDef(
+            f"ctx.{name}",
+            inputs=tuple(ArgDef(n, "float64", "[_]") for n in names),
+            outputs=(ArgDef("z", "float64"),),
+            shape_fn=f"{__name__}:{rule.__name__}",
+            package="ctx",
+        )
+        for name, (rule, names) in OPS.items()
+    ]
+    for opdef in defs:
+        host.ops.add(opdef, "ctx")
+
+    class Plugin:
+        __name__ = "ctx"
+
+        @hookimpl
+        def register_kernels(self):
+            return [
+                KernelDef(d.name, "cpu", lambda ctx: Bound(lambda x, *rest: x.copy()), modes=("fresh",)) for d in defs
+            ]
+
+    host.register("ctx", Plugin())
+    return host
+
+
+def add(host, name, *inputs):
+    opdef = host.ops.get(f"ctx.{name}")
+    return tf.get_default_graph().add_op(opdef, inputs, {}).outputs[0]
+
+
+def refused(session, fetch, feeds):
+    try:
+        session.run(fetch, feeds)
+    except ShapeError as error:
+        return error.message
+    return None
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("policy", ["exact", "generic"])
+def test_a_function_that_knows_no_symbols_is_asked_again(host, policy, late):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float64, [None])
+        rows = tf.gather(x, tf.cast(tf.where(x > 0.0)[:, 0], tf.int32)) if late else x
+        y = add(host, "Even", rows)
+        with tf.Session(config=tf.SessionConfig(shape_policy=policy), host=host) as session:
+            for count in (2, 3, 4, 3, 5, 2):
+                message = refused(session, y, {x: np.ones(count)})
+                assert (message is None) == (count % 2 == 0)
+                assert message is None or message.startswith(f"ctx.Even: {count} rows are odd")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_function_that_knows_symbols_says_what_it_could_not_check(host, late):
+    with tf.Graph().as_default():
+        x, y = (tf.placeholder(tf.float64, [None]) for _ in range(2))
+        rows = tf.gather(x, tf.cast(tf.where(x > 0.0)[:, 0], tf.int32)) if late else x
+        z = add(host, "Twins", rows, y)
+        with tf.Session(config=tf.SessionConfig(shape_policy="generic"), host=host) as session:
+            plan = session.plan(z)
+            assert plan.graph.conditions.proven
+            assert [n.op for n in plan.graph.nodes if n.guard] == (["ctx.Twins"] if late else [])
+            assert plan.graph.conditions.equal == (() if late else (((0, 0), (1, 0)),))
+            for a, b in ((2, 2), (2, 3), (3, 3), (1, 2)):
+                message = refused(session, z, {x: np.ones(a), y: np.ones(b)})
+                assert (message is None) == (a == b)
+                assert message is None or f"({a},) and ({b},) differ" in message
+
+
+def context(*shapes):
+    opdef = OpDef("Test", inputs=tuple(ArgDef(n, "T") for n in "xy"))
+    return ShapeContext(opdef, {}, [[s] for s in shapes], lambda i: None)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "refusal"),
+    [
+        ((4,), (2,), "y does not fit x"),
+        ((2,), (1,), None),
+        ((4,), (1,), "y is not half of x"),
+        ((1,), (1,), "too few rows"),
+        ((None,), (2,), None),
+        (None, (2,), None),
+    ],
+)
+def test_at_construction_what_is_known_is_checked_and_the_rest_is_none(x, y, refusal):
+    if refusal is None:
+        made = paired(context(x, y))
+        assert made == [None if x is None else (2 * y[0],)]
+    else:
+        with pytest.raises(ShapeError, match=refusal):
+            paired(context(x, y))
+
+
+def test_a_context_without_symbols_derives_nothing():
+    ctx = context((None,), (None,))
+    assert ctx.derived("twice", 2) is None and ctx.canonical(3) == 3 and ctx.equal(None, None, "") is None
+    ctx.unproven()
+    assert "input shapes: x [?], y [?]" in ctx.fail("no").message
