@@ -20,7 +20,7 @@ from graphdock_opgen.home import Home
 from graphdock_opgen.model import FileSpec, parse_file
 from graphdock_opgen.names import BARE_NAMESPACES, is_dotted, is_name, op_type, snake
 from graphdock_opgen.op import Op
-from graphdock_opgen.public_names import FILE_NAME, PublicNames, read_names
+from graphdock_opgen.public_names import PublicNames, names_files, read_names
 from graphdock_opgen.reader import Document, read
 
 __all__ = ["Library", "SpecFile", "dotted_name", "known_types", "load_file", "load_library", "read_ops"]
@@ -109,7 +109,7 @@ def load_library(directory: Path) -> Library:
         raise InvalidArgumentError(f"{directory / 'specs'} holds no *.yaml", hint="an op library has its specs there")
     errors: list[OpSpecError] = []
     files = tuple(_files(paths, _shown, Home(package), errors.append))
-    names = read_names(directory / FILE_NAME, _shown, errors.append)
+    names = read_names(directory, _shown, errors.append)
     return replace(_library(package, directory, files, names, errors.append), errors=tuple(errors))
 
 
@@ -159,7 +159,7 @@ def _others(directory: Path, files: Iterable[SpecFile]) -> list[OtherLibrary]:
     out = []
     for package, place in found:
         if place.resolve() != directory and (place / "specs").is_dir():
-            paths = [*sorted((place / "specs").glob("*.yaml")), place / FILE_NAME]
+            paths = [*sorted((place / "specs").glob("*.yaml")), *names_files(place)]
             out.append(_read_other(package, place, tuple((p, p.stat().st_mtime_ns) for p in paths if p.is_file())))
     return out
 
@@ -174,7 +174,7 @@ def _read_other(package: str, directory: Path, stamps: tuple[tuple[Path, int], .
     """Another package's library, read again when one of its files changes."""
     specs = [path for path, _ in stamps if path.suffix == ".yaml"]
     ops = tuple(op for file in _files(specs, str, Home(package), _ignore) for op in file.ops)
-    return OtherLibrary(package, read_names(directory / FILE_NAME, report=_ignore), ops)
+    return OtherLibrary(package, read_names(directory, report=_ignore), ops)
 
 
 def _ignore(error: OpSpecError) -> None:
@@ -250,7 +250,8 @@ def _unique_endpoints(
     for name in names.public:
         if name in host:
             message = f"{name!r} is the host's own: {host[name]}"
-            report(OpSpecError(message, file=names.file, line=names.lines[name], column=1))
+            file, line = names.places[name]
+            report(OpSpecError(message, file=file, line=line, column=1))
 
 
 def _unique_operators(ops: Iterable[Op], names: PublicNames, report: Callable[[OpSpecError], None]) -> None:
@@ -269,7 +270,7 @@ def _host_names(ops: Mapping[str, Op]) -> dict[str, str]:
     """Names below ``tf`` that are the host's -> what they are."""
     generated = {e.name: f"its op {op.type}" for op in ops.values() for e in op.spec.api.endpoints}
     types = dict.fromkeys(dtypes.ALL, "a dtype")
-    return {**generated, **read_names(_HOST / FILE_NAME).public, **types}
+    return {**generated, **read_names(_HOST).public, **types}
 
 
 def _place(op: Op) -> str:

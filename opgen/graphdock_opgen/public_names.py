@@ -1,4 +1,7 @@
-"""A package's names that people write by hand: the tables of its ``names.py``, read as data and never imported."""
+"""A package's names that people write by hand: the tables of its ``names.py``, read as data and never imported.
+
+A package with many of them has a folder ``names`` instead, each module of which holds some; its ``__init__.py`` joins them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from graphdock.errors import OpSpecError, did_you_mean
 from graphdock_opgen.check_api import OPERATOR_METHODS
 from graphdock_opgen.names import is_dotted
 
-__all__ = ["FILE_NAME", "PublicNames", "read_names"]
+__all__ = ["PublicNames", "names_files", "read_names"]
 
 #: The module beside ``specs``. A package that writes nothing by hand has none.
 FILE_NAME = "names.py"
@@ -30,16 +33,14 @@ class PublicNames:
       endpoints: other public names.
       helpers: what formulas may call though it is not public.
       operators: operator methods of tensors.
-      file: the module's path as errors show it.
-      lines: name -> the line, from 1, where it stands.
+      places: name -> the module's path as errors show it, and the line, from 1, where it stands.
     """
 
     functions: Mapping[str, str] = field(default_factory=dict)
     endpoints: Mapping[str, str] = field(default_factory=dict)
     helpers: Mapping[str, str] = field(default_factory=dict)
     operators: Mapping[str, str] = field(default_factory=dict)
-    file: str = FILE_NAME
-    lines: Mapping[str, int] = field(default_factory=dict)
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
     def public(self) -> dict[str, str]:
@@ -53,41 +54,45 @@ class PublicNames:
 
     def place(self, name: str) -> str:
         """``names.py:12``."""
-        return f"{self.file}:{self.lines[name]}"
+        file, line = self.places[name]
+        return f"{file}:{line}"
+
+
+def names_files(package: Path) -> list[Path]:
+    """The modules that hold a package's tables: its ``names.py``, or else those of its folder ``names``."""
+    path = package / FILE_NAME
+    return [path] if path.is_file() else sorted(f for f in path.with_suffix("").glob("*.py") if f.name != "__init__.py")
 
 
 def read_names(
-    path: Path, show: Callable[[Path], str] = str, report: Callable[[OpSpecError], None] | None = None
+    package: Path, show: Callable[[Path], str] = str, report: Callable[[OpSpecError], None] | None = None
 ) -> PublicNames:
-    """The tables of a module; empty ones where there is no such file.
+    """The tables of a package; empty ones where it has none.
 
     Args:
-      show: the path as errors show it.
+      package: the folder in which ``names.py`` stands, or the folder ``names``.
+      show: a path as errors show it.
       report: takes each fault, and the row concerned is left out; None raises the first one.
     """
-    if not path.is_file():
-        return PublicNames(file=show(path))
-    reader = _Reader(show(path), report)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as e:
-        reader.fault(ast.Pass(lineno=1, col_offset=0), f"not UTF-8 text: {e.reason} at byte {e.start}")
-        text = ""
-    tables = reader.read(text)
-    return PublicNames(
-        tables["FUNCTIONS"],
-        tables["ENDPOINTS"],
-        tables["HELPERS"],
-        tables["OPERATORS"],
-        reader.file,
-        reader.lines,
-    )
+    tables: dict[str, dict[str, str]] = {name: {} for name in TABLES}
+    places: dict[str, tuple[str, int]] = {}
+    for file in names_files(package):
+        reader = _Reader(show(file), report, places)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as e:
+            reader.fault(ast.Pass(lineno=1, col_offset=0), f"not UTF-8 text: {e.reason} at byte {e.start}")
+            continue
+        for name, rows in reader.read(text).items():
+            tables[name].update(rows)
+    return PublicNames(tables["FUNCTIONS"], tables["ENDPOINTS"], tables["HELPERS"], tables["OPERATORS"], places)
 
 
 class _Reader:
-    def __init__(self, file: str, report: Callable[[OpSpecError], None] | None) -> None:
-        self.file, self.report = file, report
-        self.lines: dict[str, int] = {}
+    def __init__(
+        self, file: str, report: Callable[[OpSpecError], None] | None, places: dict[str, tuple[str, int]]
+    ) -> None:
+        self.file, self.report, self.places = file, report, places
 
     def fault(self, node: ast.AST, message: str, hint: str | None = None) -> None:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
@@ -138,8 +143,10 @@ class _Reader:
             name, target = _text(key), _text(item)
             if key is None or name is None or target is None:
                 self.fault(key or item, f"{table} holds strings that are written out, nothing computed")
-            elif name in self.lines:
-                self.fault(key, f"{name!r} stands here twice, first in line {self.lines[name]}")
+            elif name in self.places:
+                file, line = self.places[name]
+                first = f"line {line}" if file == self.file else f"{file}:{line}"
+                self.fault(key, f"{name!r} stands here twice, first in {first}")
             elif table == "OPERATORS" and name not in OPERATOR_METHODS:
                 self.fault(key, f"no operator method {name!r}", did_you_mean(name, OPERATOR_METHODS))
             elif not is_dotted(name):
@@ -149,7 +156,7 @@ class _Reader:
             elif not _is_target(target):
                 self.fault(item, f"{name}: expected 'module:attribute', got {target!r}")
             else:
-                self.lines[name] = key.lineno
+                self.places[name] = self.file, key.lineno
                 yield name, target
 
 

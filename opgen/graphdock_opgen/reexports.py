@@ -15,7 +15,7 @@ import graphdock
 from graphdock_opgen.functions import BELOW_TF, HOST_OPS
 from graphdock_opgen.library import Library
 from graphdock_opgen.op import Op
-from graphdock_opgen.public_names import FILE_NAME, read_names
+from graphdock_opgen.public_names import read_names
 
 __all__ = ["FACADE", "stubs"]
 
@@ -53,7 +53,7 @@ def _host(library: Library) -> dict[str, str]:
     core = [op for op in library.all_ops.values() if op.type not in own]
     modules = {name: f"graphdock:{name}" for name in graphdock._MODULES}
     dtypes = {name: f"graphdock.dtypes:{name}" for name in graphdock._DTYPES}
-    return {**_endpoints(HOST_OPS, core), **read_names(_GRAPHDOCK / FILE_NAME).public, **modules, **dtypes}
+    return {**_endpoints(HOST_OPS, core), **read_names(_GRAPHDOCK).public, **modules, **dtypes}
 
 
 def _facade(names: Mapping[str, str]) -> dict[Path, str]:
@@ -62,7 +62,7 @@ def _facade(names: Mapping[str, str]) -> dict[Path, str]:
     for name, target in names.items():
         space, _, last = name.rpartition(".")
         spaces.setdefault(space, {})[last] = target
-    source = "names.py and specs/*.yaml of the host and of std"
+    source = "the tables of names and specs/*.yaml of the host and of std"
     folder = _GRAPHDOCK / FACADE
     top = {**spaces.pop(""), **{space: f"graphdock.{FACADE}:{space}" for space in spaces}}
     out = {folder / f"{space}.pyi": _stub(source, found) for space, found in spaces.items()}

@@ -237,7 +237,8 @@ def missing_functions(library: Library, report: Callable[[OpSpecError], None]) -
         what = lack(target)
         if what is not None:
             message = f"{name!r} stands for {target!r}, but {what}"
-            report(OpSpecError(message, file=names.file, line=names.lines[name], column=1))
+            file, line = names.places[name]
+            report(OpSpecError(message, file=file, line=line, column=1))
 
 
 def _module_path(library: Library, module: str) -> Path | None:

@@ -47,7 +47,7 @@ FAULTS = {
 def test_the_tables(tmp_path: Path) -> None:
     path = tmp_path / "names.py"
     path.write_text(GOOD)
-    names = read_names(path)
+    names = read_names(path.parent)
     assert names.functions == {k: "graphdock_clipnorm.more:unit" for k in ("unit", "deep.unit")}
     assert names.public == {**names.functions, "Clipper": "graphdock_clipnorm.more:Clipper"}
     assert names.helpers == {"safe": "graphdock_clipnorm.more:safe"}
@@ -55,8 +55,22 @@ def test_the_tables(tmp_path: Path) -> None:
     assert names.place("Clipper") == f"{path}:11"
 
 
+def test_the_tables_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "names"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("import nothing_that_is_read\n")
+    (folder / "a.py").write_text('FUNCTIONS = {"unit": "p.more:unit"}\n')
+    (folder / "b.py").write_text('\nFUNCTIONS = {"deep.unit": "p.more:unit", "unit": "p.more:safe"}\n')
+    errors: list[OpSpecError] = []
+    names = read_names(tmp_path, lambda path: path.name, errors.append)
+    assert names.functions == {"unit": "p.more:unit", "deep.unit": "p.more:unit"}
+    assert names.place("unit") == "a.py:1" and names.place("deep.unit") == "b.py:2"
+    (error,) = errors
+    assert str(error).startswith("b.py:2:42: 'unit' stands here twice, first in a.py:1")
+
+
 def test_a_package_without_the_file_has_no_names(tmp_path: Path) -> None:
-    assert read_names(tmp_path / "names.py").targets == {}
+    assert read_names(tmp_path).targets == {}
 
 
 @pytest.mark.parametrize("case", FAULTS)
@@ -66,7 +80,7 @@ def test_a_fault_is_raised_at_its_place(tmp_path: Path, case: str) -> None:
     path = tmp_path / "names.py"
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(OpSpecError) as caught:
-        read_names(path)
+        read_names(path.parent)
     error = caught.value
     assert message in str(error) and (error.line, error.column) == place, str(error)
     assert hint is None or hint in (error.hint or "")

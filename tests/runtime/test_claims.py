@@ -21,6 +21,8 @@ from graphdock.runtime.gate import Claim, Visit
 from graphdock.runtime.resources import Access
 from graphdock.runtime.straight_line import program as program_module
 
+from tests.runtime.own_thread import in_its_own_thread
+
 ArgDef = opdef.ArgDef
 
 
@@ -322,6 +324,7 @@ class Interrupter:
 
 
 @pytest.mark.parametrize("kind", ["one gate", "two gates", "calls python", "contended"])
+@in_its_own_thread
 def test_an_interrupt_at_any_bytecode_of_a_step_leaks_no_claim(kind, monkeypatch):
     if sys.gettrace() is not None:
         pytest.skip("a tracer is at work")

@@ -18,6 +18,8 @@ from graphdock.errors import AbortedError, DeadlineExceededError, FailedPrecondi
 from graphdock.runtime import gate as gate_module
 from graphdock.runtime.gate import Claim, Gate, Until, Visit, through
 
+from tests.runtime.own_thread import in_its_own_thread
+
 
 class Thing:
     """Something that may be claimed."""
@@ -350,6 +352,7 @@ def _contended(gates, holder):
 
 
 @pytest.mark.parametrize("run", [_free, _contended])
+@in_its_own_thread
 def test_an_interrupt_at_any_bytecode_leaks_no_claim(run, monkeypatch):
     if sys.gettrace() is not None:
         pytest.skip("a tracer is at work")

@@ -16,6 +16,8 @@ from graphdock.runtime.straight_line import program
 from graphdock.testing import queued
 from graphdock.testing.driver import races
 
+from tests.runtime.own_thread import in_its_own_thread
+
 
 @pytest.fixture(params=[0, 1, 2])
 def seeded(request):
@@ -167,6 +169,7 @@ class Interrupter:
         return self._opcode
 
 
+@in_its_own_thread
 def test_an_interrupt_at_any_bytecode_leaves_the_lanes_free():
     if sys.gettrace() is not None:
         pytest.skip("a tracer is at work")

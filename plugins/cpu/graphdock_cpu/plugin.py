@@ -8,7 +8,19 @@ from collections.abc import Iterable
 from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
-FAMILIES = ("core", "math", "reduce", "matmul", "array", "views", "indexing", "scatter", "nn", "random", "train")
+FAMILIES = (
+    "array",
+    "core",
+    "indexing",
+    "math",
+    "matmul",
+    "nn",
+    "random",
+    "reduce",
+    "scatter",
+    "train",
+    "views",
+)
 
 
 @hookimpl

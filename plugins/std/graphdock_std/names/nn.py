@@ -1,0 +1,27 @@
+"""Names of layers and losses written by hand."""
+
+from __future__ import annotations
+
+#: Public functions of tensors, which formulas may call.
+FUNCTIONS = {
+    "nn.bias_add": "graphdock_std.nn:bias_add",
+    "nn.l2_normalize": "graphdock_std.nn:l2_normalize",
+    "nn.log_softmax": "graphdock_std.nn:log_softmax",
+    "nn.moments": "graphdock_std.nn:moments",
+    "nn.sigmoid_cross_entropy_with_logits": "graphdock_std.nn:sigmoid_cross_entropy_with_logits",
+    "nn.softmax": "graphdock_std.nn:softmax",
+    "nn.softmax_cross_entropy_with_logits": "graphdock_std.nn:softmax_cross_entropy_with_logits",
+    "nn.softmax_cross_entropy_with_logits_v2": "graphdock_std.nn:softmax_cross_entropy_with_logits",
+    "nn.sparse_softmax_cross_entropy_with_logits": "graphdock_std.nn:sparse_softmax_cross_entropy_with_logits",
+    "nn.relu_layer": "graphdock_std.nn:relu_layer",
+    "nn.xw_plus_b": "graphdock_std.nn:xw_plus_b",
+    "math.l2_normalize": "graphdock_std.nn:l2_normalize",
+    "math.log_softmax": "graphdock_std.nn:log_softmax",
+    "math.softmax": "graphdock_std.nn:softmax",
+}
+
+#: Public names that mean nothing in a formula: classes, seeds, what takes a variable or keeps one.
+ENDPOINTS = {
+    "nn.dropout": "graphdock_std.nn:dropout",
+    "nn.embedding_lookup": "graphdock_std.embedding:embedding_lookup",
+}

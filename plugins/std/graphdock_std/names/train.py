@@ -1,0 +1,33 @@
+"""Names of optimizers, schedules, averages and clipping."""
+
+from __future__ import annotations
+
+#: Public functions of tensors, which formulas may call.
+FUNCTIONS = {
+    "clip_by_norm": "graphdock_std.train.clipping:clip_by_norm",
+    "clip_by_global_norm": "graphdock_std.train.clipping:clip_by_global_norm",
+    "global_norm": "graphdock_std.train.clipping:global_norm",
+}
+
+#: Public names that mean nothing in a formula: classes, seeds, what takes a variable or keeps one.
+ENDPOINTS = {
+    "train.Optimizer": "graphdock_std.train.optimizer:Optimizer",
+    "train.GradientDescentOptimizer": "graphdock_std.train.gradient_descent:GradientDescentOptimizer",
+    "train.MomentumOptimizer": "graphdock_std.train.momentum:MomentumOptimizer",
+    "train.AdagradOptimizer": "graphdock_std.train.adagrad:AdagradOptimizer",
+    "train.AdamOptimizer": "graphdock_std.train.adam:AdamOptimizer",
+    "train.AdamWOptimizer": "graphdock_std.train.adam_w:AdamWOptimizer",
+    "train.RMSPropOptimizer": "graphdock_std.train.rmsprop:RMSPropOptimizer",
+    "train.FtrlOptimizer": "graphdock_std.train.ftrl:FtrlOptimizer",
+    "train.ExponentialMovingAverage": "graphdock_std.train.moving_averages:ExponentialMovingAverage",
+    "train.exponential_decay": "graphdock_std.train.schedules:exponential_decay",
+    "train.natural_exp_decay": "graphdock_std.train.schedules:natural_exp_decay",
+    "train.inverse_time_decay": "graphdock_std.train.schedules:inverse_time_decay",
+    "train.polynomial_decay": "graphdock_std.train.schedules:polynomial_decay",
+    "train.cosine_decay": "graphdock_std.train.schedules:cosine_decay",
+    "train.piecewise_constant": "graphdock_std.train.schedules:piecewise_constant",
+    "train.create_global_step": "graphdock_std.train.global_step:create_global_step",
+    "train.get_global_step": "graphdock_std.train.global_step:get_global_step",
+    "train.get_or_create_global_step": "graphdock_std.train.global_step:get_or_create_global_step",
+    "train.global_step": "graphdock_std.train.global_step:global_step",
+}
