@@ -25,8 +25,6 @@ _DTYPES = (
 ).split()
 #: What TensorFlow 1 calls otherwise, and where it went.
 _GONE = {
-    "ConfigProto": "use tf.SessionConfig(backends=..., device_count=..., log_device_placement=...)",
-    "GPUOptions": "use SessionConfig(memory_limit={'cuda': '20GiB'}, options={'cuda': {...}})",
     "keras": "graphdock has no keras; build the graph with tf ops",
     "contrib": "graphdock has no contrib; build the graph with tf ops",
     "layers": "graphdock has no layers; make them of tf.Variable, tf.matmul and tf.nn",

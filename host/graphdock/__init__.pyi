@@ -80,6 +80,10 @@ from graphdock.ops.scopes import name_scope as name_scope
 from graphdock.plugin.host import Host as Host
 from graphdock.plugin.host import default_host as default_host
 from graphdock.session.config import SessionConfig as SessionConfig
+from graphdock.session.config_proto import ConfigProto as ConfigProto
+from graphdock.session.config_proto import GPUOptions as GPUOptions
+from graphdock.session.config_proto import GraphOptions as GraphOptions
+from graphdock.session.config_proto import OptimizerOptions as OptimizerOptions
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
 from graphdock.session.session import InteractiveSession as InteractiveSession
@@ -264,16 +268,20 @@ from graphdock_std.train.clipping import global_norm as global_norm
 __all__ = [
     "AUTO_REUSE",
     "Assert",
+    "ConfigProto",
     "DType",
     "DeviceSpec",
+    "GPUOptions",
     "Graph",
     "GraphKeys",
+    "GraphOptions",
     "Host",
     "IndexedSlices",
     "InteractiveSession",
     "NoGradient",
     "NotDifferentiable",
     "Operation",
+    "OptimizerOptions",
     "Print",
     "RegisterGradient",
     "RunMetadata",

@@ -121,8 +121,6 @@ def test_an_unknown_name_suggests_the_nearest():
         _ = tf.matmull
     with pytest.raises(AttributeError, match="did you mean 'relu'"):
         _ = tf.nn.rellu
-    with pytest.raises(AttributeError, match="SessionConfig"):
-        _ = tf.ConfigProto
 
 
 def test_every_endpoint_of_the_hosts_own_ops_is_public():

@@ -81,7 +81,7 @@ def test_the_variable_names_the_file(work, monkeypatch):
         ("[session]\nfusion = 'yes'\n", "graphdock.toml:2: fusion has the wrong type", None),
         ("[session]\ndebug = 1\n", "graphdock.toml:2: debug has the wrong type", None),
         ("[session]\nexecutor = 1\n", "graphdock.toml:2: executor is wrong", None),
-        ("[session.device_count]\ncpu = 0\n", "graphdock.toml:1: device_count['cpu'] is wrong", None),
+        ("[session.device_count]\ncpu = -1\n", "graphdock.toml:1: device_count['cpu'] is wrong", None),
         ("[profile.x.sesion]\n", "graphdock.toml:1: unknown key 'sesion' in [profile.x]", "session"),
         ("[session]\nbackends = [\n", "graphdock.toml", None),
     ],

@@ -182,7 +182,7 @@ def test_values_are_made_uniform(field, given, value):
         ("kernels", {"MatMul": "cuda.x"}, "kernels is wrong"),
         ("kernels", {"MatMul@cuda": "matmul"}, "kernels['MatMul@cuda'] is wrong"),
         ("executor", "", "executor is wrong"),
-        ("device_count", {"cpu": 0}, "device_count['cpu'] is wrong"),
+        ("device_count", {"cpu": -1}, "device_count['cpu'] is wrong"),
         ("memory_limit", {"cuda": "many"}, "memory_limit['cuda'] is wrong"),
         ("passes", {"cse": 1}, "passes['cse'] has the wrong type"),
         ("fusion", "yes", "fusion has the wrong type"),
@@ -241,7 +241,7 @@ def test_from_toml_reads_the_table_of_a_pyproject(work):
 
 
 def test_a_dict_is_no_configuration():
-    with pytest.raises(ConfigError, match=r"expected a tf\.SessionConfig, got a dict"):
+    with pytest.raises(ConfigError, match=r"expected a tf\.SessionConfig or a tf\.ConfigProto, got a dict"):
         effective_config({"backends": ["cpu"]})
 
 

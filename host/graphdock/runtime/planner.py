@@ -95,14 +95,10 @@ class Planner:
         self._fallback = fallback
         self._host = host
         self._lock = new_lock()
-        types = {
-            "device_count": device_count,
-            "memory_limit": memory_limit,
-            "kernels": [k.rpartition("@")[2] for k in pins],
-        }
-        for label, names in types.items():
-            for name in names:
-                self._check_device_type(label, name)
+        device_count = self._by_type("device_count", device_count)
+        memory_limit = self._by_type("memory_limit", memory_limit)
+        for pin in pins:
+            self._device_type("kernels", pin.rpartition("@")[2])
         chooser = Chooser(host, backends, pins, deterministic)
         compilers: list[RegisteredCompiler] = []
         self.devices: list[DeviceSpec] = []
@@ -115,8 +111,11 @@ class Planner:
             if fusion:
                 compilers += host.region_compilers.of_plugin(name)
             for kind in backend.device_types:
+                count = device_count.get(kind, 1)
+                if count == 0:
+                    continue
                 try:
-                    infos = host.device_infos(kind, device_count.get(kind, 1))
+                    infos = host.device_infos(kind, count)
                 except DeviceUnavailable as error:
                     self.absent[kind] = error
                     continue
@@ -195,18 +194,32 @@ class Planner:
         """Stop every step that runs, and free the memory of all others."""
         self._pool.close(lambda: CancelledError("the session was closed while the step ran"))
 
-    def _check_device_type(self, label: str, name: str) -> None:
-        """Raise ConfigError for a misspelt device type. One that resembles none may be of a plugin that is not installed
-        here: a configuration file serves several machines."""
+    def _by_type(self, label: str, table: Mapping[str, int]) -> dict[str, int]:
+        """A table by device type, from one that may name aliases (``gpu``). Raises ConfigError where two names mean one type."""
+        found: dict[str, int] = {}
+        names: dict[str, str] = {}
+        for name, value in table.items():
+            kind = self._device_type(label, name)
+            if found.setdefault(kind, value) != value:
+                raise ConfigError(
+                    f"{label}: {names[kind]!r} and {name!r} are one device type", got=f"{found[kind]} and {value}"
+                )
+            names[kind] = name
+        return found
+
+    def _device_type(self, label: str, name: str) -> str:
+        """The device type behind a name; ConfigError for a misspelt one. One that resembles none may be of a plugin that is
+        not installed here: a configuration file serves several machines. So may ``gpu``, which resembles ``cpu``."""
         try:
-            self._host.device_type(name)
+            return self._host.device_type(name)
         except NotFoundError as error:
-            if error.hint is not None and name != HOST_MEMORY:
+            if error.hint is not None and name not in (HOST_MEMORY, "gpu"):
                 raise ConfigError(
                     f"{label}: no installed plugin owns the device type {name!r}",
                     expected=error.expected,
                     hint=error.hint,
                 ) from None
+            return name
 
 
 def _limits(memory_limit: Mapping[str, int], opened: Mapping[DeviceSpec, Device]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.locks import new_lock
@@ -20,7 +20,7 @@ from graphdock.plugin import settings
 from graphdock.plugin.settings import ConfigFile
 from graphdock.session.config_values import CHECKS, FIELDS, plain
 
-__all__ = ["Resolved", "SessionConfig", "effective_config"]
+__all__ = ["Resolved", "SessionConfig", "Translatable", "effective_config"]
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -43,6 +43,13 @@ class Resolved(NamedTuple):
     source: str
 
 
+@runtime_checkable
+class Translatable(Protocol):
+    """A configuration in other words, such as TensorFlow's ConfigProto."""
+
+    def to_session_config(self) -> SessionConfig: ...
+
+
 #: What happens when the wanted device has no kernel.
 Fallback: TypeAlias = Literal["forbid", "warn", "allow"]
 
@@ -57,7 +64,7 @@ class SessionConfig:
         one warning per plan; ``allow``. Or a table per op: ``{"default": "forbid", "Where": "allow"}``.
       kernels: pins, ``{"MatMul@cuda": "cuda.matmul_lt"}``.
       executor: ``auto`` (straight_line), ``straight_line``, or the name of a plugin's executor.
-      device_count: device type -> how many to use.
+      device_count: device type, or an alias of it such as ``gpu`` -> how many to use; 0 hides them.
       memory_limit: device type -> bytes, or a text such as ``"20GiB"``, that planned buffers and variables of the session may
         take on each device of that type. What kernels allocate themselves, and fetched arrays, do not count.
       passes: pass name -> whether it runs.
@@ -265,21 +272,25 @@ _cache: dict[Any, SessionConfig] = {}
 _cache_lock = new_lock()
 
 
-def effective_config(code: SessionConfig | None = None, command_line: Mapping[str, Any] | None = None) -> SessionConfig:
+def effective_config(
+    code: SessionConfig | Translatable | None = None, command_line: Mapping[str, Any] | None = None
+) -> SessionConfig:
     """The configuration that holds: per field code, command line, environment, file, default. Cached.
 
     Args:
-      code: what the program gave; only the fields it set count.
+      code: what the program gave, a SessionConfig or a ConfigProto; only the fields it set count.
       command_line: field -> value as typed.
 
     Raises:
       ConfigError: ``code`` is no SessionConfig, or anything outside is wrong: an unknown key or variable, a wrong type,
         an unknown profile.
     """
+    if isinstance(code, Translatable):
+        code = code.to_session_config()
     if code is not None and not isinstance(code, SessionConfig):
         raise ConfigError(
             "config is not a SessionConfig",
-            expected="a tf.SessionConfig",
+            expected="a tf.SessionConfig or a tf.ConfigProto",
             got=f"a {type(code).__name__}",
             hint="write tf.SessionConfig(backends=[...])",
         )

@@ -137,7 +137,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "fallback": _fallback,
     "kernels": _table("kernels", _pin),
     "executor": _executor,
-    "device_count": _table("device_count", lambda k, v, w: _integer(f"device_count[{k!r}]", 1)(v, w)),
+    "device_count": _table("device_count", lambda k, v, w: _integer(f"device_count[{k!r}]", 0)(v, w)),
     "memory_limit": _table("memory_limit", _bytes),
     "passes": _table("passes", lambda k, v, w: as_bool(v, w, f"passes[{k!r}]")),
     "fusion": _truth("fusion"),

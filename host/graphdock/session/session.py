@@ -24,7 +24,7 @@ from graphdock.runtime.planner import Planner
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
 from graphdock.runtime.resources import ResourceClosed, ResourceStore
-from graphdock.session.config import SessionConfig, effective_config
+from graphdock.session.config import SessionConfig, Translatable, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.run_options import RunMetadata, RunOptions
@@ -55,7 +55,7 @@ class _SessionType(type):
         cls,
         target: str = "",
         graph: Graph | None = None,
-        config: SessionConfig | None = None,
+        config: SessionConfig | Translatable | None = None,
         host: Host | None = None,
         **unknown: Any,
     ) -> Any:
@@ -99,7 +99,7 @@ class Session(metaclass=_SessionType):
         self,
         target: str = "",
         graph: Graph | None = None,
-        config: SessionConfig | None = None,
+        config: SessionConfig | Translatable | None = None,
         host: Host | None = None,
     ) -> None:
         self.graph = get_default_graph() if graph is None else graph
@@ -186,7 +186,7 @@ class Session(metaclass=_SessionType):
     def reset(
         target: str = "",
         containers: list[str] | None = None,
-        config: SessionConfig | None = None,
+        config: SessionConfig | Translatable | None = None,
         host: Host | None = None,
     ) -> None:
         """Close what is in named containers (all of them when none is named), for every session of the host.
@@ -544,7 +544,7 @@ class InteractiveSession(Session):
         self,
         target: str = "",
         graph: Graph | None = None,
-        config: SessionConfig | None = None,
+        config: SessionConfig | Translatable | None = None,
         host: Host | None = None,
     ) -> None:
         super().__init__(target, graph, config, host)

@@ -1,0 +1,165 @@
+"""TensorFlow's ConfigProto: the manners of a protocol message, and what becomes of each field."""
+
+from __future__ import annotations
+
+import copy
+import logging
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.errors import ConfigError
+from graphdock.plugin.host import Host
+from graphdock.session import config_proto
+from graphdock.session.config import effective_config
+from graphdock.testing import queued
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch):
+    monkeypatch.setattr(config_proto, "_told", set())
+
+
+def test_a_real_programs_options_run(caplog):
+    config = tf.ConfigProto(
+        allow_soft_placement=True,
+        log_device_placement=False,
+        gpu_options=tf.GPUOptions(per_process_gpu_memory_fraction=0.333, allow_growth=True),
+        device_count={"GPU": 0},
+    )
+    config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+    config.intra_op_parallelism_threads = 4
+    with caplog.at_level(logging.WARNING, "graphdock"):
+        for _ in range(2):
+            with tf.Session(config=config) as sess, tf.device("/gpu:0"):
+                assert sess.run(tf.constant(2) + 3) == 5
+                assert sess.config.fallback == "allow" and sess.config.fusion is True
+    told = [r.getMessage() for r in caplog.records if "ConfigProto" in r.getMessage()]
+    assert [t.split(" = ")[0] for t in told] == [
+        "ConfigProto.intra_op_parallelism_threads",
+        "ConfigProto.gpu_options.per_process_gpu_memory_fraction",
+        "ConfigProto.gpu_options.allow_growth",
+    ]
+    assert "memory_limit" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "value"),
+    [
+        ({"allow_soft_placement": True}, "fallback", "allow"),
+        ({"log_device_placement": True}, "log_device_placement", True),
+        ({"operation_timeout_in_ms": 1500}, "operation_timeout", 1.5),
+        ({"device_count": {"CPU": 2}}, "device_count", {"cpu": 2}),
+        ({"graph_options": {"optimizer_options": {"global_jit_level": -1}}}, "fusion", False),
+        (
+            {"graph_options": {"optimizer_options": {"opt_level": tf.OptimizerOptions.L0}}},
+            "passes",
+            {"cse": False, "fold": False, "algebra": False},
+        ),
+    ],
+)
+def test_what_is_translated(given, field, value):
+    config = effective_config(tf.ConfigProto(**given))
+    assert getattr(config, field) == value
+    assert config.source(field) == "code"
+
+
+def test_what_is_not_set_is_left_to_the_others(monkeypatch):
+    monkeypatch.setenv("GRAPHDOCK_FALLBACK", "forbid")
+    assert effective_config(tf.ConfigProto(operation_timeout_in_ms=10)).fallback == "forbid"
+    assert effective_config(tf.ConfigProto(allow_soft_placement=True)).fallback == "allow"
+
+
+def test_every_field_has_a_meaning_or_a_reason(caplog):
+    """Each field set in turn is translated, or one line says why it means nothing."""
+
+    def leaves(message, path=()):
+        for name, default in message.FIELDS.items():
+            if isinstance(default, type) and issubclass(default, config_proto.Message):
+                yield from leaves(default, (*path, name))
+            else:
+                yield (*path, name), default
+
+    other = {bool: True, int: 1, float: 0.5, str: "x"}
+    for (*outer, name), default in leaves(tf.ConfigProto):
+        proto = message = tf.ConfigProto()
+        for step in outer:
+            message = getattr(message, step)
+        if default is dict:
+            message.device_count["cpu"] = 1
+        elif default is list:
+            getattr(message, name).append("x")
+        else:
+            setattr(message, name, other[type(default)])
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "graphdock"):
+            given = proto.to_session_config()._given
+        lines = [r.getMessage() for r in caplog.records]
+        dotted = ".".join((*outer, name))
+        assert bool(given) != bool(lines) or dotted.endswith("opt_level"), dotted
+        assert all(line.startswith(f"ConfigProto.{dotted} = ") for line in lines)
+
+
+def test_it_behaves_as_a_protocol_message():
+    config = tf.ConfigProto()
+    with pytest.raises(ValueError, match='has no "nope" field'):
+        tf.ConfigProto(nope=1)
+    with pytest.raises(AttributeError, match='has no "nope" field'):
+        config.nope = 1
+    with pytest.raises(TypeError, match="'yes' is not an integer"):
+        config.allow_soft_placement = "yes"
+    with pytest.raises(TypeError, match=r"1\.5 is not an integer"):
+        config.intra_op_parallelism_threads = 1.5
+    with pytest.raises(AttributeError, match='Assignment not allowed to message field "gpu_options"'):
+        config.gpu_options = tf.GPUOptions()
+    with pytest.raises(AttributeError, match='repeated field "device_filters"'):
+        config.device_filters = []
+    assert config == tf.ConfigProto() and not config.HasField("gpu_options")
+    config.gpu_options.CopyFrom(tf.GPUOptions(allow_growth=True))
+    config.device_filters.append('/job:"ps"')
+    config.device_count["GPU"] = 0
+    assert config.HasField("gpu_options") and config != tf.ConfigProto()
+    assert str(config) == (
+        'device_count {\n  key: "GPU"\n  value: 0\n}\ndevice_filters: "/job:\\"ps\\""\ngpu_options {\n  allow_growth: true\n}\n'
+    )
+    assert copy.copy(config) == config
+    other = copy.deepcopy(config)
+    other.gpu_options.allow_growth = False
+    assert config.gpu_options.allow_growth
+    other.MergeFrom(config)
+    assert other.device_filters == ['/job:"ps"'] * 2
+    other.Clear()
+    assert other == tf.ConfigProto()
+    with pytest.raises(TypeError, match="expected a GPUOptions, got a GraphOptions"):
+        config.gpu_options.CopyFrom(tf.GraphOptions())
+    with pytest.raises(ValueError, match="does not have presence"):
+        config.HasField("allow_soft_placement")
+
+
+def test_another_message_is_no_configuration():
+    with pytest.raises(ConfigError, match="config is not a SessionConfig"):
+        tf.Session(config=tf.GPUOptions())
+
+
+def test_a_count_of_zero_hides_a_device_type():
+    host = Host()
+    queued.install(host)
+    x = tf.constant([1.0, 2.0])
+    with tf.Session(host=host, config=tf.SessionConfig(backends=["queued", "cpu"], device_count={"queued": 0})) as sess:
+        np.testing.assert_array_equal(sess.run(x + 1), [2, 3])
+        assert {d.type for d in sess._planner.devices} == {"cpu"}
+    host.close()
+
+
+def test_an_alias_counts_for_its_type(monkeypatch):
+    """The count of ``gpu`` was looked up as that of a type of its own, and ignored."""
+    host = Host()
+    queued.install(host)
+    by_name = host.device_type
+    monkeypatch.setattr(host, "device_type", lambda name: by_name("queued" if name == "gpu" else name))
+    config = tf.SessionConfig(backends=["queued", "cpu"], device_count={"gpu": 2})
+    with tf.Session(host=host, config=config) as sess:
+        assert len([d for d in sess._planner.devices if d.type == "queued"]) == 2
+    with pytest.raises(ConfigError, match="'queued' and 'gpu' are one device type"):
+        tf.Session(host=host, config=tf.SessionConfig(backends=["queued"], device_count={"queued": 1, "gpu": 2}))
+    host.close()
