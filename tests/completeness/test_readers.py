@@ -15,8 +15,8 @@ import pytest
 from graphdock import contracts
 from graphdock.plugin import hookspecs
 from graphdock.plugin.loader import HOOKS
+from graphdock.session.arguments import REFUSED
 from graphdock.session.config_values import FIELDS
-from graphdock.session.session import REFUSED
 
 ROOT = Path(__file__).parents[2]
 HOST = ROOT / "host" / "graphdock"

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.opdef import OpDef
-from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    NotFoundError,
     ShapeError,
-    did_you_mean,
     of_kind,
 )
 from graphdock.graph import site as _site
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
+from graphdock.graph.scopes import ScopedGraph, Scopes
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
 from graphdock.opdef.shape_rule import rule_for
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "get_default_graph", "reset_default_graph"]
 
 
-class Graph:
+class Graph(ScopedGraph):
     """A dataflow graph. It may grow while sessions run it; plans made before stay valid.
 
     Threads: operations may be added from several threads (a lock guards each addition); scopes (name, device, control
@@ -52,7 +50,7 @@ class Graph:
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names = NameTable()
-        self._scopes = _Scopes()
+        self._scopes = Scopes()
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._mutation = 0
@@ -261,85 +259,6 @@ class Graph:
         if self._finalized:
             raise FailedPreconditionError("the graph is finalized and cannot be changed")
 
-    # -- looking up -------------------------------------------------------------------------------------------------
-
-    def get_operations(self) -> list[Operation]:
-        """All operations in creation order."""
-        return list(self._ops)
-
-    def get_operation_by_name(self, name: str) -> Operation:
-        """Raises NotFoundError with the nearest name."""
-        of_kind(name, str, "get_operation_by_name: name", "a name such as 'MatMul'")
-        op = self._by_name.get(name)
-        if op is None:
-            raise NotFoundError(f"the graph has no operation {name!r}", hint=did_you_mean(name, self._by_name))
-        return op
-
-    def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``"op:port"``. Raises NotFoundError, or InvalidArgumentError for a name of another form."""
-        of_kind(name, str, "get_tensor_by_name: name", "a name such as 'MatMul:0'")
-        op_name, colon, port = name.rpartition(":")
-        if not colon or not port.isdigit():
-            raise InvalidArgumentError(f"{name!r} does not name a tensor", expected="a name such as 'MatMul:0'")
-        op = self.get_operation_by_name(op_name)
-        if int(port) >= len(op.outputs):
-            raise NotFoundError(f"operation {op_name!r} has {len(op.outputs)} outputs, so there is no {name!r}")
-        return op.outputs[int(port)]
-
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """The Tensor or Operation that a handle, a name or something convertible (a Variable) stands for.
-
-        Raises:
-          InvalidArgumentError: it is of another graph or no such thing. NotFoundError: no such name.
-        """
-        if isinstance(obj, str):
-            if ":" in obj and allow_tensor:
-                return self.get_tensor_by_name(obj)
-            if allow_operation:
-                return self.get_operation_by_name(obj)
-            op = self._by_name.get(obj)
-            whole = op is not None and len(op.outputs) == 1
-            raise InvalidArgumentError(
-                f"{obj!r} names {'no tensor' if op is None else 'an operation, no tensor'}",
-                expected="a name such as 'MatMul:0'",
-                hint=f"its output is {obj + ':0'!r}" if whole else None,
-            )
-        convert = getattr(obj, "_as_graph_element", None)
-        if convert is not None:
-            obj = convert()
-        if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
-            if obj.graph is not self:
-                owner = obj.op if isinstance(obj, Tensor) else obj
-                body = getattr(obj.graph, "name", None)
-                where, hint = "belongs to another graph", "open the session with tf.Session(graph=...)"
-                if body is not None:
-                    where, hint = f"stands inside the body {body!r}", "return it from the function that made it"
-                raise InvalidArgumentError(f"{obj.name} {where}", op=owner.name, site=owner.site, hint=hint)
-            return obj
-        kinds = [k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on]
-        raise InvalidArgumentError(f"{obj!r} (a {type(obj).__name__}) is not a {' or '.join(kinds)} or the name of one")
-
-    # -- collections ------------------------------------------------------------------------------------------------
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        with self._lock:
-            self._check_open()
-            self._collections.setdefault(name, []).append(value)
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with ``scope`` only items whose name begins with it."""
-        items = self._collections.get(name, [])
-        return [v for v in items if scope is None or getattr(v, "name", "").startswith(scope)]
-
-    def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection itself."""
-        return self._collections.setdefault(name, [])
-
-    def get_all_collection_keys(self) -> list[Any]:
-        return list(self._collections)
-
-    # -- scopes -----------------------------------------------------------------------------------------------------
-
     @contextlib.contextmanager
     def as_default(self) -> Iterator[Graph]:
         """Make this the graph that wrappers add to, on this thread."""
@@ -354,131 +273,6 @@ class Graph:
         of_kind(name, str, "name", "a string")
         with self._lock:
             return self._names.unique(self._scopes.prefix + name, mark_as_used)
-
-    @contextlib.contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefix names with ``name/``. A name that ends in ``/`` enters that very scope again; None or "" leaves all."""
-        scopes = self._scopes
-        before = scopes.prefix
-        if not name:
-            scopes.prefix = ""
-        elif isinstance(name, str) and name.endswith("/"):
-            check_name(name[:-1])
-            scopes.prefix = name
-        else:
-            check_name(name, inner=bool(before))
-            with self._lock:
-                scopes.prefix = self._names.unique(before + name) + "/"
-        try:
-            yield scopes.prefix
-        finally:
-            scopes.prefix = before
-
-    def get_name_scope(self) -> str:
-        return self._scopes.prefix.rstrip("/")
-
-    @contextlib.contextmanager
-    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
-        """Operations made inside run after these. None clears all outer ones."""
-        scopes = self._scopes
-        before = scopes.control
-        if control_inputs is None:
-            scopes.control = ()
-        else:
-            of_kind(control_inputs, Iterable, "control_dependencies", "a list of operations and tensors")
-            found = dict.fromkeys(before)
-            for item in control_inputs:
-                convert = getattr(item, "_as_graph_element", None)
-                element = convert() if convert is not None else item
-                if isinstance(element, str):
-                    element = self.as_graph_element(element)
-                op = element.op if isinstance(element, Tensor) else element
-                if not isinstance(op, Operation):
-                    raise InvalidArgumentError(f"control input {item!r} is neither an operation nor a tensor")
-                found[op] = None
-            scopes.control = tuple(found)
-        try:
-            yield
-        finally:
-            scopes.control = before
-
-    @contextlib.contextmanager
-    def device(self, name: Any) -> Iterator[None]:
-        """Ask for a device: a whole or partial name, a function of the operation's OpDef, or None to clear."""
-        scopes = self._scopes
-        before = scopes.devices
-        if name is None:
-            scopes.devices = ()
-        else:
-            scopes.devices = (*before, name if callable(name) else DeviceSpec.parse(name))
-        try:
-            yield
-        finally:
-            scopes.devices = before
-
-    @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Operations made inside share a device with ``op``."""
-        element = self.as_graph_element(op)
-        target = element.op if isinstance(element, Tensor) else element
-        scopes = self._scopes
-        before = scopes.colocation
-        scopes.colocation = (target.name,) if ignore_existing else (*before, target.name)
-        try:
-            yield
-        finally:
-            scopes.colocation = before
-
-    @contextlib.contextmanager
-    def container(self, name: str) -> Iterator[str]:
-        """Variables made inside live in the named container, which sessions share; "" is private to each session."""
-        scopes = self._scopes
-        before = scopes.container
-        scopes.container = name
-        try:
-            yield name
-        finally:
-            scopes.container = before
-
-    @contextlib.contextmanager
-    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
-        """Operations of the given types, made inside by this thread, use the gradient registered under the mapped name.
-
-        Inner maps add to outer ones. A map ends when its own ``with`` ends, in whatever order several of them do.
-        """
-        scopes = self._scopes
-        entered = dict(op_type_map)
-        scopes.override_gradients([*scopes.gradient_maps, entered])
-        try:
-            yield
-        finally:
-            scopes.override_gradients([m for m in scopes.gradient_maps if m is not entered])
-
-
-class _Scopes(threading.local):
-    """What a thread's scopes say at this moment."""
-
-    def __init__(self) -> None:
-        self.prefix = ""
-        self.control: tuple[Operation, ...] = ()
-        self.devices: tuple[DeviceSpec | Callable[[Any], Any], ...] = ()
-        self.colocation: tuple[str, ...] = ()
-        self.container = ""
-        #: The maps of ``gradient_override_map`` that are entered, outermost first, and what they say together.
-        self.gradient_maps: Sequence[Mapping[str, str]] = ()
-        self.gradients: Mapping[str, str] = {}
-
-    def override_gradients(self, maps: Sequence[Mapping[str, str]]) -> None:
-        self.gradient_maps = maps
-        self.gradients = {op_type: name for one in maps for op_type, name in one.items()}
-
-    def device_for(self, op_def: OpDef) -> DeviceSpec | None:
-        if not self.devices:
-            return None
-        spec = DeviceSpec()
-        for item in self.devices:
-            spec = spec.merge(item if isinstance(item, DeviceSpec) else DeviceSpec.parse(item(op_def)))
-        return spec or None
 
 
 class _Default(threading.local):

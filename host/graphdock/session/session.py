@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import reprlib
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from types import NoneType, TracebackType
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
 from graphdock.contracts.step import StepServices, TraceLevel
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError, did_you_mean, of_kind
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError, of_kind
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -24,6 +22,9 @@ from graphdock.runtime.planner import Planner
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
 from graphdock.runtime.resources import ResourceClosed, ResourceStore
+from graphdock.session.arguments import SessionType, refuse
+from graphdock.session.as_default import AsDefault
+from graphdock.session.call_key import call_key
 from graphdock.session.config import SessionConfig, Translatable, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed
 from graphdock.session.plan_cache import PlanCache, Signature
@@ -36,46 +37,13 @@ Key = TypeVar("Key")
 
 #: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
 SHAPES = 8
-#: Settings that have no reader yet: a session that sets one is refused (docs/adr/0004).
-REFUSED = ("intra_op_threads", "inter_op_threads")
 #: Marks the signatures of steps with a deadline: they have plans of their own, which look at the clock between nodes.
 _TIMED = "timed"
-#: Names of all settings.
-SETTINGS = tuple(f.name for f in fields(SessionConfig))
-#: Type of what is often passed in the place of the target -> the argument that was meant.
-_MEANT: dict[type, str] = {SessionConfig: "config", Graph: "graph"}
 #: Feed shapes of one signature that are remembered as fitting; beyond, they are forgotten and checked again.
 ACCEPTED = 4096
 
 
-class _SessionType(type):
-    """Lets ``Session("ray://head:6379")`` be whatever the plugin that owns the scheme opens."""
-
-    def __call__(
-        cls,
-        target: str = "",
-        graph: Graph | None = None,
-        config: SessionConfig | Translatable | None = None,
-        host: Host | None = None,
-        **unknown: Any,
-    ) -> Any:
-        if unknown:
-            raise _no_argument(cls.__name__, next(iter(unknown)))
-        if not isinstance(target, str):
-            meant = _MEANT.get(type(target))
-            raise InvalidArgumentError(
-                f"{cls.__name__}: target is of the wrong type",
-                expected="a string such as 'ray://head:6379', or ''",
-                got=reprlib.repr(target),
-                hint=None if meant is None else f"pass it as {meant}=...",
-            )
-        if not target:
-            return super().__call__(target, graph, config, host)
-        owner = host if host is not None else (graph or get_default_graph()).host
-        return owner.session_factory(target).open(target, graph, config)
-
-
-class Session(metaclass=_SessionType):
+class Session(metaclass=SessionType):
     """Runs steps of one graph on the backends of its configuration.
 
         with tf.Session() as sess:
@@ -107,7 +75,7 @@ class Session(metaclass=_SessionType):
         of_kind(host, (Host, NoneType), "Session: host", "a graphdock.plugin.host.Host")
         self._host = self.graph.host if host is None else host
         self.config = effective_config(config)
-        _refuse(self.config)
+        refuse(self.config)
         self._closed = False
         self._lock = new_lock()
         self._store = ResourceStore()
@@ -159,9 +127,9 @@ class Session(metaclass=_SessionType):
         self._graph_scope.__exit__(kind, error, trace)
         self.close()
 
-    def as_default(self) -> _AsDefault:
+    def as_default(self) -> AsDefault:
         """Make this the default session inside a ``with``, without closing it at the end."""
-        return _AsDefault(self)
+        return AsDefault(self)
 
     def close(self) -> None:
         """Release plans and private variables. Closing twice does nothing.
@@ -414,7 +382,7 @@ class Session(metaclass=_SessionType):
                     site=describe(capture()),
                 )
             single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
-            key: Any = _structure(fetches)
+            key: Any = call_key(fetches)
             if feed_dict:
                 key = (dict, key, *feed_dict)
             if timed:
@@ -473,22 +441,6 @@ class Session(metaclass=_SessionType):
             return plan
 
 
-def _no_argument(kind: str, name: str) -> InvalidArgumentError:
-    """The error of a session that is given an argument it has not: a setting belongs into its config."""
-    if name in SETTINGS:
-        hint: str | None = f"write tf.{kind}(config=tf.SessionConfig({name}=...))"
-    else:
-        hint = did_you_mean(name, ["target", "graph", "config", "host", *SETTINGS])
-    return InvalidArgumentError(f"{kind} has no argument {name!r}", site=describe(capture()), hint=hint)
-
-
-def _refuse(config: SessionConfig) -> None:
-    """Raise UnimplementedError for settings that this version knows but could not honour."""
-    for name in REFUSED:
-        if getattr(config, name):
-            raise UnimplementedError(f"{name} ({config.source(name)}) is not honoured yet", hint="leave it out")
-
-
 def _traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:
     """Run a step that reports what it does."""
     clock = step.services.clock
@@ -507,34 +459,6 @@ def _options(options: Any) -> RunOptions:
             "options are no RunOptions", expected="tf.RunOptions(timeout_in_ms=...)", got=repr(options)
         )
     return options
-
-
-def _structure(fetches: Any) -> Any:
-    """A hashable key of a fetch structure: what ``run`` looks up at once, unless it is nested or a namedtuple."""
-    if type(fetches) in (list, tuple) and not any(isinstance(f, (list, tuple, Mapping)) for f in fetches):
-        return type(fetches), *fetches
-    return _frozen(fetches)
-
-
-def _frozen(fetches: Any) -> Any:
-    """A hashable form of a fetch structure."""
-    if isinstance(fetches, (list, tuple)):
-        return type(fetches), tuple([_frozen(f) for f in fetches])
-    if isinstance(fetches, Mapping):
-        return dict, tuple([(k, _frozen(v)) for k, v in fetches.items()])
-    return fetches
-
-
-class _AsDefault:
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def __enter__(self) -> Session:
-        default_session.push(self._session)
-        return self._session
-
-    def __exit__(self, *args: Any) -> None:
-        default_session.pop(self._session)
 
 
 class InteractiveSession(Session):
