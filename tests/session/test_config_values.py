@@ -53,7 +53,7 @@ def test_values_that_are_taken(name, value, kept):
         ("kernels", {"MatMul": "cuda.lt"}),
         ("kernels", {"MatMul@cuda": "lt"}),
         ("kernels", ["MatMul@cuda"]),
-        ("device_count", {"cpu": 0}),
+        ("device_count", {"cpu": -1}),
         ("memory_limit", {"cuda": "much"}),
         ("memory_limit", {"cuda": -1}),
         ("memory_limit", {"cuda": True}),
