@@ -9,18 +9,18 @@ import pytest
 from graphdock.contracts import HOST_MEMORY, ArgInfo, Bound, BuildContext, In, Out, PlanNode, dtypes, errors
 from graphdock.opdef.resolve import resolve
 from graphdock_cpu.device import CpuFactory
-from graphdock_cpu.kernels import train
+from graphdock_cpu.kernels import optimizers, train, updates
 from graphdock_std._gen.cases import CASES
 from graphdock_std._gen.opdefs import OPS
 
-KERNELS = {k.op: k for k in train.KERNELS}
+KERNELS = {k.op: k for k in (*train.KERNELS, *optimizers.KERNELS)}
 DENSE = [op for op in KERNELS if "Sparse" not in op]
 DEVICE = CpuFactory().open(CpuFactory().probe()[0], {})
 HYPER = {"alpha": 0.1, "lr": 0.1, "momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-4}
 HYPER |= {"beta1_power": 0.9**3, "beta2_power": 0.999**3, "weight_decay": 0.1, "rho": 0.9}
-HYPER |= {"l1": 0.3, "l2": 0.02, "lr_power": -0.5}
+HYPER |= {"l1": 0.3, "l2": 0.02, "lr_power": -0.5, "l2_shrinkage": 0.1}
 #: More than one block, and not a whole number of them.
-SHAPES = [(), (5,), (784, 10), (3, train.BLOCK + 7), (0, 3)]
+SHAPES = [(), (5,), (784, 10), (3, updates.BLOCK + 7), (0, 3)]
 
 
 def arguments(op: str, shape: tuple[int, ...], dtype: str) -> dict[str, np.ndarray]:
@@ -28,7 +28,9 @@ def arguments(op: str, shape: tuple[int, ...], dtype: str) -> dict[str, np.ndarr
     kind = dtypes.as_dtype(dtype)
     found = {}
     for arg in OPS[op]().inputs:
-        if arg.name in HYPER:
+        if arg.name == "global_step":
+            found[arg.name] = np.array(3)
+        elif arg.name in HYPER:
             found[arg.name] = np.array(HYPER[arg.name], kind.accumulator.np)
         else:
             low = 0.1 if arg.mutates and arg.name not in ("var", "mg", "linear") else -1.0
@@ -130,8 +132,10 @@ def test_sparse_updates_of_all_rows_are_the_dense_update(op: str) -> None:
     name = "delta" if "delta" in arrays else "grad"
     sparse = {}
     for arg in OPS[op]().inputs:
-        sparse[arg.name] = rows if arg.name == "indices" else arrays[arg.name].copy()
-    sparse[name] = sparse[name][rows]
+        source = name if arg.name in ("grad", "delta") else arg.name
+        sparse[arg.name] = rows if arg.name == "indices" else arrays[source].copy()
+    given = "delta" if "delta" in sparse else "grad"
+    sparse[given] = sparse[given][rows]
     call(dense, arrays, attrs, known=True)
     call(op, sparse, attrs, known=True)
     for held in ("var", "accum"):

@@ -15,6 +15,7 @@ FAMILIES = (
     "math",
     "matmul",
     "nn",
+    "optimizers",
     "random",
     "reduce",
     "scatter",

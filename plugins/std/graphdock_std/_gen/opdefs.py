@@ -2397,6 +2397,597 @@ def l2_loss() -> OpDef:
     )
 
 
+def resource_apply_adadelta() -> OpDef:
+    return OpDef(
+        name="ResourceApplyAdadelta",
+        version=1,
+        summary="Adadelta.",
+        doc=(
+            'Zeiler, "ADADELTA: an adaptive learning rate method", 2012. float16 and bfloat16 are computed in '
+            "float32 and rounded once per step; rates and decays are float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
+            ArgDef("accum_update", "resource", shape="[]", access="writes", doc="Handle of the mean of squared moves."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("rho", "Th", shape="[]", doc="Decay of the means."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "15 * size(grad)", "bytes": "7 * bytes(grad)"},
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "accum_update": "none",
+            "lr": "none",
+            "rho": "none",
+            "epsilon": "none",
+            "grad": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_apply_adadelta",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:4",
+    )
+
+
+def resource_sparse_apply_adadelta() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyAdadelta",
+        version=1,
+        summary="ResourceApplyAdadelta on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
+            ArgDef("accum_update", "resource", shape="[]", access="writes", doc="Handle of the mean of squared moves."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("rho", "Th", shape="[]", doc="Decay of the means."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "15 * size(grad)", "bytes": "7 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "accum_update": "none",
+            "lr": "none",
+            "rho": "none",
+            "epsilon": "none",
+            "grad": "none",
+            "indices": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_adadelta",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:30",
+    )
+
+
+def resource_apply_adagrad_da() -> OpDef:
+    return OpDef(
+        name="ResourceApplyAdagradDA",
+        version=1,
+        summary="Adagrad by dual averaging.",
+        doc=(
+            'Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic '
+            'optimization", 2011, section 5; Xiao, "Dual averaging methods for regularized stochastic learning and '
+            'online optimization", 2010. The variable follows from its slots. float16 and bfloat16 are computed in '
+            "float32 and rounded once per step; rates and decays are float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef(
+                "gradient_accumulator",
+                "resource",
+                shape="[]",
+                access="writes",
+                doc="Handle of the sum of gradients.",
+            ),
+            ArgDef(
+                "gradient_squared_accumulator",
+                "resource",
+                shape="[]",
+                access="writes",
+                doc="Handle of the sum of squared gradients.",
+            ),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("global_step", "int64", shape="[]", doc="How many steps there were, this one included."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "12 * size(grad)", "bytes": "7 * bytes(grad)"},
+        gradient_kinds={
+            "var": "none",
+            "gradient_accumulator": "none",
+            "gradient_squared_accumulator": "none",
+            "grad": "none",
+            "lr": "none",
+            "l1": "none",
+            "l2": "none",
+            "global_step": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_apply_adagrad_da",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:56",
+    )
+
+
+def resource_sparse_apply_adagrad_da() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyAdagradDA",
+        version=1,
+        summary="ResourceApplyAdagradDA on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef(
+                "gradient_accumulator",
+                "resource",
+                shape="[]",
+                access="writes",
+                doc="Handle of the sum of gradients.",
+            ),
+            ArgDef(
+                "gradient_squared_accumulator",
+                "resource",
+                shape="[]",
+                access="writes",
+                doc="Handle of the sum of squared gradients.",
+            ),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("global_step", "int64", shape="[]", doc="How many steps there were, this one included."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "12 * size(grad)", "bytes": "7 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "gradient_accumulator": "none",
+            "gradient_squared_accumulator": "none",
+            "grad": "none",
+            "indices": "none",
+            "lr": "none",
+            "l1": "none",
+            "l2": "none",
+            "global_step": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_adagrad_da",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:86",
+    )
+
+
+def resource_apply_proximal_gradient_descent() -> OpDef:
+    return OpDef(
+        name="ResourceApplyProximalGradientDescent",
+        version=1,
+        summary="Gradient descent, then the proximal step of L1 and L2.",
+        doc=(
+            'Duchi and Singer, "Efficient learning using forward-backward splitting", 2009. float16 and bfloat16 are '
+            "computed in float32 and rounded once per step; rates and decays are float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("alpha", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("delta", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "8 * size(delta)", "bytes": "3 * bytes(delta)"},
+        gradient_kinds={"var": "none", "alpha": "none", "l1": "none", "l2": "none", "delta": "none"},
+        reference="graphdock_std.reference.optimizers:resource_apply_proximal_gradient_descent",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:113",
+    )
+
+
+def resource_sparse_apply_proximal_gradient_descent() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyProximalGradientDescent",
+        version=1,
+        summary="ResourceApplyProximalGradientDescent on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("alpha", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "8 * size(grad)", "bytes": "3 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={"var": "none", "alpha": "none", "l1": "none", "l2": "none", "grad": "none", "indices": "none"},
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_proximal_gradient_descent",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:138",
+    )
+
+
+def resource_apply_proximal_adagrad() -> OpDef:
+    return OpDef(
+        name="ResourceApplyProximalAdagrad",
+        version=1,
+        summary="Adagrad, then the proximal step of L1 and L2.",
+        doc=(
+            'Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic '
+            'optimization", 2011; the proximal step as in Duchi and Singer, "Efficient learning using '
+            'forward-backward splitting", 2009. float16 and bfloat16 are computed in float32 and rounded once per '
+            "step; rates and decays are float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "14 * size(grad)", "bytes": "5 * bytes(grad)"},
+        gradient_kinds={"var": "none", "accum": "none", "lr": "none", "l1": "none", "l2": "none", "grad": "none"},
+        reference="graphdock_std.reference.optimizers:resource_apply_proximal_adagrad",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:162",
+    )
+
+
+def resource_sparse_apply_proximal_adagrad() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyProximalAdagrad",
+        version=1,
+        summary="ResourceApplyProximalAdagrad on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "14 * size(grad)", "bytes": "5 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "lr": "none",
+            "l1": "none",
+            "l2": "none",
+            "grad": "none",
+            "indices": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_proximal_adagrad",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:189",
+    )
+
+
+def resource_apply_ftrl_v2() -> OpDef:
+    return OpDef(
+        name="ResourceApplyFtrlV2",
+        version=1,
+        summary="ResourceApplyFtrl with shrinkage.",
+        doc=(
+            'McMahan and others, "Ad click prediction: a view from the trenches", 2013. Shrinkage moves a weight '
+            "towards zero only while its gradient is there, so it is no part of accum. float16 and bfloat16 are "
+            "computed in float32 and rounded once per step; rates and decays are float32 for them."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
+            ArgDef("linear", "resource", shape="[]", access="writes", doc="Handle of the adjusted sum of gradients."),
+            ArgDef("grad", "T", shape="[*S]", doc="Gradient; the shape of the variable."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef(
+                "l2_shrinkage",
+                "Th",
+                shape="[]",
+                doc="Weight of the sum of squares that is a part of the gradient, not of the slots; not negative.",
+            ),
+            ArgDef("lr_power", "Th", shape="[]", doc="How the rate falls with accum; not positive."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Th", allow=("float32", "float64"), default="float32")),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "18 * size(grad)", "bytes": "7 * bytes(grad)"},
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "linear": "none",
+            "grad": "none",
+            "lr": "none",
+            "l1": "none",
+            "l2": "none",
+            "l2_shrinkage": "none",
+            "lr_power": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_apply_ftrl_v2",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:214",
+    )
+
+
+def resource_sparse_apply_ftrl() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyFtrl",
+        version=1,
+        summary="ResourceApplyFtrl on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
+            ArgDef("linear", "resource", shape="[]", access="writes", doc="Handle of the adjusted sum of gradients."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef("lr_power", "Th", shape="[]", doc="How the rate falls with accum; not positive."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "16 * size(grad)", "bytes": "7 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "linear": "none",
+            "grad": "none",
+            "indices": "none",
+            "lr": "none",
+            "l1": "none",
+            "l2": "none",
+            "lr_power": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_ftrl",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:244",
+    )
+
+
+def resource_sparse_apply_ftrl_v2() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyFtrlV2",
+        version=1,
+        summary="ResourceApplyFtrlV2 on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("accum", "resource", shape="[]", access="writes", doc="Handle of the sum of squared gradients."),
+            ArgDef("linear", "resource", shape="[]", access="writes", doc="Handle of the adjusted sum of gradients."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("l1", "Th", shape="[]", doc="Weight of the sum of sizes; not negative."),
+            ArgDef("l2", "Th", shape="[]", doc="Weight of the sum of squares; not negative."),
+            ArgDef(
+                "l2_shrinkage",
+                "Th",
+                shape="[]",
+                doc="Weight of the sum of squares that is a part of the gradient, not of the slots; not negative.",
+            ),
+            ArgDef("lr_power", "Th", shape="[]", doc="How the rate falls with accum; not positive."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "18 * size(grad)", "bytes": "7 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "accum": "none",
+            "linear": "none",
+            "grad": "none",
+            "indices": "none",
+            "lr": "none",
+            "l1": "none",
+            "l2": "none",
+            "l2_shrinkage": "none",
+            "lr_power": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_ftrl_v2",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:272",
+    )
+
+
+def resource_sparse_apply_rms_prop() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyRMSProp",
+        version=1,
+        summary="ResourceApplyRMSProp on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("ms", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
+            ArgDef("mom", "resource", shape="[]", access="writes", doc="Handle of the accumulated moves."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("rho", "Th", shape="[]", doc="Decay of ms."),
+            ArgDef("momentum", "Th", shape="[]", doc="How much of the last move stays."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "11 * size(grad)", "bytes": "7 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "ms": "none",
+            "mom": "none",
+            "lr": "none",
+            "rho": "none",
+            "momentum": "none",
+            "epsilon": "none",
+            "grad": "none",
+            "indices": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_rms_prop",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:300",
+    )
+
+
+def resource_sparse_apply_centered_rms_prop() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyCenteredRMSProp",
+        version=1,
+        summary="ResourceApplyCenteredRMSProp on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("mg", "resource", shape="[]", access="writes", doc="Handle of the mean of gradients."),
+            ArgDef("ms", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
+            ArgDef("mom", "resource", shape="[]", access="writes", doc="Handle of the accumulated moves."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("rho", "Th", shape="[]", doc="Decay of mg and ms."),
+            ArgDef("momentum", "Th", shape="[]", doc="How much of the last move stays."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "16 * size(grad)", "bytes": "9 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "mg": "none",
+            "ms": "none",
+            "mom": "none",
+            "lr": "none",
+            "rho": "none",
+            "momentum": "none",
+            "epsilon": "none",
+            "grad": "none",
+            "indices": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_centered_rms_prop",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:327",
+    )
+
+
+def resource_sparse_apply_adam() -> OpDef:
+    return OpDef(
+        name="ResourceSparseApplyAdam",
+        version=1,
+        summary="ResourceApplyAdam on some rows.",
+        doc=(
+            "Gradients of a row that is named more than once are added first; rows that are not named stay as they "
+            "are, and so do their slots. A row outside the variable is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of the variable."),
+            ArgDef("m", "resource", shape="[]", access="writes", doc="Handle of the mean of gradients."),
+            ArgDef("v", "resource", shape="[]", access="writes", doc="Handle of the mean of squared gradients."),
+            ArgDef("beta1_power", "Th", shape="[]", doc="beta1 to the power of the step."),
+            ArgDef("beta2_power", "Th", shape="[]", doc="beta2 to the power of the step."),
+            ArgDef("lr", "Th", shape="[]", doc="Learning rate."),
+            ArgDef("beta1", "Th", shape="[]", doc="Decay of m."),
+            ArgDef("beta2", "Th", shape="[]", doc="Decay of v."),
+            ArgDef("epsilon", "Th", shape="[]", doc="Keeps the quotient finite."),
+            ArgDef("grad", "T", shape="[N, *R]", doc="Gradients of the rows."),
+            ArgDef("indices", "Tindices", shape="[N]", doc="Rows of the variable; may repeat."),
+        ),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tindices", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Th", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "12 * size(grad)", "bytes": "7 * bytes(grad) + bytes(indices)"},
+        gradient_kinds={
+            "var": "none",
+            "m": "none",
+            "v": "none",
+            "beta1_power": "none",
+            "beta2_power": "none",
+            "lr": "none",
+            "beta1": "none",
+            "beta2": "none",
+            "epsilon": "none",
+            "grad": "none",
+            "indices": "none",
+        },
+        reference="graphdock_std.reference.optimizers:resource_sparse_apply_adam",
+        package="graphdock_std",
+        source="specs/optimizers.yaml:355",
+    )
+
+
 def dynamic_partition() -> OpDef:
     return OpDef(
         name="DynamicPartition",
@@ -3555,6 +4146,20 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BiasAdd": bias_add,
     "BiasAddGrad": bias_add_grad,
     "L2Loss": l2_loss,
+    "ResourceApplyAdadelta": resource_apply_adadelta,
+    "ResourceSparseApplyAdadelta": resource_sparse_apply_adadelta,
+    "ResourceApplyAdagradDA": resource_apply_adagrad_da,
+    "ResourceSparseApplyAdagradDA": resource_sparse_apply_adagrad_da,
+    "ResourceApplyProximalGradientDescent": resource_apply_proximal_gradient_descent,
+    "ResourceSparseApplyProximalGradientDescent": resource_sparse_apply_proximal_gradient_descent,
+    "ResourceApplyProximalAdagrad": resource_apply_proximal_adagrad,
+    "ResourceSparseApplyProximalAdagrad": resource_sparse_apply_proximal_adagrad,
+    "ResourceApplyFtrlV2": resource_apply_ftrl_v2,
+    "ResourceSparseApplyFtrl": resource_sparse_apply_ftrl,
+    "ResourceSparseApplyFtrlV2": resource_sparse_apply_ftrl_v2,
+    "ResourceSparseApplyRMSProp": resource_sparse_apply_rms_prop,
+    "ResourceSparseApplyCenteredRMSProp": resource_sparse_apply_centered_rms_prop,
+    "ResourceSparseApplyAdam": resource_sparse_apply_adam,
     "DynamicPartition": dynamic_partition,
     "DynamicStitch": dynamic_stitch,
     "RandomUniform": random_uniform,
@@ -3614,6 +4219,7 @@ SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
+    "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",

@@ -8,7 +8,7 @@ from typing import Any
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import ScalarLike
 
-from graphdock_std._gen import train_ops
+from graphdock_std._gen import optimizers_ops, train_ops
 from graphdock_std.train.optimizer import Optimizer
 
 __all__ = ["FtrlOptimizer"]
@@ -18,7 +18,7 @@ class FtrlOptimizer(Optimizer):
     """Follow the regularized leader: sparse weights by an L1 term that is handled exactly.
 
     McMahan and others, "Ad click prediction: a view from the trenches", 2013. Slots are ``accum`` and ``linear``,
-    variables ``W/Ftrl`` and ``W/Ftrl_1``.
+    variables ``W/Ftrl`` and ``W/Ftrl_1``. Rows that a sparse gradient does not name stay as they are.
 
     Args:
       learning_rate: a number, a scalar tensor, or a function that returns one.
@@ -27,6 +27,8 @@ class FtrlOptimizer(Optimizer):
       l1_regularization_strength, l2_regularization_strength: not negative.
       use_locking: taken for TensorFlow's sake.
       name: prefix of what it adds to the graph.
+      accum_name, linear_name: endings of the slots' names; default: ``name``.
+      l2_shrinkage_regularization_strength: not negative; a part of the gradient that ``accum`` does not see.
     """
 
     def __init__(
@@ -38,46 +40,51 @@ class FtrlOptimizer(Optimizer):
         l2_regularization_strength: float = 0.0,
         use_locking: bool = False,
         name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
         super().__init__(use_locking, name)
         self._check_rates(learning_rate=learning_rate)
-        self._check_numbers(
-            learning_rate_power=learning_rate_power,
+        self._check_not_negative(
             initial_accumulator_value=initial_accumulator_value,
             l1_regularization_strength=l1_regularization_strength,
             l2_regularization_strength=l2_regularization_strength,
+            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
         )
-        limits = {
-            "learning_rate_power": -learning_rate_power,
-            "initial_accumulator_value": initial_accumulator_value,
-            "l1_regularization_strength": l1_regularization_strength,
-            "l2_regularization_strength": l2_regularization_strength,
-        }
-        for argument, size in limits.items():
-            if size < 0.0:
-                sign = "positive" if argument == "learning_rate_power" else "negative"
-                raise InvalidArgumentError(
-                    f"{argument} must not be {sign}", got=str(abs(size) if sign == "positive" else size)
-                )
+        self._check_numbers(learning_rate_power=learning_rate_power)
+        if learning_rate_power > 0.0:
+            raise InvalidArgumentError("learning_rate_power must not be positive", got=str(learning_rate_power))
         self._learning_rate = learning_rate
         self._power = learning_rate_power
         self._start = initial_accumulator_value
         self._l1 = l1_regularization_strength
         self._l2 = l2_regularization_strength
+        self._shrinkage = l2_shrinkage_regularization_strength
+        self._accum_name = accum_name
+        self._linear_name = linear_name
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
-            self._filled_slot(var, self._start, "accum", self._name)
-            self._zeros_slot(var, "linear", self._name)
+            self._filled_slot(var, self._start, "accum", self._accum_name or self._name)
+            self._zeros_slot(var, "linear", self._linear_name or self._name)
+
+    def _handles(self, var: Any) -> list[Any]:
+        return [var.handle, self.get_slot(var, "accum").handle, self.get_slot(var, "linear").handle]
+
+    def _rates(self, var: Any) -> list[Any]:
+        rates = {"learning_rate": self._learning_rate, "l1": self._l1, "l2": self._l2}
+        if self._shrinkage > 0.0:
+            rates["l2_shrinkage"] = self._shrinkage
+        rates["learning_rate_power"] = self._power
+        return [self._hyper(name, value, var) for name, value in rates.items()]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return train_ops.resource_apply_ftrl(
-            var.handle,
-            self.get_slot(var, "accum").handle,
-            self.get_slot(var, "linear").handle,
-            grad,
-            self._hyper("learning_rate", self._learning_rate, var),
-            self._hyper("l1", self._l1, var),
-            self._hyper("l2", self._l2, var),
-            self._hyper("learning_rate_power", self._power, var),
-        )
+        shrunk = optimizers_ops.resource_apply_ftrl_v2
+        apply = shrunk if self._shrinkage > 0.0 else train_ops.resource_apply_ftrl
+        return apply(*self._handles(var), grad, *self._rates(var))
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        shrunk = optimizers_ops.resource_sparse_apply_ftrl_v2
+        apply = shrunk if self._shrinkage > 0.0 else optimizers_ops.resource_sparse_apply_ftrl
+        return apply(*self._handles(var), grad.values, grad.indices, *self._rates(var))

@@ -322,6 +322,13 @@ class Optimizer:
         for name, value in numbers.items():
             of_kind(value, (int, float, np.number), f"{self._name}: {name}", "a number")
 
+    def _check_not_negative(self, **numbers: Any) -> None:
+        """Refuse an argument that is no number, or is below 0. Raises InvalidArgumentError, which names it."""
+        self._check_numbers(**numbers)
+        for name, value in numbers.items():
+            if value < 0.0:
+                raise InvalidArgumentError(f"{name} must not be negative", got=str(value))
+
     def _hyper(self, name: str, value: Any, var: Any) -> Any:
         """A rate or decay as a scalar tensor for the update of ``var``: of its dtype, float32 for narrow ones.
 

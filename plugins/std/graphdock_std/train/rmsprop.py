@@ -7,7 +7,7 @@ from typing import Any
 
 from graphdock.typing import ScalarLike
 
-from graphdock_std._gen import train_ops
+from graphdock_std._gen import optimizers_ops, train_ops
 from graphdock_std.train.optimizer import Optimizer
 
 __all__ = ["RMSPropOptimizer"]
@@ -23,8 +23,8 @@ class RMSPropOptimizer(Optimizer):
         mom = momentum * mom + learning_rate * grad / sqrt(ms + epsilon)     # centred: sqrt(ms - mg ** 2 + epsilon)
         var -= mom
 
-    As in TensorFlow ms begins at one. Slots are ``rms`` and ``momentum`` (variables ``W/RMSProp`` and ``W/RMSProp_1``),
-    and ``mg`` when centred.
+    As in TensorFlow ms begins at one. Slots are ``rms`` and ``momentum``, variables ``W/RMSProp`` and ``W/RMSProp_1``; when
+    centred ``rms``, ``mg`` and ``momentum``, the last ``W/RMSProp_2``.
 
     Args:
       learning_rate, decay, momentum, epsilon: numbers, scalar tensors, or functions that return one.
@@ -53,20 +53,28 @@ class RMSPropOptimizer(Optimizer):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
+            self._filled_slot(var, 1, "rms", self._name)
             if self._centered:
                 self._zeros_slot(var, "mg", self._name)
-            self._filled_slot(var, 1, "rms", self._name)
             self._zeros_slot(var, "momentum", self._name)
 
+    def _inputs(self, var: Any) -> list[Any]:
+        names = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
+        rates = {
+            "learning_rate": self._learning_rate,
+            "decay": self._decay,
+            "momentum": self._momentum,
+            "epsilon": self._epsilon,
+        }
+        handles = [var.handle, *[self.get_slot(var, name).handle for name in names]]
+        return [*handles, *[self._hyper(name, value, var) for name, value in rates.items()]]
+
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        slots = [self.get_slot(var, name).handle for name in ("rms", "momentum")]
-        rates = [
-            self._hyper("learning_rate", self._learning_rate, var),
-            self._hyper("decay", self._decay, var),
-            self._hyper("momentum", self._momentum, var),
-            self._hyper("epsilon", self._epsilon, var),
-        ]
-        if self._centered:
-            mean = self.get_slot(var, "mg").handle
-            return train_ops.resource_apply_centered_rms_prop(var.handle, mean, *slots, *rates, grad)
-        return train_ops.resource_apply_rms_prop(var.handle, *slots, *rates, grad)
+        centered = train_ops.resource_apply_centered_rms_prop
+        return (centered if self._centered else train_ops.resource_apply_rms_prop)(*self._inputs(var), grad)
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        """Only the rows that the gradient names move, and only their means decay."""
+        plain = optimizers_ops.resource_sparse_apply_rms_prop
+        apply = optimizers_ops.resource_sparse_apply_centered_rms_prop if self._centered else plain
+        return apply(*self._inputs(var), grad.values, grad.indices)
