@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, Scratch, dtypes, errors
 
+from graphdock_cpu.kernels import sorted_rows
 from graphdock_cpu.kernels.array import bind_writer
 from graphdock_cpu.kernels.common import is_half, known
 from graphdock_cpu.kernels.views import strided_index
@@ -70,15 +71,20 @@ class _RowSum:
 
     def __init__(self, dtype: dtypes.DType) -> None:
         self.half = is_half(dtype)
+        self.wide = dtype.accumulator
 
     def scratch(self, rows: tuple[int, int], out: tuple[int, ...]) -> tuple[Scratch, ...]:
-        flat = Scratch(dtypes.int64, rows if rows[1] < LONG_ROW else (0, 0))
+        if sorted_rows.pays(*rows):
+            work = Scratch(self.wide, (2, *rows))
+        else:
+            work = Scratch(dtypes.int64, rows if rows[1] < LONG_ROW else (0, 0))
         if not self.half:
-            return (flat,)
-        return flat, Scratch(dtypes.float32, rows), Scratch(dtypes.float32, out)
+            return (work,)
+        return work, Scratch(dtypes.float32, rows), Scratch(dtypes.float32, out)
 
-    def add(self, rows: Any, ids: Any, out: Any, flat: Any = None, wide_rows: Any = None, total: Any = None) -> None:
+    def add(self, rows: Any, ids: Any, out: Any, work: Any = None, wide_rows: Any = None, total: Any = None) -> None:
         """Sum into ``out``, which holds zeros; ids are within bounds or negative, which drops the row."""
+        by_sort = sorted_rows.pays(*rows.shape)
         if self.half:
             if total is None:
                 total, wide_rows = np.empty(out.shape, np.float32), np.empty(rows.shape, np.float32)
@@ -88,13 +94,17 @@ class _RowSum:
         width = out.shape[1]
         if ids.size and ids.min() < 0:
             keep = ids >= 0
-            rows, ids, flat = rows[keep], ids[keep], None
-        if width >= LONG_ROW:
+            rows, ids = rows[keep], ids[keep]
+            work = work if by_sort or work is None else work[: ids.size]
+        if by_sort and ids.size:
+            first, second = np.empty((2, *rows.shape), out.dtype) if work is None else work
+            sorted_rows.sum_rows(rows, ids, out, first, second)
+        elif width >= LONG_ROW:
             for i, row in zip(ids.tolist(), rows, strict=True):
                 target = out[i]
                 np.add(target, row, target)
         elif ids.size:
-            np.add.at(out.reshape(-1), flat_places(ids, width, flat), rows.reshape(-1))
+            np.add.at(out.reshape(-1), flat_places(ids, width, work), rows.reshape(-1))
         if self.half:
             np.copyto(narrow, out, "unsafe")
 

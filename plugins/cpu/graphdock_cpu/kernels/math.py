@@ -4,6 +4,7 @@ enough.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -196,26 +197,34 @@ def _select(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
 def _special(function: Callable[..., None]) -> Callable[[BuildContext], Bound | Callable[..., Any]]:
     """erf and erfc: float64 inside for every dtype, through one block of scratch."""
+    scratch = (Scratch(dtypes.float64, (special.ROWS, special.BLOCK)), Scratch(dtypes.bool_, (special.BLOCK,)))
+    return lambda ctx: _through(ctx, function, scratch)
 
-    def build(ctx: BuildContext) -> Bound | Callable[..., Any]:
-        dtype = ctx.outputs[0].dtype.np
-        if not ctx.fresh:
-            return Bound(
-                function,
-                scratch=(
-                    Scratch(dtypes.float64, (special.ROWS, special.BLOCK)),
-                    Scratch(dtypes.bool_, (special.BLOCK,)),
-                ),
-            )
 
-        def fresh(x: np.ndarray) -> np.ndarray:
-            y = np.empty(x.shape, dtype)
-            function(x, y, np.empty((special.ROWS, special.BLOCK)), np.empty(special.BLOCK, np.bool_))
-            return y
+def _erf(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """float64 by rational approximations; what is narrower in float32, in blocks no longer than the input."""
+    if ctx.outputs[0].dtype == dtypes.float64:
+        return _special(special.erf)(ctx)
+    shape = ctx.inputs[0].shape
+    size = math.prod(shape) if known(shape) else special.FLOAT_BLOCK  # type: ignore[arg-type]
+    block = max(1, min(size, special.FLOAT_BLOCK))
+    return _through(ctx, special.erf_float, (Scratch(dtypes.float32, (special.FLOAT_ROWS, block)),))
 
-        return fresh
 
-    return build
+def _through(
+    ctx: BuildContext, function: Callable[..., None], scratch: tuple[Scratch, ...]
+) -> Bound | Callable[..., Any]:
+    """``function(x, y, *scratch)`` as a kernel."""
+    if not ctx.fresh:
+        return Bound(function, scratch=scratch)
+    dtype = ctx.outputs[0].dtype.np
+
+    def fresh(x: np.ndarray) -> np.ndarray:
+        y = np.empty(x.shape, dtype)
+        function(x, y, *(np.empty(s.shape, s.dtype.np) for s in scratch))
+        return y
+
+    return fresh
 
 
 _XY = {"z": ("x", "y")}
@@ -241,6 +250,6 @@ KERNELS = [
         inplace={"z": ("y",)},
         modes=("planned", "fresh", "inplace"),
     ),
-    KernelDef("Erf", "cpu", _special(special.erf), inplace=_X, modes=("planned", "fresh", "inplace")),
+    KernelDef("Erf", "cpu", _erf, inplace=_X, modes=("planned", "fresh", "inplace")),
     KernelDef("Erfc", "cpu", _special(special.erfc), inplace=_X, modes=("planned", "fresh", "inplace")),
 ]

@@ -25,6 +25,8 @@ __all__ = ["KERNELS"]
 
 #: Elements up to which spreading a column over a matrix beats a broadcast.
 SMALL = 4096
+#: Elements of a block of rows that stays in cache.
+BLOCK = 65536
 
 _argmax = np.ndarray.argmax
 _take = np.ndarray.take
@@ -211,6 +213,8 @@ def _sparse_cross_entropy(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     check = _label_check(ctx, rows.classes)
     if rows.empty:
         return lambda x, labels, loss, backprop: check(labels), ()
+    if wide is dtype and back_used and not rows.spread:
+        return _sparse_by_blocks(rows, wide.np, check), ()
     offsets, at, ones, spread = rows.offsets, rows.indices, rows.ones, rows.spread
     maxima, sums = rows.maxima, rows.sums
     maxcol, sumcol = maxima[..., None], sums[..., None]
@@ -267,6 +271,49 @@ def _sparse_cross_entropy(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
             copyto(backprop, wb, "same_kind")
 
     return narrow, (matrix, vector, matrix, matrix)
+
+
+def _sparse_by_blocks(rows: _Rows, dtype: np.dtype[Any], check: Callable[[Any], None]) -> Callable[..., None]:
+    """The sparse cross-entropy of a large matrix, some rows at a time: the exponentials stay in cache, in backprop itself."""
+    count, classes = math.prod(rows.batch), rows.classes
+    offsets, at, ones = rows.offsets.reshape(count), rows.indices.reshape(count), rows.ones
+    maxima, sums = rows.maxima.reshape(count), rows.sums.reshape(count)
+    largest, picked, inverse, one = np.empty_like(at), np.empty_like(sums), np.empty_like(sums), np.ones((), dtype)
+    step = max(1, BLOCK // classes)
+    pieces = [slice(i, i + step) for i in range(0, count, step)]
+    add, subtract, multiply, reciprocal, exp, log, put = (
+        np.add,
+        np.subtract,
+        np.multiply,
+        np.reciprocal,
+        np.exp,
+        np.log,
+        np.ndarray.put,
+    )
+
+    def compute(x: Any, labels: Any, loss: Any, backprop: Any) -> None:
+        check(labels)
+        x, backprop, loss = x.reshape(count, classes), backprop.reshape(count, classes), loss.reshape(count)
+        add(labels.reshape(count), offsets, at)
+        _take(x, at, None, picked, "clip")
+        for piece in pieces:
+            part, back, index, top, total, factor = (v[piece] for v in (x, backprop, largest, maxima, sums, inverse))
+            _argmax(part, -1, index)
+            add(index, offsets[piece], index)
+            _take(x, index, None, top, "clip")
+            subtract(part, top[:, None], back)
+            exp(back, back)
+            _dot(back, ones, total)
+            reciprocal(total, factor)
+            multiply(back, factor[:, None], back)
+        subtract(picked, maxima, picked)
+        log(sums, sums)
+        subtract(sums, picked, loss)
+        _take(backprop, at, None, picked, "clip")
+        subtract(picked, one, picked)
+        put(backprop, at, picked, "clip")
+
+    return compute
 
 
 def _label_check(ctx: BuildContext, classes: int) -> Callable[[Any], None]:
