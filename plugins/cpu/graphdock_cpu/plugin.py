@@ -17,6 +17,7 @@ FAMILIES = (
     "nn",
     "random",
     "reduce",
+    "sampling",
     "scatter",
     "train",
     "views",
