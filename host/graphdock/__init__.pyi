@@ -258,6 +258,9 @@ from graphdock_std.random import random_shuffle as random_shuffle
 from graphdock_std.random import random_uniform as random_uniform
 from graphdock_std.random import set_random_seed as set_random_seed
 from graphdock_std.random import truncated_normal as truncated_normal
+from graphdock_std.sampling import multinomial as multinomial
+from graphdock_std.sampling import random_gamma as random_gamma
+from graphdock_std.sampling import random_poisson as random_poisson
 from graphdock_std.scatter import scatter_add as scatter_add
 from graphdock_std.scatter import scatter_sub as scatter_sub
 from graphdock_std.scatter import scatter_update as scatter_update
@@ -423,6 +426,7 @@ __all__ = [
     "minimum",
     "mod",
     "model_variables",
+    "multinomial",
     "multiply",
     "name_scope",
     "negative",
@@ -442,8 +446,10 @@ __all__ = [
     "pow",
     "py_func",
     "random",
+    "random_gamma",
     "random_normal",
     "random_normal_initializer",
+    "random_poisson",
     "random_shuffle",
     "random_uniform",
     "random_uniform_initializer",

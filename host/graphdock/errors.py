@@ -378,8 +378,9 @@ def _is_slip(name: str, known: str) -> bool:
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """The nearest known name as a hint, ``"did you mean 'MatMul'?"``, or None when none is near.
 
-    Near is what one slip of a finger explains, much the same letters, or the same in another case or with other underscores: a wrong
-    suggestion is worse than none. A name of more than 100 characters is no slip; comparing takes time that grows with the square of its length.
+    Near is what one slip of the finger explains, much the same letters, or the same in another case or with other underscores: a
+    wrong suggestion is worse than none. A name of more than 100 characters is no slip; comparing takes time that grows with the
+    square of its length.
     """
     if len(name) > 100:
         return None

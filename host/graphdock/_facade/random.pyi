@@ -5,12 +5,30 @@ from graphdock_std.random import random_shuffle as shuffle
 from graphdock_std.random import random_uniform as uniform
 from graphdock_std.random import set_random_seed as set_random_seed
 from graphdock_std.random import truncated_normal as truncated_normal
+from graphdock_std.sampling import categorical as categorical
+from graphdock_std.sampling import multinomial as multinomial
+from graphdock_std.sampling import random_gamma as gamma
+from graphdock_std.sampling import random_poisson as poisson
+from graphdock_std.sampling import stateless_categorical as stateless_categorical
+from graphdock_std.sampling import stateless_multinomial as stateless_multinomial
+from graphdock_std.sampling import stateless_random_normal as stateless_normal
+from graphdock_std.sampling import stateless_random_uniform as stateless_uniform
+from graphdock_std.sampling import stateless_truncated_normal as stateless_truncated_normal
 
 __all__ = [
+    "categorical",
+    "gamma",
     "get_seed",
+    "multinomial",
     "normal",
+    "poisson",
     "set_random_seed",
     "shuffle",
+    "stateless_categorical",
+    "stateless_multinomial",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
     "truncated_normal",
     "uniform",
 ]

@@ -18,6 +18,7 @@ FAMILIES = (
     "optimizers",
     "random",
     "reduce",
+    "sampling",
     "scatter",
     "train",
     "views",

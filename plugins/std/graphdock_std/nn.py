@@ -222,9 +222,11 @@ def dropout(
             scale: Any = 1.0 / (1.0 - dropped)
         else:
             number = _ops.convert_to_tensor(number, x.dtype)
-            dropped = number if keep_prob is None else 1.0 - number
-            scale = 1.0 / (1.0 - dropped)
-        draws = _tf.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
+            wide = _ops.cast(number, x.dtype.accumulator)
+            dropped = wide if keep_prob is None else 1.0 - wide
+            scale = _ops.cast(1.0 / (1.0 - dropped), x.dtype)
+        # a draw of float16 or bfloat16 has too few bits to compare a probability with
+        draws = _tf.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.accumulator)
         return x * scale * _ops.cast(draws >= dropped, x.dtype)
 
 

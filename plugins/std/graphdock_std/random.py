@@ -48,12 +48,13 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     return (0, (1 << 31) - 1) if pair == (0, 0) else pair
 
 
-def _seeds(seed: int | None) -> dict[str, int]:
+def op_seeds(seed: int | None) -> dict[str, int]:
+    """The seed attributes of an op that is made now."""
     graph_seed, op_seed = get_seed(seed)
     return {"seed": graph_seed or 0, "seed2": op_seed or 0}
 
 
-def _shape(shape: Any) -> Any:
+def shape_input(shape: Any) -> Any:
     """A shape as the op takes it: tensors as they are, everything else as int32 or int64."""
     if isinstance(shape, _tf.Tensor | _tf.Variable):
         return shape
@@ -74,7 +75,7 @@ def _scaled(
     """``op * scale + offset``; neither is built where it is 1 or 0."""
     kind = dtypes.as_dtype(dtype)
     with _tf.name_scope(name or scope):
-        draws = _ops.apply_op(op, shape=_shape(shape), dtype=kind, **_seeds(seed))
+        draws = _ops.apply_op(op, shape=shape_input(shape), dtype=kind, **op_seeds(seed))
         if not _is(scale, 1):
             draws = draws * _ops.convert_to_tensor(scale, kind)
         if not _is(offset, 0):
@@ -94,7 +95,7 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> _ops.Tensor:
-    """Numbers evenly distributed over ``[minval, maxval)``.
+    """Numbers evenly distributed over ``[minval, maxval)``. What rounding would make ``maxval`` is ``minval``.
 
     Args:
       shape: list of sizes, or an integer tensor.
@@ -108,13 +109,31 @@ def random_uniform(
             raise InvalidArgumentError(f"random_uniform of {kind.name} needs maxval")
         with _tf.name_scope(name or "random_uniform"):
             limits = {"minval": _ops.convert_to_tensor(minval, kind), "maxval": _ops.convert_to_tensor(maxval, kind)}
-            return _ops.apply_op("RandomUniformInt", shape=_shape(shape), **limits, **_seeds(seed))
+            return _ops.apply_op("RandomUniformInt", shape=shape_input(shape), **limits, **op_seeds(seed))
     top = 1 if maxval is None else maxval
-    numbers = isinstance(top, int | float) and isinstance(minval, int | float)
+    rounded = reaches(minval, top, kind)
     with _tf.name_scope(name or "random_uniform") as scope:
-        if not numbers:
+        if rounded is None:
             top, minval = _ops.convert_to_tensor(top, kind), _ops.convert_to_tensor(minval, kind)
-        return _scaled("RandomUniform", "", shape, top - minval, minval, kind, seed, scope)
+        elif not rounded:
+            return _scaled("RandomUniform", "", shape, top - minval, minval, kind, seed, scope)
+        draws = _scaled("RandomUniform", "draws", shape, top - minval, minval, kind, seed, None)
+        top, minval = _ops.convert_to_tensor(top, kind), _ops.convert_to_tensor(minval, kind)
+        return _tf.select(_tf.equal(draws, top), minval, draws, name=scope)
+
+
+#: Bits that a uniform number has.
+_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+def reaches(low: Any, high: Any, dtype: dtypes.DType) -> bool | None:
+    """Whether the largest uniform number, scaled to ``[low, high)``, is rounded to ``high``; None for tensors."""
+    if not (isinstance(low, int | float) and isinstance(high, int | float)):
+        return None
+    kind = dtype.np.type
+    with np.errstate(all="ignore"):
+        largest = kind(1 - 2.0 ** -_BITS[dtype.name]) * kind(high - low) + kind(low)
+    return bool(high != low and kind(largest) == kind(high))
 
 
 def random_normal(
@@ -147,4 +166,4 @@ def truncated_normal(
 def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> _ops.Tensor:
     """The rows of ``value``, along its first dim, in random order."""
     shuffle: Callable[..., Any] = _ops.apply_op
-    return shuffle("RandomShuffle", value=value, name=name, **_seeds(seed))
+    return shuffle("RandomShuffle", value=value, name=name, **op_seeds(seed))

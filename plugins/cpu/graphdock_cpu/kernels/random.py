@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, KernelDef, Scratch, dtypes, errors
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "Philox", "bounded", "sizes"]
 
 #: Bits that a uniform number of a narrow type keeps; those of float32 are 24 and of float64 53.
 NARROW_BITS = {"float16": 11, "bfloat16": 8}
 
 
-class _Philox:
+class Philox:
     """A Philox generator that is set to the start of an execution's stream."""
 
     def __init__(self) -> None:
@@ -44,12 +44,23 @@ class _Philox:
         self._counter[3], self._counter[2], self._counter[1] = stream.counter()
         self._bits.state = self._state
 
+    def seed(self, seed: Any) -> None:
+        """Start the stream of the first step with this key, two signed integers."""
+        self._key[:] = seed.astype(np.int64).view(np.uint64)
+        self._counter[:] = 0
+        self._bits.state = self._state
+
+    def starter(self, ctx: BuildContext) -> Callable[[Any], None]:
+        """What starts it: from an op's last input where that is its seed, else from its stream."""
+        return self.seed if ctx.inputs[-1].name == "seed" else self.start
+
 
 #: Draws into ``out``, given a started generator: ``draw(philox, out, *scratch)``.
 Draw = Callable[..., None]
 
 
-def _dims(shape: Any) -> tuple[int, ...]:
+def sizes(shape: Any) -> tuple[int, ...]:
+    """The shape that a host input holds."""
     dims = tuple(int(d) for d in shape)
     if any(d < 0 for d in dims):
         raise errors.InvalidArgumentError(f"shape {list(dims)} has a negative size")
@@ -62,9 +73,9 @@ def _sized(ctx: BuildContext) -> tuple[int, ...] | None:
 
 
 def _bound(ctx: BuildContext, make: Callable[[tuple[int, ...]], tuple[Draw, tuple[Scratch, ...]]]) -> Bound:
-    """The kernel of an op whose only input is a shape."""
-    philox, shape, dtype = _Philox(), _sized(ctx), ctx.outputs[0].dtype.np
-    start = philox.start
+    """The kernel of an op whose only input is a shape, and perhaps a seed."""
+    philox, shape, dtype = Philox(), _sized(ctx), ctx.outputs[0].dtype.np
+    start = philox.starter(ctx)
     if shape is not None:
         draw, scratch = make(shape)
 
@@ -75,7 +86,7 @@ def _bound(ctx: BuildContext, make: Callable[[tuple[int, ...]], tuple[Draw, tupl
         return Bound(planned, scratch=scratch)
 
     def fresh(shape: Any, stream: Any) -> np.ndarray:
-        size = _dims(shape)
+        size = sizes(shape)
         draw, scratch = make(size)
         start(stream)
         out = np.empty(size, dtype)
@@ -100,7 +111,7 @@ def _uniform(ctx: BuildContext) -> Bound:
         if dtype.name in NARROW_BITS:
             bits = NARROW_BITS[dtype.name]
 
-            def narrow(philox: _Philox, out: Any, u: Any) -> None:
+            def narrow(philox: Philox, out: Any, u: Any) -> None:
                 philox.uniform(None, np.float32, u)
                 _truncate(out, u, bits)
 
@@ -126,7 +137,7 @@ def _normal(ctx: BuildContext) -> Bound:
         pairs = (size + 1) // 2
         whole = dtype is wide and size % 2 == 0
 
-        def draw(philox: _Philox, out: Any, u: Any, r: Any, angle: Any, z: Any = None) -> None:
+        def draw(philox: Philox, out: Any, u: Any, r: Any, angle: Any, z: Any = None) -> None:
             philox.uniform(None, wide.np, u)
             np.subtract(one, u[:, 0], r)
             np.log(r, r)
@@ -231,7 +242,7 @@ def _truncated_normal(ctx: BuildContext) -> Bound:
     def make(shape: tuple[int, ...]) -> tuple[Draw, tuple[Scratch, ...]]:
         size = math.prod(shape)
 
-        def draw(philox: _Philox, out: Any, u: Any, q: Any, r: Any, p: Any, d: Any) -> None:
+        def draw(philox: Philox, out: Any, u: Any, q: Any, r: Any, p: Any, d: Any) -> None:
             philox.uniform(None, wide.np, u)
             # middle of the interval that the bits stand for; exact but for the last bit of float64
             np.add(u, half_step - 0.5, q)
@@ -245,9 +256,37 @@ def _truncated_normal(ctx: BuildContext) -> Bound:
     return _bound(ctx, make)
 
 
+#: Ranges of up to this many integers take one word for each.
+_ONE_WORD = 1 << 32
+_HALF, _WORD = (1 << 32) - 1, (1 << 64) - 1
+
+
+def _high(words: np.ndarray, factor: int) -> np.ndarray:
+    """The upper 64 bits of each word's product with ``factor``."""
+    low, high = words & np.uint64(_HALF), words >> np.uint64(32)
+    low_factor, high_factor = np.uint64(factor & _HALF), np.uint64(factor >> 32)
+    middle = high * low_factor + (low * low_factor >> np.uint64(32))
+    carried = low * high_factor + (middle & np.uint64(_HALF))
+    return high * high_factor + (middle >> np.uint64(32)) + (carried >> np.uint64(32))
+
+
+def bounded(philox: Philox, count: int, span: int) -> np.ndarray:
+    """``count`` numbers evenly distributed over ``[0, span)``, as uint64, of a started generator."""
+    if span <= _ONE_WORD:
+        words = philox.words(count)
+        return np.remainder(words, np.uint64(span), words)
+    # floor(span * w / 2**128) of 128-bit numbers w, the first of two words the upper one
+    pairs = philox.words(2 * count).reshape(count, 2)
+    upper, lower = pairs[:, 0], pairs[:, 1]
+    sums = upper * np.uint64(span)
+    high = _high(lower, span)
+    np.add(sums, high, sums)
+    return _high(upper, span) + (sums < high)
+
+
 def _uniform_int(ctx: BuildContext) -> Bound:
-    philox, shape, dtype = _Philox(), _sized(ctx), ctx.outputs[0].dtype.np
-    node = ctx.node
+    philox, shape, dtype = Philox(), _sized(ctx), ctx.outputs[0].dtype.np
+    node, start = ctx.node, philox.starter(ctx)
 
     def draw(shape: Any, low: Any, high: Any, stream: Any) -> np.ndarray:
         first, span = int(low), int(high) - int(low)
@@ -259,11 +298,10 @@ def _uniform_int(ctx: BuildContext) -> Bound:
                 expected="minval < maxval",
                 got=f"minval {first}, maxval {int(high)}",
             )
-        size = _dims(shape)
-        philox.start(stream)
-        words = philox.words(math.prod(size))
-        np.remainder(words, np.uint64(span), words)
-        np.add(words, np.uint64(first & 0xFFFFFFFFFFFFFFFF), words)
+        size = sizes(shape)
+        start(stream)
+        words = bounded(philox, math.prod(size), span)
+        np.add(words, np.uint64(first & _WORD), words)
         return words.view(np.int64).reshape(size)
 
     if shape is not None:
@@ -272,7 +310,7 @@ def _uniform_int(ctx: BuildContext) -> Bound:
 
 
 def _shuffle(ctx: BuildContext) -> Bound:
-    philox, fresh = _Philox(), ctx.fresh
+    philox, fresh = Philox(), ctx.fresh
 
     def order(value: Any, stream: Any) -> np.ndarray:
         philox.start(stream)
@@ -296,4 +334,8 @@ KERNELS = [
     KernelDef("RandomStandardNormal", "cpu", _normal, host=("shape",)),
     KernelDef("TruncatedNormal", "cpu", _truncated_normal, host=("shape",)),
     KernelDef("RandomShuffle", "cpu", _shuffle),
+    KernelDef("StatelessRandomUniform", "cpu", _uniform, host=("shape", "seed")),
+    KernelDef("StatelessRandomUniformInt", "cpu", _uniform_int, host=("shape", "minval", "maxval", "seed")),
+    KernelDef("StatelessRandomNormal", "cpu", _normal, host=("shape", "seed")),
+    KernelDef("StatelessTruncatedNormal", "cpu", _truncated_normal, host=("shape", "seed")),
 ]

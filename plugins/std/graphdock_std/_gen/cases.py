@@ -5125,6 +5125,16 @@ CASES: dict[str, dict] = {
             },
             {
                 "inputs": {
+                    "shape": {"value": (5,), "dtype": "int32"},
+                    "minval": {"value": -4611686018427387904, "dtype": "int64"},
+                    "maxval": {"value": 9223372036854775807, "dtype": "int64"},
+                },
+                "attrs": {"seed": 7, "seed2": 11},
+                "types": {},
+                "note": "two words each",
+            },
+            {
+                "inputs": {
                     "shape": {"value": (), "dtype": "int32"},
                     "minval": {"value": 3, "dtype": "int32"},
                     "maxval": {"value": 4, "dtype": "int32"},
@@ -6082,6 +6092,393 @@ CASES: dict[str, dict] = {
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.reduce:sum_to",
+    },
+    "Multinomial": {
+        "samples": (
+            {
+                "inputs": {
+                    "logits": {"value": ((0.0, 1.0, 2.0), (3.0, 0.0, -3.0)), "dtype": "float32"},
+                    "num_samples": {"value": 6, "dtype": "int32"},
+                },
+                "attrs": {"seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"logits": {"shape": (4, 5)}, "num_samples": {"value": 1, "dtype": "int32"}},
+                "attrs": {"seed": 7, "seed2": 11},
+                "types": {"output_dtype": "int32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "logits": {
+                        "value": ((float("-inf"), 0.0, float("nan")), (1.0, float("-inf"), float("-inf"))),
+                        "dtype": "float64",
+                    },
+                    "num_samples": {"value": 3, "dtype": "int32"},
+                },
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {},
+                "note": "classes that are never drawn",
+            },
+            {
+                "inputs": {
+                    "logits": {"shape": (0, 3), "dtype": "float32"},
+                    "num_samples": {"value": 2, "dtype": "int32"},
+                },
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "logits": {"shape": (2, 3), "dtype": "float32"},
+                    "num_samples": {"value": 0, "dtype": "int32"},
+                },
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"logits": {"shape": (3,)}, "num_samples": {"value": 1, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "logits must be of rank 2",
+            },
+            {
+                "inputs": {"logits": {"shape": (2, 3)}, "num_samples": {"value": -1, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "negative",
+            },
+            {
+                "inputs": {"logits": {"shape": (2, 0)}, "num_samples": {"value": 1, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "no class",
+            },
+        ),
+        "types": {"T": _REAL, "output_dtype": ("int32", "int64")},
+        "args": {"logits": "T", "num_samples": "int32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:multinomial",
+    },
+    "StatelessMultinomial": {
+        "samples": (
+            {
+                "inputs": {
+                    "logits": {"value": ((0.0, 1.0, 2.0), (3.0, 0.0, -3.0)), "dtype": "float32"},
+                    "num_samples": {"value": 6, "dtype": "int32"},
+                    "seed": {"value": (3, -4), "dtype": "int64"},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "logits": {"shape": (4, 5), "dtype": "float16"},
+                    "num_samples": {"value": 1, "dtype": "int32"},
+                    "seed": {"value": (0, 0), "dtype": "int32"},
+                },
+                "attrs": {},
+                "types": {"output_dtype": "int32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "logits": {"shape": (2, 3)},
+                    "num_samples": {"value": 1, "dtype": "int32"},
+                    "seed": {"value": (1, 2, 3), "dtype": "int32"},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "seed",
+            },
+        ),
+        "types": {"T": _REAL, "Tseed": ("int32", "int64"), "output_dtype": ("int32", "int64")},
+        "args": {"logits": "T", "num_samples": "int32", "seed": "Tseed"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:stateless_multinomial",
+    },
+    "RandomGamma": {
+        "samples": (
+            {
+                "inputs": {"shape": {"value": (3,), "dtype": "int32"}, "alpha": {"value": (0.25, 1.0, 7.5)}},
+                "attrs": {"seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "shape": {"value": (), "dtype": "int64"},
+                    "alpha": {"value": ((0.5,), (2.0,)), "dtype": "float64"},
+                },
+                "attrs": {"seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (40,), "dtype": "int32"}, "alpha": {"value": 1.5, "dtype": "float32"}},
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {},
+                "note": "some need a second attempt",
+            },
+            {
+                "inputs": {
+                    "shape": {"value": (2,), "dtype": "int32"},
+                    "alpha": {"value": (-1.0, 0.0, float("nan")), "dtype": "float32"},
+                },
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (0, 2), "dtype": "int32"}, "alpha": {"value": 1.0, "dtype": "float32"}},
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"shape": {"value": (-1,), "dtype": "int32"}, "alpha": {"shape": ()}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "negative",
+            },
+        ),
+        "types": {"T": _FLOATS, "Tshape": ("int32", "int64")},
+        "args": {"shape": "Tshape", "alpha": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.001},
+            "bfloat16": {"rtol": 0.016, "atol": 0.01},
+            "float32": {"rtol": 2e-06, "atol": 1e-07},
+            "float64": {"rtol": 1e-12, "atol": 1e-14},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:random_gamma",
+    },
+    "RandomPoisson": {
+        "samples": (
+            {
+                "inputs": {
+                    "shape": {"value": (5,), "dtype": "int32"},
+                    "lam": {"value": (0.5, 9.5, 10.0, 300.0), "dtype": "float32"},
+                },
+                "attrs": {"seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (), "dtype": "int64"}, "lam": {"value": ((4,), (40,))}},
+                "attrs": {"seed": 7, "seed2": 11},
+                "types": {"dtype": "int32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "shape": {"value": (3,), "dtype": "int32"},
+                    "lam": {"value": (0.0, -1.0, float("inf"), float("nan")), "dtype": "float64"},
+                },
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {"dtype": "float64"},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (0, 2), "dtype": "int32"}, "lam": {"value": 1.0, "dtype": "float32"}},
+                "attrs": {"seed": 1, "seed2": 2},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"shape": {"value": (-1,), "dtype": "int32"}, "lam": {"shape": ()}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "negative",
+            },
+        ),
+        "types": {
+            "T": ("int32", "int64", "float16", "bfloat16", "float32", "float64"),
+            "dtype": ("int32", "int64", "float16", "bfloat16", "float32", "float64"),
+            "Tshape": ("int32", "int64"),
+        },
+        "args": {"shape": "Tshape", "lam": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:random_poisson",
+    },
+    "StatelessRandomUniform": {
+        "samples": (
+            {
+                "inputs": {"shape": {"value": (2, 3), "dtype": "int32"}, "seed": {"value": (7, 11), "dtype": "int64"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (5,), "dtype": "int64"}, "seed": {"value": (0, 0), "dtype": "int32"}},
+                "attrs": {"dtype": "float32"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (0, 4), "dtype": "int32"}, "seed": {"value": (-1, 2), "dtype": "int64"}},
+                "attrs": {"dtype": "float32"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"shape": {"value": (2,), "dtype": "int32"}, "seed": {"value": (1,), "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "seed",
+            },
+        ),
+        "types": {"dtype": _FLOATS, "Tshape": ("int32", "int64"), "Tseed": ("int32", "int64")},
+        "args": {"shape": "Tshape", "seed": "Tseed"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:stateless_uniform",
+    },
+    "StatelessRandomNormal": {
+        "samples": (
+            {
+                "inputs": {"shape": {"value": (2, 3), "dtype": "int32"}, "seed": {"value": (7, 11), "dtype": "int64"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (), "dtype": "int32"}, "seed": {"value": (0, 0), "dtype": "int32"}},
+                "attrs": {"dtype": "float32"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"shape": {"value": (2,), "dtype": "int32"}, "seed": {"value": (1,), "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "seed",
+            },
+        ),
+        "types": {"dtype": _FLOATS, "Tshape": ("int32", "int64"), "Tseed": ("int32", "int64")},
+        "args": {"shape": "Tshape", "seed": "Tseed"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:stateless_normal",
+    },
+    "StatelessTruncatedNormal": {
+        "samples": (
+            {
+                "inputs": {"shape": {"value": (2, 3), "dtype": "int32"}, "seed": {"value": (7, 11), "dtype": "int64"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"shape": {"value": (), "dtype": "int32"}, "seed": {"value": (0, 0), "dtype": "int32"}},
+                "attrs": {"dtype": "float32"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"shape": {"value": (2,), "dtype": "int32"}, "seed": {"value": (1,), "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "seed",
+            },
+        ),
+        "types": {"dtype": _FLOATS, "Tshape": ("int32", "int64"), "Tseed": ("int32", "int64")},
+        "args": {"shape": "Tshape", "seed": "Tseed"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:stateless_truncated_normal",
+    },
+    "StatelessRandomUniformInt": {
+        "samples": (
+            {
+                "inputs": {
+                    "shape": {"value": (2, 3), "dtype": "int32"},
+                    "minval": {"value": -5, "dtype": "int32"},
+                    "maxval": {"value": 9, "dtype": "int32"},
+                    "seed": {"value": (7, 11), "dtype": "int64"},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "shape": {"value": (7,), "dtype": "int32"},
+                    "minval": {"value": 0, "dtype": "int64"},
+                    "maxval": {"value": 1000000000000, "dtype": "int64"},
+                    "seed": {"value": (7, 11), "dtype": "int32"},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "shape": {"value": (2,), "dtype": "int32"},
+                    "minval": {"value": 0, "dtype": "int32"},
+                    "maxval": {"value": 9, "dtype": "int32"},
+                    "seed": {"value": (1,), "dtype": "int32"},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "seed",
+            },
+        ),
+        "types": {"Tout": ("int32", "int64"), "Tshape": ("int32", "int64"), "Tseed": ("int32", "int64")},
+        "args": {"shape": "Tshape", "minval": "Tout", "maxval": "Tout", "seed": "Tseed"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sampling:stateless_uniform_int",
     },
     "ResourceScatterUpdate": {
         "samples": (

@@ -3167,9 +3167,10 @@ def random_uniform_int() -> OpDef:
             "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
             "iteration, ordinal), least significant word first; ordinal counts the steps that ran the op, iteration "
             "its loop iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments "
-            "its counter before each block). Element i is minval plus word i modulo (maxval - minval), which favours "
-            "small values by no more than (maxval - minval) * 2**-64. An empty range is an InvalidArgumentError when "
-            "the step runs."
+            "its counter before each block). Element i of a range of at most 2**32 integers is minval plus word i "
+            "modulo (maxval - minval), which favours small values by no more than (maxval - minval) * 2**-64. Of a "
+            "wider range it takes two words, the first of them the upper one, as a 128-bit number w: minval plus "
+            "floor((maxval - minval) * w / 2**128). An empty range is an InvalidArgumentError when the step runs."
         ),
         inputs=(
             ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),
@@ -3230,7 +3231,7 @@ def random_shuffle() -> OpDef:
         gradient_kinds={"value": "none"},
         reference="graphdock_std.reference.random:random_shuffle",
         package="graphdock_std",
-        source="specs/random.yaml:128",
+        source="specs/random.yaml:131",
     )
 
 
@@ -3567,6 +3568,266 @@ def sum_to() -> OpDef:
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
         source="specs/reduce.yaml:309",
+    )
+
+
+def multinomial() -> OpDef:
+    return OpDef(
+        name="Multinomial",
+        version=1,
+        summary="Classes drawn at random, as often per row as asked for.",
+        doc=(
+            "The words are those of RandomUniform's stream. Sample s of row b takes word b * num_samples + s; u is "
+            "its top 53 bits times 2**-53. With p[c] = exp(logits[b, c] - max), in float64 and summed in order, the "
+            "class is the first whose sum is above u times the sum of all. A logit that is not finite is a class "
+            "that is never drawn; a row without another is an InvalidArgumentError."
+        ),
+        inputs=(
+            ArgDef("logits", "T", shape="[B, C]", doc="Unnormalised log-probabilities of the classes per row."),
+            ArgDef("num_samples", "int32", shape="[]", memory="host", doc="How many are drawn per row."),
+        ),
+        outputs=(ArgDef("output", "output_dtype"),),
+        attrs=(
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("output_dtype", allow=("int32", "int64"), default="int64")),
+        shape_fn="graphdock_std.shape_fns_sampling:multinomial",
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "4 * size(logits) + 4 * size(output)"},
+        gradient_kinds={"logits": "none", "num_samples": "none"},
+        reference="graphdock_std.reference.sampling:multinomial",
+        package="graphdock_std",
+        source="specs/sampling.yaml:4",
+    )
+
+
+def stateless_multinomial() -> OpDef:
+    return OpDef(
+        name="StatelessMultinomial",
+        version=1,
+        summary="Classes drawn at random, by the seed alone.",
+        doc="What Multinomial draws in its first step with the key seed.",
+        inputs=(
+            ArgDef("logits", "T", shape="[B, C]", doc="Unnormalised log-probabilities of the classes per row."),
+            ArgDef("num_samples", "int32", shape="[]", memory="host", doc="How many are drawn per row."),
+            ArgDef("seed", "Tseed", shape="[2]", memory="host", doc="The Philox key."),
+        ),
+        outputs=(ArgDef("output", "output_dtype"),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tseed", allow=("int32", "int64"), default="int64"),
+            TypeVarDef("output_dtype", allow=("int32", "int64"), default="int64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_sampling:multinomial",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "4 * size(logits) + 4 * size(output)"},
+        gradient_kinds={"logits": "none", "num_samples": "none", "seed": "none"},
+        reference="graphdock_std.reference.sampling:stateless_multinomial",
+        package="graphdock_std",
+        source="specs/sampling.yaml:38",
+    )
+
+
+def random_gamma() -> OpDef:
+    return OpDef(
+        name="RandomGamma",
+        version=1,
+        summary="Numbers of gamma distributions with scale 1, as many of each as asked for.",
+        doc=(
+            'Marsaglia and Tsang, "A simple method for generating gamma variables", 2000, in float64. Element i of n '
+            "takes alpha[i mod size(alpha)]; its attempt r (from 0) takes the four words of block 1 + r * n + i of "
+            "RandomUniform's stream. With u the top 53 bits of a word times 2**-53 they are: two for a normal number "
+            "z, sqrt(-2 log(1 - u0)) cos(2 pi u1); one that decides; one for alpha < 1. d = a - 1/3 of a = alpha, or "
+            "alpha + 1 if that is below 1; v = (1 + z / sqrt(9 d))**3. The attempt is taken if v > 0 and log(1 - u2) "
+            "< z**2 / 2 + d - d v + d log v, and gives d v, times (1 - u3)**(1 / alpha) if alpha < 1. NaN where "
+            "alpha is not positive."
+        ),
+        inputs=(
+            ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="How many of each."),
+            ArgDef("alpha", "T", shape="[*A]", doc="The distributions' shape parameters."),
+        ),
+        outputs=(ArgDef("output", "T", doc="Of shape shape + alpha.shape."),),
+        attrs=(
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tshape", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_sampling:of_each",
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "40 * size(output)"},
+        gradient_kinds={"shape": "none", "alpha": "none"},
+        reference="graphdock_std.reference.sampling:random_gamma",
+        package="graphdock_std",
+        source="specs/sampling.yaml:63",
+    )
+
+
+def random_poisson() -> OpDef:
+    return OpDef(
+        name="RandomPoisson",
+        version=1,
+        summary="Numbers of Poisson distributions, as many of each as asked for.",
+        doc=(
+            "Element i of n takes lam[i mod size(lam)]; its attempt r (from 0) takes words 0 and 1 of block 1 + r * "
+            "n + i of RandomUniform's stream, u and v are their top 53 bits times 2**-53, and all is computed in "
+            "float64. Below a rate of 10 it is the first count whose distribution function, summed up in order, is "
+            "above u. From 10 on it is Hoermann's PTRS (\"The transformed rejection method for generating Poisson "
+            'random variables", 1993) with U = u - 1/2 and V = 1 - v. NaN (of integers: 0) where a rate is negative '
+            "or not finite."
+        ),
+        inputs=(
+            ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="How many of each."),
+            ArgDef("lam", "T", shape="[*A]", doc="The rates."),
+        ),
+        outputs=(ArgDef("output", "dtype", doc="Of shape shape + lam.shape."),),
+        attrs=(
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        types=(
+            TypeVarDef("T", allow=("int32", "int64", "float16", "bfloat16", "float32", "float64")),
+            TypeVarDef(
+                "dtype",
+                allow=("int32", "int64", "float16", "bfloat16", "float32", "float64"),
+                default="float32",
+            ),
+            TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_sampling:of_each",
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "40 * size(output)"},
+        gradient_kinds={"shape": "none", "lam": "none"},
+        reference="graphdock_std.reference.sampling:random_poisson",
+        package="graphdock_std",
+        source="specs/sampling.yaml:95",
+    )
+
+
+def stateless_random_uniform() -> OpDef:
+    return OpDef(
+        name="StatelessRandomUniform",
+        version=1,
+        summary="Numbers evenly distributed over [0, 1), by the seed alone.",
+        doc="What RandomUniform draws in its first step with the key seed.",
+        inputs=(
+            ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),
+            ArgDef("seed", "Tseed", shape="[2]", memory="host", doc="The Philox key."),
+        ),
+        outputs=(ArgDef("output", "dtype"),),
+        types=(
+            TypeVarDef("dtype", allow=_FLOATS, default="float32"),
+            TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tseed", allow=("int32", "int64"), default="int64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_random:by_shape",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "10 * size(output)"},
+        gradient_kinds={"shape": "none", "seed": "none"},
+        reference="graphdock_std.reference.sampling:stateless_uniform",
+        package="graphdock_std",
+        source="specs/sampling.yaml:127",
+    )
+
+
+def stateless_random_normal() -> OpDef:
+    return OpDef(
+        name="StatelessRandomNormal",
+        version=1,
+        summary="Numbers of the standard normal distribution, by the seed alone.",
+        doc="What RandomStandardNormal draws in its first step with the key seed.",
+        inputs=(
+            ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),
+            ArgDef("seed", "Tseed", shape="[2]", memory="host", doc="The Philox key."),
+        ),
+        outputs=(ArgDef("output", "dtype"),),
+        types=(
+            TypeVarDef("dtype", allow=_FLOATS, default="float32"),
+            TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tseed", allow=("int32", "int64"), default="int64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_random:by_shape",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "20 * size(output)"},
+        gradient_kinds={"shape": "none", "seed": "none"},
+        reference="graphdock_std.reference.sampling:stateless_normal",
+        package="graphdock_std",
+        source="specs/sampling.yaml:149",
+    )
+
+
+def stateless_truncated_normal() -> OpDef:
+    return OpDef(
+        name="StatelessTruncatedNormal",
+        version=1,
+        summary="Numbers of the standard normal distribution within two standard deviations, by the seed alone.",
+        doc="What TruncatedNormal draws in its first step with the key seed.",
+        inputs=(
+            ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),
+            ArgDef("seed", "Tseed", shape="[2]", memory="host", doc="The Philox key."),
+        ),
+        outputs=(ArgDef("output", "dtype"),),
+        types=(
+            TypeVarDef("dtype", allow=_FLOATS, default="float32"),
+            TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tseed", allow=("int32", "int64"), default="int64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_random:by_shape",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "20 * size(output)"},
+        gradient_kinds={"shape": "none", "seed": "none"},
+        reference="graphdock_std.reference.sampling:stateless_truncated_normal",
+        package="graphdock_std",
+        source="specs/sampling.yaml:170",
+    )
+
+
+def stateless_random_uniform_int() -> OpDef:
+    return OpDef(
+        name="StatelessRandomUniformInt",
+        version=1,
+        summary="Integers evenly distributed over [minval, maxval), by the seed alone.",
+        doc=(
+            "What RandomUniformInt draws in its first step with the key seed. An empty range is an "
+            "InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),
+            ArgDef("minval", "Tout", shape="[]", memory="host", doc="Smallest value."),
+            ArgDef("maxval", "Tout", shape="[]", memory="host", doc="One more than the largest value."),
+            ArgDef("seed", "Tseed", shape="[2]", memory="host", doc="The Philox key."),
+        ),
+        outputs=(ArgDef("output", "Tout"),),
+        types=(
+            TypeVarDef("Tout", allow=("int32", "int64")),
+            TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tseed", allow=("int32", "int64"), default="int64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_random:by_shape",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "10 * size(output)"},
+        gradient_kinds={"shape": "none", "minval": "none", "maxval": "none", "seed": "none"},
+        reference="graphdock_std.reference.sampling:stateless_uniform_int",
+        package="graphdock_std",
+        source="specs/sampling.yaml:191",
     )
 
 
@@ -4178,6 +4439,14 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ArgMin": arg_min,
     "Cumsum": cumsum,
     "SumTo": sum_to,
+    "Multinomial": multinomial,
+    "StatelessMultinomial": stateless_multinomial,
+    "RandomGamma": random_gamma,
+    "RandomPoisson": random_poisson,
+    "StatelessRandomUniform": stateless_random_uniform,
+    "StatelessRandomNormal": stateless_random_normal,
+    "StatelessTruncatedNormal": stateless_truncated_normal,
+    "StatelessRandomUniformInt": stateless_random_uniform_int,
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
@@ -4221,8 +4490,9 @@ SPECS: dict[str, str] = {
     "nn.yaml": "fceb935442e164a0",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
-    "random.yaml": "fba20c40f9e827c5",
+    "random.yaml": "096a30a35fecd476",
     "reduce.yaml": "c0887e420645a52a",
+    "sampling.yaml": "ca6e802c5ed78415",
     "scatter.yaml": "65fa0bde3a3fb1e3",
     "train.yaml": "75b642b73e6d7cf6",
 }

@@ -90,8 +90,10 @@ def random_uniform_int(shape, minval, maxval, seed=0, seed2=0, name=None):
     The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, iteration,
     ordinal), least significant word first; ordinal counts the steps that ran the op, iteration its loop
     iterations, and block the blocks of four 64-bit words, from 1 (numpy.random.Philox increments its counter
-    before each block). Element i is minval plus word i modulo (maxval - minval), which favours small values by
-    no more than (maxval - minval) * 2**-64. An empty range is an InvalidArgumentError when the step runs.
+    before each block). Element i of a range of at most 2**32 integers is minval plus word i modulo (maxval -
+    minval), which favours small values by no more than (maxval - minval) * 2**-64. Of a wider range it takes
+    two words, the first of them the upper one, as a 128-bit number w: minval plus floor((maxval - minval) * w /
+    2**128). An empty range is an InvalidArgumentError when the step runs.
 
     Args:
       shape: tensor of shape [_], int32 or int64. Shape of the output.

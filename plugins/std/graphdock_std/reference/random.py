@@ -19,6 +19,7 @@ __all__ = [
     "random_shuffle",
     "random_uniform",
     "random_uniform_int",
+    "seeded",
     "standard_normal",
     "truncated_normal",
     "words",
@@ -55,7 +56,8 @@ def _halves(count: int, key: Sequence[int], counter: tuple[int, ...]) -> list[in
     return [h for w in words((count + 1) // 2, key, counter) for h in (w & 0xFFFFFFFF, w >> 32)][:count]
 
 
-def _stream(key: Sequence[int] | None, seed: int, seed2: int) -> Sequence[int]:
+def seeded(key: Sequence[int] | None, seed: int, seed2: int) -> Sequence[int]:
+    """The key of an execution; by default the seeds."""
     return (seed & _MASK, seed2 & _MASK) if key is None else key
 
 
@@ -88,7 +90,7 @@ def random_uniform(
     **_: Any,
 ) -> np.ndarray:
     """The top 53, 24, 11 or 8 bits (float64, float32, float16, bfloat16) of a word or half, as a fraction of one."""
-    key = _stream(key, seed, seed2)
+    key = seeded(key, seed, seed2)
     name = _numpy(dtype).name
     if name in ("float16", "bfloat16"):
         bits = 11 if name == "float16" else 8
@@ -109,9 +111,14 @@ def random_uniform_int(
     seed2: int = 0,
     **_: Any,
 ) -> np.ndarray:
-    """``minval + word mod (maxval - minval)``."""
-    low, high = int(minval), int(maxval)
-    values = [low + w % (high - low) for w in words(_size(shape), _stream(key, seed, seed2), counter)]
+    """``minval + word mod (maxval - minval)``; of more than 2**32 integers, a 128-bit fraction of the range."""
+    low, span = int(minval), int(maxval) - int(minval)
+    size, key = _size(shape), seeded(key, seed, seed2)
+    if span <= 1 << 32:
+        values = [low + w % span for w in words(size, key, counter)]
+    else:
+        drawn = words(2 * size, key, counter)
+        values = [low + (span * (a << 64 | b) >> 128) for a, b in zip(drawn[::2], drawn[1::2], strict=True)]
     kind = np.asarray(minval).dtype if dtype is None else _numpy(dtype)
     return np.array(values, kind).reshape(tuple(int(d) for d in shape))
 
@@ -127,7 +134,7 @@ def standard_normal(
 ) -> np.ndarray:
     """Box-Muller on pairs: element 2k is the cosine's, 2k + 1 the sine's."""
     size = _size(shape)
-    u, _step = _fractions(size + size % 2, dtype, _stream(key, seed, seed2), counter)
+    u, _step = _fractions(size + size % 2, dtype, seeded(key, seed, seed2), counter)
     values: list[float] = []
     for a, b in zip(u[::2], u[1::2], strict=True):
         radius, angle = math.sqrt(-2.0 * math.log(1.0 - a)), 2.0 * math.pi * b
@@ -145,7 +152,7 @@ def truncated_normal(
     **_: Any,
 ) -> np.ndarray:
     """The inverse of the normal distribution, at the middle of each uniform step, between its values at -2 and 2."""
-    u, step = _fractions(_size(shape), dtype, _stream(key, seed, seed2), counter)
+    u, step = _fractions(_size(shape), dtype, seeded(key, seed, seed2), counter)
     normal = NormalDist()
     low, high = normal.cdf(-2.0), normal.cdf(2.0)
     return _shaped([normal.inv_cdf(low + (v + step / 2) * (high - low)) for v in u], shape, dtype)
@@ -163,5 +170,5 @@ def random_shuffle(
     rows = np.asarray(value)
     if rows.ndim == 0:
         return rows
-    draws = words(len(rows), _stream(key, seed, seed2), counter)
+    draws = words(len(rows), seeded(key, seed, seed2), counter)
     return rows[sorted(range(len(rows)), key=draws.__getitem__)]
