@@ -23,24 +23,6 @@ _DTYPES = (
     "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
     "string resource variant"
 ).split()
-#: What TensorFlow 1 calls otherwise, and where it went.
-_GONE = {
-    "keras": "graphdock has no keras; build the graph with tf ops",
-    "contrib": "graphdock has no contrib; build the graph with tf ops",
-    "layers": "graphdock has no layers; make them of tf.Variable, tf.matmul and tf.nn",
-    "losses": "graphdock has no losses; make them of tf.nn and tf.reduce_mean",
-    "summary": "graphdock has no summaries; fetch the values and log them",
-    "app": "graphdock has no tf.app; call your own main()",
-    "mul": "use tf.multiply",
-    "sub": "use tf.subtract",
-    "neg": "use tf.negative",
-    "pack": "use tf.stack",
-    "unpack": "use tf.unstack",
-    "FIFOQueue": "graphdock has no queues yet; feed batches",
-    "SparseTensor": "graphdock has no sparse tensors; tf.gather and tf.IndexedSlices work on rows",
-    "nn.conv2d": "graphdock has no convolutions yet",
-    "train.Saver": "graphdock has no checkpoints yet; sess.run(tf.global_variables()) returns the values",
-}
 
 
 class _Facade(types.ModuleType):
@@ -96,11 +78,12 @@ def _endpoint(prefix: str, name: str) -> Any:
     if any(key.startswith(inner) for key in table):
         return _namespace(full, table)
     from graphdock.errors import did_you_mean
+    from graphdock.tf1.catalogue import hint as said_of
 
     known = [k[len(prefix) :].partition(".")[0] for k in table if k.startswith(prefix)]
     if not prefix:
         known += [*_HOST, *_MODULES, *_DTYPES]
-    hint = _GONE.get(full) or did_you_mean(name, sorted(set(known)))
+    hint = said_of(full) or did_you_mean(name, sorted(set(known)))
     where = "module 'graphdock" + ("." + prefix.rstrip(".") if prefix else "") + "'"
     raise AttributeError(f"{where} has no attribute {name!r}" + (f"; {hint}" if hint else ""))
 

@@ -5,6 +5,7 @@ from graphdock import errors as errors
 from graphdock import ops as ops
 from graphdock import testing as testing
 from graphdock import typing as typing
+from graphdock._facade import contrib as contrib
 from graphdock._facade import initializers as initializers
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
@@ -333,6 +334,7 @@ __all__ = [
     "constant_initializer",
     "container",
     "contracts",
+    "contrib",
     "control_dependencies",
     "convert_to_tensor",
     "cos",

@@ -1,0 +1,115 @@
+"""``graphdock compat [SCRIPT]...``: which of TensorFlow 1's names are here, and which of them a program uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphdock.cli.output import count, json_option, print_json, table
+from graphdock.tf1.catalogue import Entry, catalogue, counts, entry
+from graphdock.tf1.script import uses
+
+__all__ = ["command"]
+
+_WORDS = {
+    "here": "here",
+    "planned": "planned",
+    "refused": "refused",
+    "renamed": "renamed",
+    "unknown": "not TensorFlow's",
+}
+
+
+@click.command(
+    help="Say which names of TensorFlow 1 the SCRIPTS use that are not here, with the reason and what to write instead. A folder "
+    "means every .py file below it; nothing is run. Without SCRIPTS, count the public names of TensorFlow 1.15's core API. Exit "
+    "status 1: a name is missing."
+)
+@click.argument("scripts", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--all", "every", is_flag=True, help="Without SCRIPTS: list every name that is not here.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, scripts: tuple[Path, ...], every: bool, as_json: bool) -> None:
+    if not scripts:
+        _the_api(every, as_json)
+        return
+    files = [f for s in scripts for f in (sorted(s.rglob("*.py")) if s.is_dir() else [s])]
+    rows = [(file, use.name, use.line, _entry(use.name)) for file in files for use in uses(file)]
+    names = {name: found for _, name, _, found in rows if not _is_space(name)}
+    missing = [(f, n, line, e) for f, n, line, e in rows if n in names and (e is None or e.status != "here")]
+    if as_json:
+        print_json(
+            {
+                "names": len(names),
+                "here": sum(e is not None and e.status == "here" for e in names.values()),
+                "missing": [{"file": str(f), "line": line, "name": n, **_said(n, e)} for f, n, line, e in missing],
+            }
+        )
+    else:
+        _report(files, names, missing)
+    ctx.exit(1 if missing else 0)
+
+
+def _entry(name: str) -> Entry | None:
+    """What is known of a use, which may go on below a name: ``train.Saver.save`` is one of ``train.Saver``."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        found = entry(".".join(parts[:length]))
+        if found is not None:
+            return found
+    return None
+
+
+def _is_space(name: str) -> bool:
+    return name not in catalogue() and any(n.startswith(name + ".") for n in catalogue())
+
+
+def _said(name: str, found: Entry | None) -> dict[str, Any]:
+    if found is None:
+        return {"status": "unknown", "why": "TensorFlow 1.15's core API has no such name", "instead": None}
+    return {"status": found.status, "why": found.why, "instead": found.instead}
+
+
+def _report(files: Sequence[Path], names: dict[str, Entry | None], missing: Sequence[Any]) -> None:
+    by_name: dict[str, list[str]] = {}
+    for file, name, line, _ in missing:
+        by_name.setdefault(name, []).append(f"{file}:{line}")
+    lines = []
+    for name, places in sorted(by_name.items(), key=lambda item: (-len(item[1]), item[0])):
+        said = _said(name, names[name])
+        why = said["why"] + (f": {said['instead']}" if said["instead"] else "")
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        lines.append((f"tf.{name}", _WORDS[said["status"]], places[0] + more, why))
+    if lines:
+        click.echo(table(("NAME", "STATUS", "WHERE", "WHY, AND WHAT INSTEAD"), lines))
+    here = sum(e is not None and e.status == "here" for e in names.values())
+    click.echo(
+        f"{count(len(files), 'file')} use {count(len(names), 'name')} of TensorFlow: {here} here, {len(names) - here} not."
+    )
+
+
+def _the_api(every: bool, as_json: bool) -> None:
+    missing = [e for e in catalogue().values() if e.status != "here"]
+    if as_json:
+        print_json(
+            {**counts(), "names": {e.name: {"status": e.status, "group": e.group} for e in catalogue().values()}}
+        )
+        return
+    if every:
+        click.echo(table(("NAME", "STATUS", "WHY"), [(f"tf.{e.name}", e.status, e.why) for e in missing]))
+    else:
+        groups = Counter((e.status, e.group, e.why) for e in missing)
+        rows = [
+            (number, status, group, why)
+            for (status, group, why), number in sorted(groups.items(), key=lambda i: (i[0][0], -i[1]))
+        ]
+        click.echo(table(("NAMES", "STATUS", "GROUP", "WHY"), rows, right=("NAMES",)))
+    of = counts()
+    click.echo(
+        f"Of {count(len(catalogue()), 'public name')} of TensorFlow 1.15's core API {of['here']} are here, {of['planned']} are "
+        f"planned, {of['refused']} refused."
+    )

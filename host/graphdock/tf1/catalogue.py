@@ -1,0 +1,105 @@
+"""The public names of TensorFlow 1.15's core API: which are here, which will be, and which will not, with the reason.
+
+``names.tsv`` has a line per name: the name below ``tf``, and ``here`` or the group that says why not. ``groups.toml`` has the
+groups, and the names that TensorFlow dropped before 1.0 with those of today. Names are facts; keras, estimator, lite, tpu, raw_ops
+and contrib are no part of the core.
+
+Threads: read-only after the first use.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+__all__ = ["Entry", "Status", "catalogue", "counts", "entry", "hint", "renamed"]
+
+_FOLDER = Path(__file__).parent
+#: Where a name stands: ``renamed`` ones are older than TensorFlow 1.0.
+Status: TypeAlias = Literal["here", "planned", "refused", "renamed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One public name.
+
+    Attributes:
+      name: below ``tf``, such as ``"nn.conv2d"``.
+      status: whether it is here.
+      group: what it belongs to, of those that are not; empty for those that are.
+      why: the reason, or when; one sentence.
+      instead: what to write today; None where there is nothing.
+    """
+
+    name: str
+    status: Status
+    group: str = ""
+    why: str = ""
+    instead: str | None = None
+
+
+@functools.cache
+def _groups() -> Mapping[str, Mapping[str, str]]:
+    with (_FOLDER / "groups.toml").open("rb") as file:
+        found: Mapping[str, Mapping[str, str]] = tomllib.load(file)
+    return found
+
+
+def renamed() -> Mapping[str, str]:
+    """Name of before TensorFlow 1.0 -> today's."""
+    return _groups()["renamed"]
+
+
+@functools.cache
+def catalogue() -> Mapping[str, Entry]:
+    """Name -> entry, in the order of the alphabet."""
+    found = {}
+    for line in (_FOLDER / "names.tsv").read_text(encoding="utf-8").splitlines():
+        name, group = line.split("\t")
+        if group == "here":
+            found[name] = Entry(name, "here")
+        else:
+            about = _groups()[group]
+            status: Status = "planned" if about["status"] == "planned" else "refused"
+            found[name] = Entry(name, status, group, about["why"], about.get("instead"))
+    return found
+
+
+def entry(name: str) -> Entry | None:
+    """What is known of a name below ``tf``; None for one that TensorFlow 1 does not have.
+
+    A namespace (``summary``) is answered for by its names, where they all stand alike.
+    """
+    known = catalogue()
+    if name in known:
+        return known[name]
+    if name in renamed():
+        return Entry(name, "renamed", "renamed", "TensorFlow renamed it before 1.0", f"tf.{renamed()[name]}")
+    inner = {(e.status, e.group, e.why, e.instead) for n, e in known.items() if n.startswith(name + ".")}
+    about = _groups().get(name)
+    if len(inner) == 1:
+        return Entry(name, *inner.pop())
+    if not inner and about is not None:
+        return Entry(name, "refused", name, about["why"], about.get("instead"))
+    return None
+
+
+def hint(name: str) -> str | None:
+    """What an error says of a name that TensorFlow 1 has and graphdock has not; None where there is nothing to say."""
+    found = entry(name)
+    if found is None or found.status == "here":
+        return None
+    if found.status == "renamed":
+        return f"use {found.instead}"
+    when = "not yet" if found.status == "planned" else "not"
+    return f"it is {when} here: {found.why}" + (f"; {found.instead}" if found.instead else "")
+
+
+def counts() -> Mapping[Status, int]:
+    """How many names stand where."""
+    return Counter(e.status for e in catalogue().values())

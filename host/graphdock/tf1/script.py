@@ -1,0 +1,90 @@
+"""Which public names of TensorFlow a Python file uses: read from its syntax, never run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphdock.errors import InvalidArgumentError
+
+__all__ = ["Use", "uses"]
+
+_PACKAGES = ("tensorflow.compat.v1", "tensorflow", "graphdock")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A name below ``tf``, and the line where it stands."""
+
+    name: str
+    line: int
+
+
+def uses(path: Path) -> list[Use]:
+    """The names that a file uses through ``import tensorflow as tf``, ``import graphdock as tf`` or ``from tensorflow import nn``.
+
+    Raises:
+      InvalidArgumentError: the file is no Python of this version; with its line.
+    """
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        raise InvalidArgumentError(
+            f"{path}:{error.lineno}: not Python 3: {error.msg}", hint="2to3 or a formatter may help"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"{path}: not Python: {error}") from None
+    bound: dict[str, str] = {}
+    found: dict[Use, None] = {}
+    for node in ast.walk(tree):
+        for name, full in _imports(node):
+            bound[name] = full
+            if full:
+                found[Use(full, node.lineno)] = None  # type: ignore[attr-defined]
+    inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and id(node) not in inner:
+            dotted = _dotted(node)
+            if dotted is not None and dotted[0] in bound:
+                name = ".".join(p for p in (bound[dotted[0]], *dotted[1:]) if p)
+                found[Use(name, node.lineno)] = None
+    return sorted(found, key=lambda use: (use.line, use.name))
+
+
+def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """What an import binds -> its name below ``tf``, empty for ``tf`` itself."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            below = _below(alias.name)
+            if below is not None and alias.asname is not None:
+                yield alias.asname, below
+            elif below is not None:
+                yield alias.name.partition(".")[0], ""
+    elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+        below = _below(node.module)
+        if below is not None:
+            for alias in node.names:
+                inside = f"{node.module}.{alias.name}"
+                full = "" if inside in _PACKAGES else ".".join(p for p in (below, alias.name) if p)
+                yield alias.asname or alias.name, full
+
+
+def _below(module: str) -> str | None:
+    """The name below ``tf`` of a module: empty for ``tensorflow`` itself, None for another's."""
+    for package in _PACKAGES:
+        if module == package:
+            return ""
+        if module.startswith(package + "."):
+            return module[len(package) + 1 :]
+    return None
+
+
+def _dotted(node: ast.expr) -> list[str] | None:
+    """``tf.nn.relu`` as its parts; None for what does not begin with a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else None

@@ -1,0 +1,52 @@
+"""``graphdock compat``: the counts of the API, and what of a script is missing."""
+
+from __future__ import annotations
+
+import json
+
+from click.testing import CliRunner
+from graphdock.cli import cli
+from graphdock.tf1.catalogue import counts
+
+SCRIPT = """\
+import tensorflow as tf
+x = tf.mul(tf.constant(1), tf.constant(2))
+saver = tf.train.Saver()
+tf.keras.layers.Dense(3)
+tf.no_such_thing
+saver = tf.train.Saver()
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["compat", *map(str, arguments)])
+
+
+def test_the_counts():
+    done = run()
+    assert done.exit_code == 0
+    assert f"{counts()['here']} are here, {counts()['planned']} are planned" in done.stdout.splitlines()[-1]
+    assert json.loads(run("--json").stdout)["names"]["matmul"] == {"status": "here", "group": ""}
+    assert "tf.train.Saver" in run("--all").stdout
+
+
+def test_a_script(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "fine.py").write_text("import tensorflow as tf\ntf.constant(1)\n")
+    done = run(tmp_path)
+    assert done.exit_code == 1
+    rows = {line.split()[0]: line for line in done.stdout.splitlines()[1:-1]}
+    assert "train.py:3 and 1 more" in rows["tf.train.Saver"] and "planned" in rows["tf.train.Saver"]
+    assert "refused" in rows["tf.keras.layers.Dense"]
+    assert "tf.multiply" in rows["tf.mul"]
+    assert "not TensorFlow's" in rows["tf.no_such_thing"]
+    assert done.stdout.splitlines()[-1] == "2 files use 5 names of TensorFlow: 1 here, 4 not."
+    facts = json.loads(run(tmp_path, "--json").stdout)
+    assert (facts["names"], facts["here"], len(facts["missing"])) == (5, 1, 5)
+    assert run(tmp_path / "fine.py").exit_code == 0
+
+
+def test_a_file_that_is_no_python(tmp_path):
+    (tmp_path / "old.py").write_text("print 'x'\n")
+    done = run(tmp_path / "old.py")
+    assert done.exit_code == 1 and "old.py:1: not Python 3" in done.stderr
