@@ -15,6 +15,7 @@ FAMILIES = (
     "math",
     "matmul",
     "nn",
+    "normalization",
     "random",
     "reduce",
     "scatter",

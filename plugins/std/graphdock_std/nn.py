@@ -221,11 +221,14 @@ def dropout(
                 return x
             scale: Any = 1.0 / (1.0 - dropped)
         else:
-            number = _ops.convert_to_tensor(number, x.dtype)
+            number = _ops.cast(_ops.convert_to_tensor(number), x.dtype.accumulator)
             dropped = number if keep_prob is None else 1.0 - number
-            scale = 1.0 / (1.0 - dropped)
-        draws = _tf.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
-        return x * scale * _ops.cast(draws >= dropped, x.dtype)
+            scale = _ops.cast(1.0 / (1.0 - dropped), x.dtype)
+        # float16 and bfloat16 have too few numbers below 1 to compare a small probability with
+        draws = _tf.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.accumulator)
+        kept = x * scale * _ops.cast(draws >= dropped, x.dtype)
+        kept.set_shape(x.shape)
+        return kept
 
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:

@@ -2397,6 +2397,159 @@ def l2_loss() -> OpDef:
     )
 
 
+def lrn() -> OpDef:
+    return OpDef(
+        name="LRN",
+        version=1,
+        summary="Local response normalisation (Krizhevsky and others, 2012, section 3.3).",
+        doc=(
+            "The sum runs over the channels no further than depth_radius away, as far as there are any. float16 and "
+            "bfloat16 are computed in float32."
+        ),
+        inputs=(ArgDef("input", "T", shape="[B, H, W, C]", doc="Images, channels last."),),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        attrs=(
+            AttrDef("depth_radius", "int", default=5, minimum=0, doc="Channels to each side."),
+            AttrDef("bias", "float", default=1.0, doc="Keeps the divisor from zero; usually positive."),
+            AttrDef("alpha", "float", default=1.0, doc="A factor; usually positive."),
+            AttrDef("beta", "float", default=0.5, doc="An exponent."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(input)"},
+        gradient="graphdock_std._gen.gradients:lrn",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.normalization:lrn",
+        package="graphdock_std",
+        source="specs/normalization.yaml:4",
+    )
+
+
+def lrn_grad() -> OpDef:
+    return OpDef(
+        name="LRNGrad",
+        version=1,
+        summary="The gradient of LRN.",
+        inputs=(
+            ArgDef("input_grads", "T", shape="[B, H, W, C]", doc="Gradients of LRN's output."),
+            ArgDef("input_image", "T", shape="[B, H, W, C]", doc="LRN's input."),
+            ArgDef("output_image", "T", shape="[B, H, W, C]", doc="LRN's output."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        attrs=(
+            AttrDef("depth_radius", "int", default=5, minimum=0, doc="As in LRN."),
+            AttrDef("bias", "float", default=1.0, doc="As in LRN."),
+            AttrDef("alpha", "float", default=1.0, doc="As in LRN."),
+            AttrDef("beta", "float", default=0.5, doc="As in LRN."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "16 * size(input_image)"},
+        gradient="graphdock_std._gen.gradients:lrn_grad",
+        gradient_kinds={"input_grads": "fn", "input_image": "fn", "output_image": "fn"},
+        reference="graphdock_std.reference.normalization:lrn_grad",
+        package="graphdock_std",
+        source="specs/normalization.yaml:32",
+    )
+
+
+def fused_batch_norm() -> OpDef:
+    return OpDef(
+        name="FusedBatchNorm",
+        version=1,
+        summary=(
+            "Batch normalisation (Ioffe and Szegedy, 2015) of images, with the statistics of the batch or with given "
+            "ones."
+        ),
+        doc=(
+            "In training the mean and the variance are those of x over all dims but the channels; batch_variance is "
+            "the unbiased estimate, reserve_space_2\nthe variance that x was divided by. In inference they are the "
+            "inputs mean and variance, and come out unchanged. Statistics are\ncomputed in float32 at least, from "
+            "differences to the mean."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*S]", doc="Images of rank 4, or of rank 5 in the formats with D."),
+            ArgDef("scale", "U", shape="[C]", doc="A factor per channel."),
+            ArgDef("offset", "U", shape="[C]", doc="A summand per channel."),
+            ArgDef(
+                "mean",
+                "U",
+                shape="[M]",
+                doc="The mean per channel, in inference; in training it is not read and may be empty.",
+            ),
+            ArgDef(
+                "variance",
+                "U",
+                shape="[M]",
+                doc="The variance per channel, in inference; in training it is not read and may be empty.",
+            ),
+        ),
+        outputs=(
+            ArgDef("y", "T"),
+            ArgDef("batch_mean", "U"),
+            ArgDef("batch_variance", "U"),
+            ArgDef("reserve_space_1", "U", doc="The mean that was subtracted."),
+            ArgDef("reserve_space_2", "U", doc="The variance that was divided by."),
+        ),
+        attrs=(
+            AttrDef("epsilon", "float", default=0.0001, doc="Added to the variance."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW", "NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef("is_training", "bool", default=True, doc="Whether the statistics are those of x."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        shape_fn="graphdock_std.shape_fns_normalization:fused_batch_norm",
+        traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(x)"},
+        gradient="graphdock_std._gen.gradients:fused_batch_norm",
+        gradient_kinds={"x": "fn", "scale": "fn", "offset": "fn", "mean": "fn", "variance": "fn"},
+        reference="graphdock_std.reference.normalization:fused_batch_norm",
+        package="graphdock_std",
+        source="specs/normalization.yaml:59",
+    )
+
+
+def fused_batch_norm_grad() -> OpDef:
+    return OpDef(
+        name="FusedBatchNormGrad",
+        version=1,
+        summary="The gradient of FusedBatchNorm's y by x, scale and offset.",
+        inputs=(
+            ArgDef("y_backprop", "T", shape="[*S]", doc="The gradient of y."),
+            ArgDef("x", "T", shape="[*S]", doc="As in FusedBatchNorm."),
+            ArgDef("scale", "U", shape="[C]", doc="As in FusedBatchNorm."),
+            ArgDef("reserve_space_1", "U", shape="[C]", doc="The mean that was subtracted."),
+            ArgDef("reserve_space_2", "U", shape="[C]", doc="The variance that was divided by."),
+        ),
+        outputs=(ArgDef("x_backprop", "T"), ArgDef("scale_backprop", "U"), ArgDef("offset_backprop", "U")),
+        attrs=(
+            AttrDef("epsilon", "float", default=0.0001, doc="As in FusedBatchNorm."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW", "NDHWC", "NCDHW"),
+                doc="As in FusedBatchNorm.",
+            ),
+            AttrDef("is_training", "bool", default=True, doc="As in FusedBatchNorm."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        shape_fn="graphdock_std.shape_fns_normalization:fused_batch_norm_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "12 * size(x)"},
+        gradient="graphdock_std._gen.gradients:fused_batch_norm_grad",
+        gradient_kinds={"y_backprop": "fn", "x": "fn", "scale": "fn", "reserve_space_1": "fn", "reserve_space_2": "fn"},
+        reference="graphdock_std.reference.normalization:fused_batch_norm_grad",
+        package="graphdock_std",
+        source="specs/normalization.yaml:103",
+    )
+
+
 def dynamic_partition() -> OpDef:
     return OpDef(
         name="DynamicPartition",
@@ -3555,6 +3708,10 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BiasAdd": bias_add,
     "BiasAddGrad": bias_add_grad,
     "L2Loss": l2_loss,
+    "LRN": lrn,
+    "LRNGrad": lrn_grad,
+    "FusedBatchNorm": fused_batch_norm,
+    "FusedBatchNormGrad": fused_batch_norm_grad,
     "DynamicPartition": dynamic_partition,
     "DynamicStitch": dynamic_stitch,
     "RandomUniform": random_uniform,
@@ -3614,6 +3771,7 @@ SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
+    "normalization.yaml": "75c698a3bd9f160d",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
