@@ -57,6 +57,8 @@ from graphdock_std._gen.math_ops import subtract as subtract
 from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.nn_ops import softplus as softplus
+from graphdock_std.activations import log_sigmoid as log_sigmoid
+from graphdock_std.activations import zero_fraction as zero_fraction
 from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
@@ -119,6 +121,7 @@ __all__ = [
     "less_equal",
     "log",
     "log1p",
+    "log_sigmoid",
     "log_softmax",
     "logical_and",
     "logical_not",
@@ -161,4 +164,5 @@ __all__ = [
     "tanh",
     "truediv",
     "unsorted_segment_sum",
+    "zero_fraction",
 ]

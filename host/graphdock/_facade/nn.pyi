@@ -9,6 +9,12 @@ from graphdock_std._gen.nn_ops import relu6 as relu6
 from graphdock_std._gen.nn_ops import selu as selu
 from graphdock_std._gen.nn_ops import softplus as softplus
 from graphdock_std._gen.nn_ops import softsign as softsign
+from graphdock_std._gen.normalization_ops import local_response_normalization as local_response_normalization
+from graphdock_std._gen.normalization_ops import local_response_normalization as lrn
+from graphdock_std.activations import crelu as crelu
+from graphdock_std.activations import log_poisson_loss as log_poisson_loss
+from graphdock_std.activations import swish as swish
+from graphdock_std.activations import zero_fraction as zero_fraction
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
@@ -22,17 +28,31 @@ from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_
 from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits_v2
 from graphdock_std.nn import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphdock_std.nn import xw_plus_b as xw_plus_b
+from graphdock_std.normalization import batch_norm_with_global_normalization as batch_norm_with_global_normalization
+from graphdock_std.normalization import batch_normalization as batch_normalization
+from graphdock_std.normalization import fused_batch_norm as fused_batch_norm
+from graphdock_std.normalization import normalize_moments as normalize_moments
+from graphdock_std.normalization import sufficient_statistics as sufficient_statistics
+from graphdock_std.normalization import weighted_moments as weighted_moments
 
 __all__ = [
+    "batch_norm_with_global_normalization",
+    "batch_normalization",
     "bias_add",
+    "crelu",
     "dropout",
     "elu",
     "embedding_lookup",
+    "fused_batch_norm",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "local_response_normalization",
+    "log_poisson_loss",
     "log_softmax",
+    "lrn",
     "moments",
+    "normalize_moments",
     "relu",
     "relu6",
     "relu_layer",
@@ -45,6 +65,10 @@ __all__ = [
     "softplus",
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics",
+    "swish",
     "tanh",
+    "weighted_moments",
     "xw_plus_b",
+    "zero_fraction",
 ]

@@ -16,6 +16,7 @@ FAMILIES = (
     "matmul",
     "nn",
     "optimizers",
+    "normalization",
     "random",
     "reduce",
     "sampling",

@@ -221,13 +221,14 @@ def dropout(
                 return x
             scale: Any = 1.0 / (1.0 - dropped)
         else:
-            number = _ops.convert_to_tensor(number, x.dtype)
-            wide = _ops.cast(number, x.dtype.accumulator)
-            dropped = wide if keep_prob is None else 1.0 - wide
+            number = _ops.cast(_ops.convert_to_tensor(number), x.dtype.accumulator)
+            dropped = number if keep_prob is None else 1.0 - number
             scale = _ops.cast(1.0 / (1.0 - dropped), x.dtype)
-        # a draw of float16 or bfloat16 has too few bits to compare a probability with
+        # float16 and bfloat16 have too few numbers below 1 to compare a small probability with
         draws = _tf.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.accumulator)
-        return x * scale * _ops.cast(draws >= dropped, x.dtype)
+        kept = x * scale * _ops.cast(draws >= dropped, x.dtype)
+        kept.set_shape(x.shape)
+        return kept
 
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:

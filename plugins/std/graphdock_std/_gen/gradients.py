@@ -562,6 +562,57 @@ def l2_loss(op, grad_output):
     return [grad_output * t]
 
 
+def lrn(op, grad_output):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.normalization_gradients")
+    return [_fn.lrn(op, grad_output)]
+
+
+def lrn_grad(op, grad_output):
+    """input_grads, input_image, output_image: fn."""
+    _fn = _import_module("graphdock_std.normalization_gradients")
+    grads_lrn_grad = _fn.lrn_grad(op, grad_output)
+    return [grads_lrn_grad[0], grads_lrn_grad[1], grads_lrn_grad[2]]
+
+
+def fused_batch_norm(op, grad_y, grad_batch_mean, grad_batch_variance, grad_reserve_space_1, grad_reserve_space_2):
+    """x, scale, offset, mean, variance: fn."""
+    _fn = _import_module("graphdock_std.normalization_gradients")
+    grads_fused_batch_norm = _fn.fused_batch_norm(
+        op,
+        grad_y,
+        grad_batch_mean,
+        grad_batch_variance,
+        grad_reserve_space_1,
+        grad_reserve_space_2,
+    )
+    return [
+        grads_fused_batch_norm[0],
+        grads_fused_batch_norm[1],
+        grads_fused_batch_norm[2],
+        grads_fused_batch_norm[3],
+        grads_fused_batch_norm[4],
+    ]
+
+
+def fused_batch_norm_grad(op, grad_x_backprop, grad_scale_backprop, grad_offset_backprop):
+    """y_backprop, x, scale, reserve_space_1, reserve_space_2: fn."""
+    _fn = _import_module("graphdock_std.normalization_gradients")
+    grads_fused_batch_norm_grad = _fn.fused_batch_norm_grad(
+        op,
+        grad_x_backprop,
+        grad_scale_backprop,
+        grad_offset_backprop,
+    )
+    return [
+        grads_fused_batch_norm_grad[0],
+        grads_fused_batch_norm_grad[1],
+        grads_fused_batch_norm_grad[2],
+        grads_fused_batch_norm_grad[3],
+        grads_fused_batch_norm_grad[4],
+    ]
+
+
 def dynamic_partition(op, *grads):
     """data: fn; partitions: none."""
     _fn = _import_module("graphdock_std.array_gradients")

@@ -1,0 +1,14 @@
+"""Names of activations written by hand."""
+
+from __future__ import annotations
+
+#: Public functions of tensors, which formulas may call.
+FUNCTIONS = {
+    "log_sigmoid": "graphdock_std.activations:log_sigmoid",
+    "math.log_sigmoid": "graphdock_std.activations:log_sigmoid",
+    "math.zero_fraction": "graphdock_std.activations:zero_fraction",
+    "nn.crelu": "graphdock_std.activations:crelu",
+    "nn.log_poisson_loss": "graphdock_std.activations:log_poisson_loss",
+    "nn.swish": "graphdock_std.activations:swish",
+    "nn.zero_fraction": "graphdock_std.activations:zero_fraction",
+}

@@ -1,0 +1,13 @@
+"""Names of normalisation written by hand."""
+
+from __future__ import annotations
+
+#: Public functions of tensors, which formulas may call.
+FUNCTIONS = {
+    "nn.batch_norm_with_global_normalization": "graphdock_std.normalization:batch_norm_with_global_normalization",
+    "nn.batch_normalization": "graphdock_std.normalization:batch_normalization",
+    "nn.fused_batch_norm": "graphdock_std.normalization:fused_batch_norm",
+    "nn.normalize_moments": "graphdock_std.normalization:normalize_moments",
+    "nn.sufficient_statistics": "graphdock_std.normalization:sufficient_statistics",
+    "nn.weighted_moments": "graphdock_std.normalization:weighted_moments",
+}

@@ -1,0 +1,63 @@
+"""Activations of several ops, and dropout, against their formulas and TensorFlow 1's values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+import scipy.special
+
+
+def run(fetches: Any, feeds: Any = None) -> Any:
+    with tf.Session() as session:
+        return session.run(fetches, feeds)
+
+
+def test_crelu_joins_both_parts() -> None:
+    assert run(tf.nn.crelu([[1.0, -2.0]])).tolist() == [[1, 0, 0, 2]]
+    assert run(tf.nn.crelu([[1.0, -2.0]], axis=0)).tolist() == [[1, 0], [0, 2]]
+    assert tf.nn.crelu(tf.placeholder(tf.float32, [None, 3])).shape.as_list() == [None, 6]
+
+
+def test_swish_and_the_logarithm_of_the_logistic_function() -> None:
+    x = np.array([-800.0, -30.0, -1.0, 0.0, 2.0, 50.0])
+    at = tf.constant(x)
+    swish, log, slope = run([tf.nn.swish(at), tf.log_sigmoid(at), tf.gradients(tf.math.log_sigmoid(at), at)[0]])
+    np.testing.assert_allclose(swish, x * scipy.special.expit(x), rtol=1e-12)
+    np.testing.assert_allclose(log, scipy.special.log_expit(x), rtol=1e-12)
+    np.testing.assert_allclose(slope, scipy.special.expit(-x), rtol=1e-12)
+
+
+def test_zero_fraction() -> None:
+    got = run([tf.nn.zero_fraction([0, 1, 0, 3]), tf.nn.zero_fraction(tf.zeros([0]))])
+    assert got[0] == 0.5 and got[0].dtype == np.float32 and np.isnan(got[1])
+
+
+def test_the_poisson_loss_is_tensorflows() -> None:
+    targets, rates = tf.constant([0.0, 1.0, 2.0, 5.0]), tf.constant([0.1, 0.2, 0.3, 0.4])
+    full = tf.nn.log_poisson_loss(targets, rates, True)
+    np.testing.assert_allclose(run(full), [1.105171, 1.0214027, 1.4016653, 4.2626719], rtol=1e-6)
+    short, slope = run([tf.nn.log_poisson_loss(targets, rates), tf.gradients(full, targets)[0]])
+    np.testing.assert_allclose(short, np.exp([0.1, 0.2, 0.3, 0.4]) - np.array([0, 0.2, 0.6, 2.0]), rtol=1e-6)
+    assert np.isfinite(slope).all()
+    with pytest.raises(ValueError, match="one shape"):
+        tf.nn.log_poisson_loss(tf.zeros([2]), tf.zeros([3]))
+
+
+@pytest.mark.parametrize("dtype", [tf.bfloat16, tf.float16, tf.float32])
+@pytest.mark.parametrize("keep", [0.001, 0.01, 0.999])
+def test_dropout_keeps_its_share_in_every_dtype(dtype: Any, keep: float) -> None:
+    x = tf.ones([200, 1000], dtype)
+    kept, by_tensor = (tf.nn.dropout(x, k, seed=1) for k in (keep, tf.constant(keep)))
+    assert by_tensor.shape.as_list() == [200, 1000] and by_tensor.dtype == dtype
+    for value in run([kept, by_tensor]):
+        share = np.count_nonzero(value) / value.size
+        assert abs(share - keep) < 5 * np.sqrt(keep * (1 - keep) / value.size)
+
+
+def test_dropout_keeps_a_static_shape() -> None:
+    x = tf.placeholder(tf.float32, [None, 3])
+    assert tf.nn.dropout(x, tf.placeholder(tf.float32, [])).shape.as_list() == [None, 3]
+    assert tf.nn.dropout(x, 0.5, noise_shape=[None, 1]).shape.as_list() == [None, 3]
