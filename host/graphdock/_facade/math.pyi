@@ -79,6 +79,7 @@ from graphdock_std.math import truediv as truediv
 from graphdock_std.nn import l2_normalize as l2_normalize
 from graphdock_std.nn import log_softmax as log_softmax
 from graphdock_std.nn import softmax as softmax
+from graphdock_std.nn import zero_fraction as zero_fraction
 
 __all__ = [
     "abs",
@@ -161,4 +162,5 @@ __all__ = [
     "tanh",
     "truediv",
     "unsorted_segment_sum",
+    "zero_fraction",
 ]

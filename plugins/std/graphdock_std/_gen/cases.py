@@ -1479,6 +1479,158 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.array:where",
     },
+    "UniformCandidateSampler": {
+        "samples": (
+            {
+                "inputs": {"true_classes": {"value": ((0, 3), (7, 9))}},
+                "attrs": {"num_true": 2, "num_sampled": 5, "unique": False, "range_max": 10, "seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"true_classes": {"value": ((0,), (7,))}},
+                "attrs": {"num_true": 1, "num_sampled": 8, "unique": True, "range_max": 10, "seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"true_classes": {"value": ((0,),)}},
+                "attrs": {"num_true": 1, "num_sampled": 3, "unique": True, "range_max": 2},
+                "types": {},
+                "note": "",
+                "match": "3 unique classes of 2",
+            },
+            {
+                "inputs": {"true_classes": {"value": ((0,),)}},
+                "attrs": {"num_true": 2, "num_sampled": 3, "unique": True, "range_max": 9},
+                "types": {},
+                "note": "",
+                "match": "true_classes",
+            },
+            {
+                "inputs": {"true_classes": {"value": ((9,),)}},
+                "attrs": {"num_true": 1, "num_sampled": 3, "unique": True, "range_max": 9},
+                "types": {},
+                "note": "",
+                "match": "no class 9",
+            },
+        ),
+        "types": {},
+        "args": {"true_classes": "int64"},
+        "tolerances": {"float32": {"rtol": 2e-07, "atol": 0.0}},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.candidates:uniform",
+    },
+    "LogUniformCandidateSampler": {
+        "samples": (
+            {
+                "inputs": {"true_classes": {"value": ((0, 3), (7, 9))}},
+                "attrs": {"num_true": 2, "num_sampled": 5, "unique": False, "range_max": 10, "seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"true_classes": {"value": ((0,), (7,))}},
+                "attrs": {"num_true": 1, "num_sampled": 9, "unique": True, "range_max": 10, "seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"true_classes": {"value": ((0,),)}},
+                "attrs": {"num_true": 1, "num_sampled": 3, "unique": True, "range_max": 2},
+                "types": {},
+                "note": "",
+                "match": "3 unique classes of 2",
+            },
+        ),
+        "types": {},
+        "args": {"true_classes": "int64"},
+        "tolerances": {"float32": {"rtol": 2e-07, "atol": 0.0}},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.candidates:log_uniform",
+    },
+    "FixedUnigramCandidateSampler": {
+        "samples": (
+            {
+                "inputs": {"true_classes": {"value": ((0, 3), (2, 1))}, "unigrams": {"value": (1.0, 0.0, 3.0, 0.5)}},
+                "attrs": {"num_true": 2, "num_sampled": 5, "unique": False, "range_max": 4, "seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"true_classes": {"value": ((0,), (2,))}, "unigrams": {"value": (1.0, 0.0, 3.0, 0.5)}},
+                "attrs": {"num_true": 1, "num_sampled": 3, "unique": True, "range_max": 4, "seed": 7, "seed2": 11},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"true_classes": {"value": ((0,),)}, "unigrams": {"value": (1.0, 2.0)}},
+                "attrs": {"num_true": 1, "num_sampled": 3, "unique": False, "range_max": 3},
+                "types": {},
+                "note": "",
+                "match": "unigrams",
+            },
+            {
+                "inputs": {"true_classes": {"value": ((0,),)}, "unigrams": {"value": (1.0, 0.0)}},
+                "attrs": {"num_true": 1, "num_sampled": 2, "unique": True, "range_max": 2},
+                "types": {},
+                "note": "",
+                "match": "1 of 2 classes",
+            },
+        ),
+        "types": {"T": ("float32", "float64")},
+        "args": {"true_classes": "int64", "unigrams": "T"},
+        "tolerances": {"float32": {"rtol": 2e-07, "atol": 0.0}, "float64": {"rtol": 2e-07, "atol": 0.0}},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.candidates:fixed_unigram",
+    },
+    "ComputeAccidentalHits": {
+        "samples": (
+            {
+                "inputs": {
+                    "true_classes": {"value": ((0, 3), (7, 9))},
+                    "sampled_candidates": {"value": (3, 1, 9, 7, 3)},
+                },
+                "attrs": {"num_true": 2},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"true_classes": {"value": ((5,), (6,))}, "sampled_candidates": {"value": (1, 2)}},
+                "attrs": {"num_true": 1},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"true_classes": {"value": ((0, 3),)}, "sampled_candidates": {"value": (3,)}},
+                "attrs": {"num_true": 1},
+                "types": {},
+                "note": "",
+                "match": "true_classes",
+            },
+        ),
+        "types": {},
+        "args": {"true_classes": "int64", "sampled_candidates": "int64"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.candidates:accidental_hits",
+    },
     "Add": {
         "samples": (
             {"inputs": {"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": ""},

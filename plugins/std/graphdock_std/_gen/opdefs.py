@@ -848,6 +848,192 @@ def where() -> OpDef:
     )
 
 
+def uniform_candidate_sampler() -> OpDef:
+    return OpDef(
+        name="UniformCandidateSampler",
+        version=1,
+        summary="Classes drawn evenly, and how often each is expected.",
+        doc=(
+            "u_j is the top 53 bits of word j of RandomUniform's stream times 2**-53; draw j is made of it. With "
+            "unique, draws that came before are left out, and tries counts all draws up to the last that is kept; "
+            "else tries is num_sampled. With p the probability of a class in one draw, its expected count is "
+            "-expm1(tries * log1p(-p)) with unique, else tries * p. Here draw j is floor(u_j * range_max)."
+        ),
+        inputs=(ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),),
+        outputs=(
+            ArgDef("sampled_candidates", "int64", shape="[num_sampled]", doc="The classes drawn."),
+            ArgDef(
+                "true_expected_count",
+                "float32",
+                shape="[B, num_true]",
+                doc="Expected counts of the target classes.",
+            ),
+            ArgDef(
+                "sampled_expected_count",
+                "float32",
+                shape="[num_sampled]",
+                doc="Expected counts of the classes drawn.",
+            ),
+        ),
+        attrs=(
+            AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),
+            AttrDef("num_sampled", "int", minimum=1, doc="How many classes are drawn."),
+            AttrDef("unique", "bool", doc="Draw no class twice."),
+            AttrDef("range_max", "int", minimum=1, doc="How many classes there are."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        where=(("not unique or num_sampled <= range_max", "{num_sampled} unique classes of {range_max}"),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "10 * num_sampled"},
+        gradient_kinds={"true_classes": "none"},
+        reference="graphdock_std.reference.candidates:uniform",
+        package="graphdock_std",
+        source="specs/candidates.yaml:4",
+    )
+
+
+def log_uniform_candidate_sampler() -> OpDef:
+    return OpDef(
+        name="LogUniformCandidateSampler",
+        version=1,
+        summary="Classes drawn more often the smaller they are, and how often each is expected.",
+        doc=(
+            "As UniformCandidateSampler, with draw j being floor(exp(u_j * log(range_max + 1))) - 1, at most "
+            "range_max - 1. Class k has the probability log((k + 2) / (k + 1)) / log(range_max + 1)."
+        ),
+        inputs=(ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),),
+        outputs=(
+            ArgDef("sampled_candidates", "int64", shape="[num_sampled]", doc="The classes drawn."),
+            ArgDef(
+                "true_expected_count",
+                "float32",
+                shape="[B, num_true]",
+                doc="Expected counts of the target classes.",
+            ),
+            ArgDef(
+                "sampled_expected_count",
+                "float32",
+                shape="[num_sampled]",
+                doc="Expected counts of the classes drawn.",
+            ),
+        ),
+        attrs=(
+            AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),
+            AttrDef("num_sampled", "int", minimum=1, doc="How many classes are drawn."),
+            AttrDef("unique", "bool", doc="Draw no class twice."),
+            AttrDef("range_max", "int", minimum=1, doc="How many classes there are."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        where=(("not unique or num_sampled <= range_max", "{num_sampled} unique classes of {range_max}"),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "10 * num_sampled"},
+        gradient_kinds={"true_classes": "none"},
+        reference="graphdock_std.reference.candidates:log_uniform",
+        package="graphdock_std",
+        source="specs/candidates.yaml:39",
+    )
+
+
+def fixed_unigram_candidate_sampler() -> OpDef:
+    return OpDef(
+        name="FixedUnigramCandidateSampler",
+        version=1,
+        summary="Classes drawn by their weights, and how often each is expected.",
+        doc=(
+            "As UniformCandidateSampler, with draw j being the first class whose running sum of weights, in float64, "
+            "is above u_j times the sum of all. unigrams is an input here, so that weights may change from step to "
+            "step."
+        ),
+        inputs=(
+            ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),
+            ArgDef(
+                "unigrams",
+                "T",
+                shape="[range_max]",
+                doc="Weights of the classes, 0 or more; they need not add up to 1.",
+            ),
+        ),
+        outputs=(
+            ArgDef("sampled_candidates", "int64", shape="[num_sampled]", doc="The classes drawn."),
+            ArgDef(
+                "true_expected_count",
+                "float32",
+                shape="[B, num_true]",
+                doc="Expected counts of the target classes.",
+            ),
+            ArgDef(
+                "sampled_expected_count",
+                "float32",
+                shape="[num_sampled]",
+                doc="Expected counts of the classes drawn.",
+            ),
+        ),
+        attrs=(
+            AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),
+            AttrDef("num_sampled", "int", minimum=1, doc="How many classes are drawn."),
+            AttrDef("unique", "bool", doc="Draw no class twice."),
+            AttrDef("range_max", "int", minimum=1, doc="How many classes there are."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        where=(("not unique or num_sampled <= range_max", "{num_sampled} unique classes of {range_max}"),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "2 * range_max + 10 * num_sampled"},
+        gradient_kinds={"true_classes": "none", "unigrams": "none"},
+        reference="graphdock_std.reference.candidates:fixed_unigram",
+        package="graphdock_std",
+        source="specs/candidates.yaml:62",
+    )
+
+
+def compute_accidental_hits() -> OpDef:
+    return OpDef(
+        name="ComputeAccidentalHits",
+        version=1,
+        summary="Where candidates are target classes.",
+        doc=(
+            "One entry for each pair of a row and a candidate that is among its target classes, by row, then by "
+            "candidate. The weights are the least float32, to be added to logits."
+        ),
+        inputs=(
+            ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),
+            ArgDef("sampled_candidates", "int64", shape="[S]", doc="Candidates of a sampler."),
+        ),
+        outputs=(
+            ArgDef("indices", "int32", shape="[_]", doc="Rows."),
+            ArgDef("ids", "int64", shape="[_]", doc="Positions among the candidates."),
+            ArgDef("weights", "float32", shape="[_]", doc="The least float32."),
+        ),
+        attrs=(AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"true_classes": "none", "sampled_candidates": "none"},
+        reference="graphdock_std.reference.candidates:accidental_hits",
+        package="graphdock_std",
+        source="specs/candidates.yaml:88",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -3742,6 +3928,10 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixDiagPart": matrix_diag_part,
     "MatrixBandPart": matrix_band_part,
     "Where": where,
+    "UniformCandidateSampler": uniform_candidate_sampler,
+    "LogUniformCandidateSampler": log_uniform_candidate_sampler,
+    "FixedUnigramCandidateSampler": fixed_unigram_candidate_sampler,
+    "ComputeAccidentalHits": compute_accidental_hits,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -3881,6 +4071,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
+    "candidates.yaml": "eaf7834bb831ca38",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
