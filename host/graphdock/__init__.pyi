@@ -215,9 +215,11 @@ from graphdock_std.initializers import Constant as constant_initializer
 from graphdock_std.initializers import GlorotNormal as glorot_normal_initializer
 from graphdock_std.initializers import GlorotUniform as glorot_uniform_initializer
 from graphdock_std.initializers import Ones as ones_initializer
+from graphdock_std.initializers import Orthogonal as orthogonal_initializer
 from graphdock_std.initializers import RandomNormal as random_normal_initializer
 from graphdock_std.initializers import RandomUniform as random_uniform_initializer
 from graphdock_std.initializers import TruncatedNormal as truncated_normal_initializer
+from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
 from graphdock_std.initializers import VarianceScaling as variance_scaling_initializer
 from graphdock_std.initializers import Zeros as zeros_initializer
 from graphdock_std.math import accumulate_n as accumulate_n
@@ -432,6 +434,7 @@ __all__ = [
     "ones_initializer",
     "ones_like",
     "ops",
+    "orthogonal_initializer",
     "pad",
     "placeholder",
     "placeholder_with_default",
@@ -518,6 +521,7 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "uniform_unit_scaling_initializer",
     "unsorted_segment_sum",
     "unstack",
     "variable_scope",
