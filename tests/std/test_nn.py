@@ -94,7 +94,7 @@ def derivative(build: Callable[..., Any], arrays: list[np.ndarray], index: int, 
 LABELS = softmax(RNG.normal(size=(2, 3)))
 LOGITS = RNG.normal(size=(2, 3)) * 2
 DIFFERENTIABLE = {
-    "cross_entropy": (lambda x, y: tf.nn.softmax_cross_entropy_with_logits(logits=x, labels=y), [LOGITS, LABELS]),
+    "cross_entropy": (lambda x, y: tf.nn.softmax_cross_entropy_with_logits_v2(logits=x, labels=y), [LOGITS, LABELS]),
     "softmax": (lambda x: tf.nn.softmax(x) * np.arange(6.0).reshape(2, 3), [LOGITS]),
     "log_softmax": (lambda x: tf.nn.log_softmax(x) * np.arange(6.0).reshape(2, 3), [LOGITS]),
     "relu": (tf.nn.relu, [LOGITS]),

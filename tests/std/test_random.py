@@ -152,8 +152,35 @@ def test_he_and_namespaced_initializers() -> None:
 def test_constant_initializer() -> None:
     assert same(draws(lambda: tf.constant_initializer(2.5)([2]))[0], [2.5, 2.5])
     assert same(draws(lambda: tf.constant_initializer([[1, 2], [3, 4]])([4], tf.int32))[0], [1, 2, 3, 4])
-    with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError, match="4 values"):
-        tf.constant_initializer([1, 2, 3])([2, 2])
+    assert same(draws(lambda: tf.constant_initializer([1, 2])([2, 2], tf.int32))[0], [[1, 2], [2, 2]])
+    with tf.Graph().as_default():
+        with pytest.raises(tf.errors.InvalidArgumentError, match="4 values"):
+            tf.constant_initializer([1, 2, 3, 4, 5])([2, 2])
+        with pytest.raises(tf.errors.ShapeError):
+            tf.constant_initializer([1, 2, 3, 4], verify_shape=True)([2, 2])
+
+
+def test_initializers_of_scale() -> None:
+    value = draws(lambda: tf.uniform_unit_scaling_initializer(1.5, seed=1)([3, 4, 100]))[0]
+    assert 0.95 * 1.5 * 0.5 < np.abs(value).max() <= 1.5 * 0.5
+    assert abs(draws(lambda: tf.initializers.lecun_normal(seed=1)([50, 100]))[0].var() - 1 / 50) < 2e-3
+    assert np.abs(draws(lambda: tf.initializers.lecun_uniform(seed=1)([50, 100]))[0]).max() <= np.sqrt(3 / 50)
+
+
+def test_identities() -> None:
+    assert same(draws(lambda: tf.initializers.identity(2.0)([2, 3]))[0], [[2, 0, 0], [0, 2, 0]])
+    with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError, match="rank 2"):
+        tf.initializers.identity()([3])
+
+
+@pytest.mark.skipif(not hasattr(tf, "qr"), reason="no QR decomposition")
+@pytest.mark.parametrize("shape", [[4, 4], [6, 3], [3, 6], [2, 2, 3, 5]])
+def test_orthogonal_initializers(shape: list[int]) -> None:
+    value = draws(lambda: tf.orthogonal_initializer(2.0, seed=1, dtype=tf.float64)(shape))[0].reshape(-1, shape[-1])
+    gram = value.T @ value if value.shape[0] >= value.shape[1] else value @ value.T
+    np.testing.assert_allclose(gram, 4 * np.eye(len(gram)), atol=1e-12)
+    with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError, match="rank 2"):
+        tf.orthogonal_initializer()([3])
 
 
 def test_variance_scaling_rejects_unknown_words() -> None:

@@ -4,10 +4,15 @@ from graphdock_std.initializers import GlorotNormal as glorot_normal
 from graphdock_std.initializers import GlorotUniform as glorot_uniform
 from graphdock_std.initializers import HeNormal as he_normal
 from graphdock_std.initializers import HeUniform as he_uniform
+from graphdock_std.initializers import Identity as identity
+from graphdock_std.initializers import LecunNormal as lecun_normal
+from graphdock_std.initializers import LecunUniform as lecun_uniform
 from graphdock_std.initializers import Ones as ones
+from graphdock_std.initializers import Orthogonal as orthogonal
 from graphdock_std.initializers import RandomNormal as random_normal
 from graphdock_std.initializers import RandomUniform as random_uniform
 from graphdock_std.initializers import TruncatedNormal as truncated_normal
+from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling
 from graphdock_std.initializers import VarianceScaling as variance_scaling
 from graphdock_std.initializers import Zeros as zeros
 
@@ -17,10 +22,15 @@ __all__ = [
     "glorot_uniform",
     "he_normal",
     "he_uniform",
+    "identity",
+    "lecun_normal",
+    "lecun_uniform",
     "ones",
+    "orthogonal",
     "random_normal",
     "random_uniform",
     "truncated_normal",
+    "uniform_unit_scaling",
     "variance_scaling",
     "zeros",
 ]

@@ -101,6 +101,12 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
         raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {told(error)}") from error
     if array.dtype.kind in "USO":
+        if array.dtype.kind in "US" and isinstance(value, (list, tuple)):
+            array = np.array(value, object)  # as they are: NumPy has made text of numbers among text
+            if not all(isinstance(v, (str, bytes)) for v in array.flat):
+                raise DTypeError(
+                    f"{_short(value)} is neither all text nor without any", expected="elements of one kind"
+                )
         if array.dtype.kind == "O" and not all(isinstance(v, (str, bytes)) for v in array.flat):
             raise InvalidArgumentError(f"cannot make a tensor of {_short(value)} (a {type(value).__name__})")
         if dtype not in (None, string):

@@ -28,7 +28,7 @@ def embedding_lookup(
       params: the table, ``[rows, *dims]``, or a list of its shards (tensors or Variables), which may lie on different devices.
       ids: integer tensor of any shape.
       partition_strategy: ``mod``: row i lies in shard ``i % n`` at ``i // n``; ``div``: shards hold runs of rows, the first
-        ones one row more where the rows do not divide evenly (shards then need known shapes).
+        ones one row more where the rows do not divide evenly.
       validate_indices: taken for TensorFlow's sake; an id that has no row is always an error of the step.
       max_norm: make rows whose Euclidean norm is above it shorter.
 
@@ -37,9 +37,11 @@ def embedding_lookup(
       row 0, with a gradient of zero.
 
     Raises:
-      InvalidArgumentError: no shard, an unknown strategy, or ``div`` with shards of unknown sizes.
+      InvalidArgumentError: no shard, or an unknown strategy.
     """
     shards = list(params) if isinstance(params, list | tuple) else [params]
+    if params is None:
+        raise InvalidArgumentError("embedding_lookup needs params", expected="a table, or its shards")
     if not shards:
         raise InvalidArgumentError("embedding_lookup needs at least one shard")
     if partition_strategy not in ("mod", "div"):
@@ -48,6 +50,7 @@ def embedding_lookup(
         )
     with _tf.name_scope(name or "embedding_lookup"):
         ids = _ops.convert_to_tensor(ids)
+        shards = [s if isinstance(s, _tf.Variable) else _ops.convert_to_tensor(s) for s in shards]
         rows = _tf.gather(shards[0], ids) if len(shards) == 1 else _sharded(shards, ids, partition_strategy)
         if max_norm is None:
             return rows
@@ -65,13 +68,7 @@ def _sharded(shards: list[Any], ids: Any, strategy: str) -> Any:
         mine = [_tf.equal(owner, _ops.constant(k, ids.dtype)) for k in range(n)]
         within = [local] * n
     else:
-        starts = [0]
-        for shard in shards:
-            dims = static_shape(shard)
-            if dims is None or dims[0] is None:
-                raise InvalidArgumentError("partition_strategy 'div' needs shards of known sizes", got=str(shard.shape))
-            starts.append(starts[-1] + dims[0])
-        limits = [_ops.constant(s, ids.dtype) for s in starts]
+        limits = _starts(shards, ids.dtype)
         mine, within = [], []
         for k in range(n):
             # an id beyond either end goes to the shard at that end, whose gather refuses it
@@ -87,3 +84,17 @@ def _sharded(shards: list[Any], ids: Any, strategy: str) -> Any:
             own = _tf.expand_dims(own, -1)
         parts.append(_tf.select(own, rows, _ops.constant(0, rows.dtype)))
     return _ops.add_n(parts)
+
+
+def _starts(shards: list[Any], dtype: Any) -> list[Any]:
+    """The number of rows before each shard; and before all others, after the last one whose size is known."""
+    rows = [(static_shape(shard) or (None,))[0] for shard in shards]
+    known: int | None = 0
+    starts = [_ops.constant(0, dtype)]
+    for shard, count in zip(shards[:-1], rows, strict=False):
+        known = None if known is None or count is None else known + count
+        if known is not None:
+            starts.append(_ops.constant(known, dtype))
+        else:
+            starts.append(starts[-1] + _ops.cast(_ops.shape(shard)[0], dtype))
+    return starts

@@ -42,11 +42,15 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A number everywhere, or as many numbers as the shape has elements, row-major."""
+    """A number everywhere, or numbers in row-major order, the last of which repeats to fill the shape.
 
-    def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32) -> None:
+    Args:
+      verify_shape: refuse a value of another shape instead.
+    """
+
+    def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32, verify_shape: bool = False) -> None:
         super().__init__(dtype)
-        self.value = value
+        self.value, self.verify_shape = value, verify_shape
 
     def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
         sizes = tuple(int(d) for d in shape)
@@ -54,14 +58,51 @@ class Constant(Initializer):
             values = np.asarray(self.value)
         except ValueError as error:
             raise InvalidArgumentError(f"the values of a constant initializer are no array: {error}") from None
-        if values.size not in (1, math.prod(sizes)):
+        if values.size == 0 or values.size > max(1, math.prod(sizes)):
             raise InvalidArgumentError(
                 "a constant initializer of another size",
-                expected=f"1 or {math.prod(sizes)} values for the shape {list(sizes)}",
+                expected=f"1 to {math.prod(sizes)} values for the shape {list(sizes)}",
                 got=str(values.size),
             )
-        whole = np.full(sizes, values.reshape(())) if values.size == 1 else values.reshape(sizes)
-        return _ops.constant(whole, dtype)
+        return _ops.constant(self.value, dtype, sizes, verify_shape=self.verify_shape)
+
+
+class Identity(Initializer):
+    """``gain`` on the diagonal of a matrix, zero elsewhere."""
+
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
+        super().__init__(dtype)
+        self.gain = gain
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        sizes = [int(d) for d in shape]
+        if len(sizes) != 2:
+            raise InvalidArgumentError("an identity is a matrix", expected="a shape of rank 2", got=str(sizes))
+        return _ops.constant(self.gain * np.eye(*sizes), dtype)
+
+
+class Orthogonal(Initializer):
+    """A matrix with orthonormal columns, or rows where it has more columns; a tensor is one of all dims but the last.
+
+    Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2013: of
+    the QR decomposition of a random normal matrix, the orthogonal part, with signs that make it even among all of them.
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
+        super().__init__(dtype)
+        self.gain, self.seed = gain, seed
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        sizes = [int(d) for d in shape]
+        if len(sizes) < 2:
+            raise InvalidArgumentError(
+                "an orthogonal initializer needs a matrix", expected="rank 2 or more", got=str(sizes)
+            )
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        drawn = _tf.random_normal([max(rows, columns), min(rows, columns)], dtype=dtype, seed=self.seed)
+        q, r = _tf.qr(drawn, full_matrices=False)
+        q = q * _tf.sign(_tf.diag_part(r))
+        return self.gain * _tf.reshape(_tf.transpose(q) if rows < columns else q, sizes)
 
 
 class RandomUniform(Initializer):
@@ -161,6 +202,24 @@ class VarianceScaling(Initializer):
         return _tf.truncated_normal(sizes, 0.0, math.sqrt(variance) / _WITHIN_TWO, dtype, self.seed)
 
 
+class UniformUnitScaling(Initializer):
+    """Even over an interval that keeps the scale of inputs: ``sqrt(3 / n) * factor`` to both sides of 0.
+
+    n is the product of all dims but the last.
+
+    Sussillo and Abbott, "Random walk initialization for training very deep feedforward networks", 2014.
+    """
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
+        super().__init__(dtype)
+        self.factor, self.seed = factor, seed
+
+    def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
+        sizes = [int(d) for d in shape]
+        limit = math.sqrt(3.0 / max(1.0, float(math.prod(sizes[:-1])))) * self.factor
+        return _tf.random_uniform(sizes, -limit, limit, dtype, self.seed)
+
+
 class GlorotUniform(VarianceScaling):
     """Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010."""
 
@@ -187,3 +246,17 @@ class HeNormal(VarianceScaling):
 
     def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(2.0, "fan_in", "truncated_normal", seed, dtype)
+
+
+class LecunUniform(VarianceScaling):
+    """LeCun, Bottou, Orr and Mueller, "Efficient backprop", 1998."""
+
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_in", "uniform", seed, dtype)
+
+
+class LecunNormal(VarianceScaling):
+    """As :class:`LecunUniform`, from the truncated normal distribution."""
+
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_in", "truncated_normal", seed, dtype)

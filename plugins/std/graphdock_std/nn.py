@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import graphdock as _tf
+from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
@@ -16,7 +17,7 @@ from graphdock.typing import TensorLike
 from graphdock_std.grad_support import static_shape
 
 
-def _axis(tensor: Any, axis: Any, dim: Any, what: str) -> int:
+def axis_from_end(tensor: Any, axis: Any, dim: Any, what: str) -> int:
     """The axis counted from the end, -1 for the last."""
     if dim is not None and axis is not None:
         raise InvalidArgumentError(f"{what}: axis and dim are one argument under two names", got=f"{axis} and {dim}")
@@ -43,7 +44,7 @@ def _swap(tensor: Any, axis: int) -> Any:
 
 def _along(op: str, logits: Any, axis: Any, name: str | None, dim: Any, what: str) -> Any:
     logits = _ops.convert_to_tensor(logits)
-    at = _axis(logits, axis, dim, what)
+    at = axis_from_end(logits, axis, dim, what)
     if at == -1:
         return _ops.apply_op(op, logits=logits, name=name)
     with _tf.name_scope(name or what):
@@ -72,100 +73,33 @@ def log_softmax(
     return _along("LogSoftmax", logits, axis, name, dim, "log_softmax")
 
 
-def _named(what: str, sentinel: Any, labels: Any, logits: Any) -> None:
-    """Labels and logits are given by name, because their order differs between libraries."""
-    if sentinel is not None or labels is None or logits is None:
-        raise InvalidArgumentError(
-            f"{what} needs labels and logits, by name", hint=f"tf.nn.{what}(labels=y, logits=layer)"
-        )
-
-
-def softmax_cross_entropy_with_logits(
-    _sentinel: None = None,
-    labels: TensorLike | None = None,
-    logits: TensorLike | None = None,
-    dim: int | None = None,
-    name: str | None = None,
-    axis: int | None = None,
-) -> _ops.Tensor:
-    """Cross-entropy between the softmax of ``logits`` and ``labels``, one number per row.
-
-    Args:
-      labels: a distribution over the classes per row; the shape and dtype of ``logits``.
-      logits: floating tensor of rank 1 or more.
-      axis: the axis of the classes; default: the last. ``dim`` is its older name.
-
-    Returns:
-      A tensor of the dtype of ``logits`` and of their shape without ``axis``. Gradients flow to both.
-
-    Raises:
-      InvalidArgumentError: labels or logits are missing, or given by position.
-      ShapeError: their shapes differ.
-    """
-    what = "softmax_cross_entropy_with_logits"
-    _named(what, _sentinel, labels, logits)
-    logits = _ops.convert_to_tensor(logits)
-    at = _axis(logits, axis, dim, what)
-    if at == -1:
-        return _ops.apply_op("SoftmaxCrossEntropyWithLogits", features=logits, labels=labels, name=name).loss
-    with _tf.name_scope(name or what):
-        labels = _ops.convert_to_tensor(labels, logits.dtype)
-        rank = len(static_shape(logits) or ())
-        order = [i for i in range(rank) if i != rank + at] + [rank + at]
-        moved = _tf.transpose(logits, order), _tf.transpose(labels, order)
-        return _ops.apply_op("SoftmaxCrossEntropyWithLogits", features=moved[0], labels=moved[1]).loss
-
-
-def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: None = None, labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
-) -> _ops.Tensor:
-    """Cross-entropy between the softmax of ``logits`` and one class per row.
-
-    Args:
-      labels: int32 or int64 class indices, of the shape of ``logits`` without its last dim. One outside the classes is
-        an InvalidArgumentError of the step.
-      logits: floating tensor of rank 1 or more; classes are its last dim.
-
-    Returns:
-      A tensor of the dtype of ``logits`` and the shape of ``labels``.
-    """
-    _named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    op = "SparseSoftmaxCrossEntropyWithLogits"
-    return _ops.apply_op(op, features=logits, labels=labels, name=name).loss
-
-
-def sigmoid_cross_entropy_with_logits(
-    _sentinel: None = None, labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
-) -> _ops.Tensor:
-    """Cross-entropy between the sigmoid of ``logits`` and ``labels``, element by element.
-
-    ``max(x, 0) - x * z + log(1 + exp(-abs(x)))``, written so that the gradient at 0 is right too.
-
-    Args:
-      labels, logits: floating tensors of one shape and dtype.
-    """
-    _named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
-    with _tf.name_scope(name or "logistic_loss"):
-        x = _ops.convert_to_tensor(logits)
-        z = _ops.convert_to_tensor(labels, x.dtype)
-        if not x.shape.is_compatible_with(z.shape):
-            raise InvalidArgumentError("labels and logits must have one shape", expected=str(x.shape), got=str(z.shape))
-        positive, zeros = x >= 0, _ops.zeros_like(x)
-        part, low = _tf.where(positive, x, zeros), _tf.where(positive, -x, x)
-        return _tf.log1p(_tf.exp(low)) + (part - x * z)
+#: Where the channels are: the last dim, or dim 1.
+ChannelsFormat = Literal["NHWC", "NWC", "NDHWC", "N...C", "NCHW", "NCW", "NCDHW", "NC..."]
 
 
 def bias_add(
-    value: TensorLike, bias: TensorLike, data_format: Literal["NHWC", "NCHW"] | None = None, name: str | None = None
+    value: TensorLike, bias: TensorLike, data_format: ChannelsFormat | None = None, name: str | None = None
 ) -> _ops.Tensor:
     """Add a vector to the channels of a tensor.
 
     Args:
       value: tensor of rank 2 or more.
       bias: its channels, of the same dtype.
-      data_format: ``"NHWC"`` (default): channels are the last dim; ``"NCHW"``: dim 1.
+      data_format: a word that begins with ``NC``: channels are dim 1; one that begins with ``N`` and ends in ``C`` (default):
+        the last dim.
     """
-    return _ops.apply_op("BiasAdd", value=value, bias=bias, data_format=data_format or "NHWC", name=name)
+    word: str = data_format or "NHWC"
+    if not word.startswith("NC") and not (word.startswith("N") and word.endswith("C")):
+        raise InvalidArgumentError("bias_add does not know this data_format", expected="N...C or NC...", got=repr(word))
+    channels = "NCHW" if word.startswith("NC") else "NHWC"
+    return _ops.apply_op("BiasAdd", value=value, bias=bias, data_format=channels, name=name)
+
+
+def zero_fraction(value: TensorLike, name: str | None = None) -> _ops.Tensor:
+    """The part of the elements that are zero, a float32 scalar; NaN where there are none."""
+    with _tf.name_scope(name or "zero_fraction"):
+        value = _ops.convert_to_tensor(value)
+        return _tf.reduce_mean(_ops.cast(_tf.equal(value, _ops.zeros_like(value)), dtypes.float32), name="fraction")
 
 
 def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> _ops.Tensor:

@@ -24,4 +24,11 @@ ENDPOINTS = {
     "initializers.glorot_normal": "graphdock_std.initializers:GlorotNormal",
     "initializers.he_uniform": "graphdock_std.initializers:HeUniform",
     "initializers.he_normal": "graphdock_std.initializers:HeNormal",
+    "initializers.identity": "graphdock_std.initializers:Identity",
+    "initializers.lecun_normal": "graphdock_std.initializers:LecunNormal",
+    "initializers.lecun_uniform": "graphdock_std.initializers:LecunUniform",
+    "initializers.orthogonal": "graphdock_std.initializers:Orthogonal",
+    "initializers.uniform_unit_scaling": "graphdock_std.initializers:UniformUnitScaling",
+    "orthogonal_initializer": "graphdock_std.initializers:Orthogonal",
+    "uniform_unit_scaling_initializer": "graphdock_std.initializers:UniformUnitScaling",
 }
