@@ -5,6 +5,8 @@ from graphdock import errors as errors
 from graphdock import ops as ops
 from graphdock import testing as testing
 from graphdock import typing as typing
+from graphdock._facade import bitwise as bitwise
+from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
@@ -125,6 +127,7 @@ from graphdock_std._gen.array_ops import scatter_nd as scatter_nd
 from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
+from graphdock_std._gen.bits_ops import bitcast as bitcast
 from graphdock_std._gen.math_ops import abs as abs
 from graphdock_std._gen.math_ops import acos as acos
 from graphdock_std._gen.math_ops import acosh as acosh
@@ -207,6 +210,8 @@ from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
 from graphdock_std.einsum import einsum as einsum
+from graphdock_std.image_color import saturate_cast as saturate_cast
+from graphdock_std.image_geometry import random_crop as random_crop
 from graphdock_std.indexing import gather as gather
 from graphdock_std.indexing import one_hot as one_hot
 from graphdock_std.indexing import strided_slice as strided_slice
@@ -304,6 +309,8 @@ __all__ = [
     "atanh",
     "batch_matmul",
     "bfloat16",
+    "bitcast",
+    "bitwise",
     "bool",
     "broadcast_to",
     "case",
@@ -376,6 +383,7 @@ __all__ = [
     "group",
     "identity",
     "identity_n",
+    "image",
     "import_graph_def",
     "init_scope",
     "initialize_all_variables",
@@ -434,6 +442,7 @@ __all__ = [
     "pow",
     "py_func",
     "random",
+    "random_crop",
     "random_normal",
     "random_normal_initializer",
     "random_shuffle",
@@ -463,6 +472,7 @@ __all__ = [
     "rint",
     "round",
     "rsqrt",
+    "saturate_cast",
     "scalar_mul",
     "scatter_add",
     "scatter_nd",

@@ -10,7 +10,10 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
 FAMILIES = (
     "array",
+    "bits",
     "core",
+    "image_color",
+    "image_resize",
     "indexing",
     "math",
     "matmul",
