@@ -27,6 +27,16 @@ STRUCTURAL = {
     "PlaceholderWithDefault",
     "Print",
 }
+#: Some gradient of theirs goes by way of float32 whatever the images' dtype, so that differences in float64 say nothing of it;
+#: ``tests/std/image`` checks them.
+NARROW = {
+    "AdjustContrastv2",
+    "AdjustHue",
+    "AdjustSaturation",
+    "ResizeAreaGrad",
+    "ResizeBicubicGrad",
+    "ResizeBilinearGrad",
+}
 #: Stops gradients by definition.
 STOPS = {"StopGradient"}
 
@@ -42,7 +52,7 @@ def test_every_gradient_of_a_spec_is_checked_numerically() -> None:
         checked = set(data["gradcheck"]) if any(c.kind == "gradient" for c in KIT.cases(op)) else set()
         if stated - checked:
             unchecked.add(op)
-    assert unchecked == STRUCTURAL
+    assert unchecked == STRUCTURAL | NARROW
 
 
 def without_gradient() -> list[tuple[str, str]]:

@@ -11,7 +11,10 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 FAMILIES = (
     "array",
     "candidates",
+    "bits",
     "core",
+    "image_color",
+    "image_resize",
     "indexing",
     "math",
     "matmul",

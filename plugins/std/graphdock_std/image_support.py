@@ -1,0 +1,53 @@
+"""What the functions of images share: ranks, sizes that are known or only a tensor, and the way back from a batch of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+from graphdock.errors import ShapeError
+
+from graphdock_std.grad_support import static_shape
+
+__all__ = ["batched", "height_and_width", "of_rank", "with_channels"]
+
+
+def of_rank(image: Any, *ranks: int, least: int = 0) -> Any:
+    """The image as a tensor. Raises ShapeError where its rank is known and is none of ``ranks``, or below ``least``."""
+    image = _ops.convert_to_tensor(image, name="image")
+    dims = static_shape(image)
+    if dims is not None and (ranks and len(dims) not in ranks or len(dims) < least):
+        wanted = " or ".join(map(str, ranks)) if ranks else f"{least} or more"
+        raise ShapeError("image has another rank", expected=f"rank {wanted}", got=f"shape {image.shape}")
+    return image
+
+
+def with_channels(image: Any, channels: int = 3) -> Any:
+    """The image as a tensor whose last dim is ``channels``. Raises ShapeError where it is known to be another."""
+    image = of_rank(image, least=1)
+    dims = static_shape(image)
+    if dims is not None and dims[-1] not in (None, channels):
+        raise ShapeError(f"the last dim of image must be its {channels} channels", got=f"shape {image.shape}")
+    return image
+
+
+def batched(image: Any) -> tuple[Any, bool]:
+    """The image as a batch ``[B,H,W,C]``, and whether it was one already. Raises ShapeError for other ranks than 3 and 4."""
+    image = _ops.convert_to_tensor(image, name="images")
+    dims = static_shape(image)
+    if dims is None:
+        raise ShapeError("images have no known rank", expected="rank 3 or 4", hint="say which by set_shape")
+    of_rank(image, 3, 4)
+    return (image, True) if len(dims) == 4 else (_tf.expand_dims(image, 0), False)
+
+
+def height_and_width(image: Any) -> list[Any]:
+    """Height and width of ``[...,H,W,C]``: ints where they are known, else scalars of the graph."""
+    dims = static_shape(image)
+    known = (None, None) if dims is None else dims[-3:-1]
+    if None not in known:
+        return list(known)
+    shape = _ops.shape(image)
+    rank = _tf.rank(image) if dims is None else len(dims)
+    return [shape[rank - 3 + i] if d is None else d for i, d in enumerate(known)]
