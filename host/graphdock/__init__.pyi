@@ -5,7 +5,9 @@ from graphdock import errors as errors
 from graphdock import ops as ops
 from graphdock import testing as testing
 from graphdock import typing as typing
+from graphdock._facade import bitwise as bitwise
 from graphdock._facade import contrib as contrib
+from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
@@ -130,6 +132,7 @@ from graphdock_std._gen.array_ops import scatter_nd as scatter_nd
 from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
+from graphdock_std._gen.bits_ops import bitcast as bitcast
 from graphdock_std._gen.math_ops import abs as abs
 from graphdock_std._gen.math_ops import acos as acos
 from graphdock_std._gen.math_ops import acosh as acosh
@@ -192,6 +195,7 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std.activations import log_sigmoid as log_sigmoid
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
 from graphdock_std.array import diag_part as diag_part
@@ -212,6 +216,8 @@ from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
 from graphdock_std.einsum import einsum as einsum
+from graphdock_std.image_color import saturate_cast as saturate_cast
+from graphdock_std.image_geometry import random_crop as random_crop
 from graphdock_std.indexing import gather as gather
 from graphdock_std.indexing import one_hot as one_hot
 from graphdock_std.indexing import strided_slice as strided_slice
@@ -220,9 +226,11 @@ from graphdock_std.initializers import Constant as constant_initializer
 from graphdock_std.initializers import GlorotNormal as glorot_normal_initializer
 from graphdock_std.initializers import GlorotUniform as glorot_uniform_initializer
 from graphdock_std.initializers import Ones as ones_initializer
+from graphdock_std.initializers import Orthogonal as orthogonal_initializer
 from graphdock_std.initializers import RandomNormal as random_normal_initializer
 from graphdock_std.initializers import RandomUniform as random_uniform_initializer
 from graphdock_std.initializers import TruncatedNormal as truncated_normal_initializer
+from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
 from graphdock_std.initializers import VarianceScaling as variance_scaling_initializer
 from graphdock_std.initializers import Zeros as zeros_initializer
 from graphdock_std.math import accumulate_n as accumulate_n
@@ -316,6 +324,8 @@ __all__ = [
     "atanh",
     "batch_matmul",
     "bfloat16",
+    "bitcast",
+    "bitwise",
     "bool",
     "broadcast_to",
     "case",
@@ -389,6 +399,7 @@ __all__ = [
     "group",
     "identity",
     "identity_n",
+    "image",
     "import_graph_def",
     "init_scope",
     "initialize_all_variables",
@@ -412,6 +423,7 @@ __all__ = [
     "local_variables_initializer",
     "log",
     "log1p",
+    "log_sigmoid",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -442,12 +454,14 @@ __all__ = [
     "ones_initializer",
     "ones_like",
     "ops",
+    "orthogonal_initializer",
     "pad",
     "placeholder",
     "placeholder_with_default",
     "pow",
     "py_func",
     "random",
+    "random_crop",
     "random_gamma",
     "random_normal",
     "random_normal_initializer",
@@ -479,6 +493,7 @@ __all__ = [
     "rint",
     "round",
     "rsqrt",
+    "saturate_cast",
     "scalar_mul",
     "scatter_add",
     "scatter_nd",
@@ -528,6 +543,7 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "uniform_unit_scaling_initializer",
     "unsorted_segment_sum",
     "unstack",
     "variable_scope",

@@ -12,9 +12,22 @@ from graphdock_std._gen.nn_ops import softsign as softsign
 from graphdock_std._gen.normalization_ops import local_response_normalization as local_response_normalization
 from graphdock_std._gen.normalization_ops import local_response_normalization as lrn
 from graphdock_std.activations import crelu as crelu
-from graphdock_std.activations import log_poisson_loss as log_poisson_loss
 from graphdock_std.activations import swish as swish
 from graphdock_std.activations import zero_fraction as zero_fraction
+from graphdock_std.candidates import all_candidate_sampler as all_candidate_sampler
+from graphdock_std.candidates import compute_accidental_hits as compute_accidental_hits
+from graphdock_std.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
+from graphdock_std.candidates import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
+from graphdock_std.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from graphdock_std.candidates import nce_loss as nce_loss
+from graphdock_std.candidates import sampled_softmax_loss as sampled_softmax_loss
+from graphdock_std.candidates import uniform_candidate_sampler as uniform_candidate_sampler
+from graphdock_std.cross_entropy import log_poisson_loss as log_poisson_loss
+from graphdock_std.cross_entropy import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
+from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
+from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2
+from graphdock_std.cross_entropy import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
+from graphdock_std.cross_entropy import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
@@ -22,11 +35,7 @@ from graphdock_std.nn import l2_normalize as l2_normalize
 from graphdock_std.nn import log_softmax as log_softmax
 from graphdock_std.nn import moments as moments
 from graphdock_std.nn import relu_layer as relu_layer
-from graphdock_std.nn import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from graphdock_std.nn import softmax as softmax
-from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
-from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits_v2
-from graphdock_std.nn import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphdock_std.nn import xw_plus_b as xw_plus_b
 from graphdock_std.normalization import batch_norm_with_global_normalization as batch_norm_with_global_normalization
 from graphdock_std.normalization import batch_normalization as batch_normalization
@@ -36,26 +45,33 @@ from graphdock_std.normalization import sufficient_statistics as sufficient_stat
 from graphdock_std.normalization import weighted_moments as weighted_moments
 
 __all__ = [
+    "all_candidate_sampler",
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
+    "compute_accidental_hits",
     "crelu",
     "dropout",
     "elu",
     "embedding_lookup",
+    "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "learned_unigram_candidate_sampler",
     "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",
+    "log_uniform_candidate_sampler",
     "lrn",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "relu",
     "relu6",
     "relu_layer",
+    "sampled_softmax_loss",
     "selu",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
@@ -68,6 +84,8 @@ __all__ = [
     "sufficient_statistics",
     "swish",
     "tanh",
+    "uniform_candidate_sampler",
+    "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "xw_plus_b",
     "zero_fraction",

@@ -5,11 +5,8 @@ Names, argument names and defaults are TensorFlow 1's.
 
 from __future__ import annotations
 
-import math
-
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
 
 
@@ -43,32 +40,3 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> _ops.Tensor:
         value = _ops.convert_to_tensor(value)
         zeros = _tf.reduce_sum(_ops.cast(_tf.equal(value, _ops.zeros_like(value)), _tf.int64))
         return _ops.cast(zeros, _tf.float32) / _ops.cast(_tf.size(value, out_type=_tf.int64), _tf.float32)
-
-
-def log_poisson_loss(
-    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
-) -> _ops.Tensor:
-    """``exp(log_input) - log_input * targets``: the negative log-likelihood of counts, but for what depends on the targets alone.
-
-    Args:
-      targets: tensor of the shape and dtype of ``log_input``.
-      log_input: floating tensor: logarithm of the rate.
-      compute_full_loss: add ``log(targets!)`` by Stirling's approximation, where targets are above 1.
-
-    Raises:
-      InvalidArgumentError: the shapes differ.
-    """
-    with _tf.name_scope(name or "log_poisson_loss"):
-        log_input = _ops.convert_to_tensor(log_input)
-        targets = _ops.convert_to_tensor(targets, log_input.dtype)
-        if not log_input.shape.is_compatible_with(targets.shape):
-            raise InvalidArgumentError(
-                "log_input and targets must have one shape", expected=str(log_input.shape), got=str(targets.shape)
-            )
-        result = _tf.exp(log_input) - log_input * targets
-        if not compute_full_loss:
-            return result
-        above = _tf.logical_not(_tf.logical_and(targets >= 0, targets <= 1))
-        known = _tf.where(above, targets, _ops.ones_like(targets))
-        stirling = known * _tf.log(known) - known + 0.5 * _tf.log(2 * math.pi * known)
-        return result + _tf.where(above, stirling, _ops.zeros_like(targets))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import graphdock as _tf
-from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import TensorLike
@@ -93,13 +92,6 @@ def bias_add(
         raise InvalidArgumentError("bias_add does not know this data_format", expected="N...C or NC...", got=repr(word))
     channels = "NCHW" if word.startswith("NC") else "NHWC"
     return _ops.apply_op("BiasAdd", value=value, bias=bias, data_format=channels, name=name)
-
-
-def zero_fraction(value: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """The part of the elements that are zero, a float32 scalar; NaN where there are none."""
-    with _tf.name_scope(name or "zero_fraction"):
-        value = _ops.convert_to_tensor(value)
-        return _tf.reduce_mean(_ops.cast(_tf.equal(value, _ops.zeros_like(value)), dtypes.float32), name="fraction")
 
 
 def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> _ops.Tensor:

@@ -5,6 +5,8 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock_std._gen import image_color_ops as _image_color_ops
+from graphdock_std._gen import image_resize_ops as _image_resize_ops
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
 from graphdock_std.grad_support import sum_to as _sum_to
@@ -188,6 +190,160 @@ def matrix_band_part(op, grad_y):
     num_lower = op.inputs[1]
     num_upper = op.inputs[2]
     return [_tf.matrix_band_part(grad_y, num_lower, num_upper), None, None]
+
+
+def rgb_to_hsv(op, grad_output):
+    """images: fn."""
+    _fn = _import_module("graphdock_std.image_gradients")
+    return [_fn.rgb_to_hsv(op, grad_output)]
+
+
+def hsv_to_rgb(op, grad_output):
+    """images: fn."""
+    _fn = _import_module("graphdock_std.image_gradients")
+    return [_fn.hsv_to_rgb(op, grad_output)]
+
+
+def adjust_hue(op, grad_output):
+    """images, delta: fn."""
+    _fn = _import_module("graphdock_std.image_gradients")
+    grads_adjust_hue = _fn.adjust_hue(op, grad_output)
+    return [grads_adjust_hue[0], grads_adjust_hue[1]]
+
+
+def adjust_saturation(op, grad_output):
+    """images, scale: fn."""
+    _fn = _import_module("graphdock_std.image_gradients")
+    grads_adjust_saturation = _fn.adjust_saturation(op, grad_output)
+    return [grads_adjust_saturation[0], grads_adjust_saturation[1]]
+
+
+def adjust_contrastv2(op, grad_output):
+    """images: formula; contrast_factor: formula."""
+    images, contrast_factor = op.inputs
+    return [
+        _image_color_ops.adjust_contrastv2(grad_output, contrast_factor),
+        _tf.reduce_sum(
+            _ops.cast(grad_output * (images - _tf.reduce_mean(images, axis=[-3, -2], keepdims=True)), "float32"),
+        ),
+    ]
+
+
+def resize_bilinear(op, grad_resized_images):
+    """images: formula; size: none."""
+    images = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    half_pixel_centers = op.get_attr("half_pixel_centers")
+    return [
+        _image_resize_ops.resize_bilinear_grad(
+            grad_resized_images,
+            images,
+            align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+        ),
+        None,
+    ]
+
+
+def resize_bilinear_grad(op, grad_output):
+    """grads: formula; original_image: none."""
+    grads_ = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    half_pixel_centers = op.get_attr("half_pixel_centers")
+    return [
+        _image_resize_ops.resize_bilinear(
+            grad_output,
+            _tf.slice(_ops.shape(grads_), [1], [2]),
+            align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+        ),
+        None,
+    ]
+
+
+def resize_nearest_neighbor(op, grad_resized_images):
+    """images: formula; size: none."""
+    images = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    half_pixel_centers = op.get_attr("half_pixel_centers")
+    return [
+        _image_resize_ops.resize_nearest_neighbor_grad(
+            grad_resized_images,
+            _tf.slice(_ops.shape(images), [1], [2]),
+            align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+        ),
+        None,
+    ]
+
+
+def resize_nearest_neighbor_grad(op, grad_output):
+    """grads: formula; size: none."""
+    grads_ = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    half_pixel_centers = op.get_attr("half_pixel_centers")
+    return [
+        _image_resize_ops.resize_nearest_neighbor(
+            grad_output,
+            _tf.slice(_ops.shape(grads_), [1], [2]),
+            align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+        ),
+        None,
+    ]
+
+
+def resize_bicubic(op, grad_resized_images):
+    """images: formula; size: none."""
+    images = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    half_pixel_centers = op.get_attr("half_pixel_centers")
+    return [
+        _image_resize_ops.resize_bicubic_grad(
+            grad_resized_images,
+            images,
+            align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+        ),
+        None,
+    ]
+
+
+def resize_bicubic_grad(op, grad_output):
+    """grads: formula; original_image: none."""
+    grads_ = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    half_pixel_centers = op.get_attr("half_pixel_centers")
+    return [
+        _image_resize_ops.resize_bicubic(
+            grad_output,
+            _tf.slice(_ops.shape(grads_), [1], [2]),
+            align_corners=align_corners,
+            half_pixel_centers=half_pixel_centers,
+        ),
+        None,
+    ]
+
+
+def resize_area(op, grad_resized_images):
+    """images: formula; size: none."""
+    images = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    return [_image_resize_ops.resize_area_grad(grad_resized_images, images, align_corners=align_corners), None]
+
+
+def resize_area_grad(op, grad_output):
+    """grads: formula; original_image: none."""
+    grads_ = op.inputs[0]
+    align_corners = op.get_attr("align_corners")
+    return [
+        _image_resize_ops.resize_area(
+            grad_output,
+            _tf.slice(_ops.shape(grads_), [1], [2]),
+            align_corners=align_corners,
+        ),
+        None,
+    ]
 
 
 def add(op, grad_z):

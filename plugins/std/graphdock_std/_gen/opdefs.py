@@ -39,6 +39,7 @@ _REAL = (
     "float32",
     "float64",
 )
+_INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -845,6 +846,817 @@ def where() -> OpDef:
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
         source="specs/array.yaml:761",
+    )
+
+
+def bitwise_and() -> OpDef:
+    return OpDef(
+        name="BitwiseAnd",
+        version=1,
+        summary="The bits that two integers share.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_INTS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none", "y": "none"},
+        reference="graphdock_std.reference.bits:bitwise_and",
+        package="graphdock_std",
+        source="specs/bits.yaml:4",
+    )
+
+
+def bitwise_or() -> OpDef:
+    return OpDef(
+        name="BitwiseOr",
+        version=1,
+        summary="The bits that either of two integers has.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_INTS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none", "y": "none"},
+        reference="graphdock_std.reference.bits:bitwise_or",
+        package="graphdock_std",
+        source="specs/bits.yaml:25",
+    )
+
+
+def bitwise_xor() -> OpDef:
+    return OpDef(
+        name="BitwiseXor",
+        version=1,
+        summary="The bits that one of two integers has and the other has not.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_INTS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none", "y": "none"},
+        reference="graphdock_std.reference.bits:bitwise_xor",
+        package="graphdock_std",
+        source="specs/bits.yaml:45",
+    )
+
+
+def invert() -> OpDef:
+    return OpDef(
+        name="Invert",
+        version=1,
+        summary="Every bit turned over.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="Integers."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_INTS),),
+        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none"},
+        reference="graphdock_std.reference.bits:invert",
+        package="graphdock_std",
+        source="specs/bits.yaml:65",
+    )
+
+
+def left_shift() -> OpDef:
+    return OpDef(
+        name="LeftShift",
+        version=1,
+        summary="The bits moved towards the most significant; what falls out is lost.",
+        doc="A count below 0 is taken for 0, one beyond the width for the width less one.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Integers."),
+            ArgDef("y", "T", shape="[*Y]", doc="How many bits; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_INTS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none", "y": "none"},
+        reference="graphdock_std.reference.bits:left_shift",
+        package="graphdock_std",
+        source="specs/bits.yaml:81",
+    )
+
+
+def right_shift() -> OpDef:
+    return OpDef(
+        name="RightShift",
+        version=1,
+        summary="The bits moved towards the least significant; signed integers keep their sign.",
+        doc="A count below 0 is taken for 0, one beyond the width for the width less one.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Integers."),
+            ArgDef("y", "T", shape="[*Y]", doc="How many bits; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_INTS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none", "y": "none"},
+        reference="graphdock_std.reference.bits:right_shift",
+        package="graphdock_std",
+        source="specs/bits.yaml:103",
+    )
+
+
+def population_count() -> OpDef:
+    return OpDef(
+        name="PopulationCount",
+        version=1,
+        summary="How many bits are set, of negative integers in two's complement.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="Integers."),),
+        outputs=(ArgDef("y", "uint8", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_INTS),),
+        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none"},
+        reference="graphdock_std.reference.bits:population_count",
+        package="graphdock_std",
+        source="specs/bits.yaml:125",
+    )
+
+
+def bitcast() -> OpDef:
+    return OpDef(
+        name="Bitcast",
+        version=1,
+        summary="The bytes of a tensor read as another dtype.",
+        doc=(
+            "Where the new dtype is narrower a last dim is added, of as many elements as one held; where it is wider "
+            "the last dim, which must be of that size, is taken away. The first element is the least significant."
+        ),
+        inputs=(ArgDef("input", "T", doc="Any tensor of numbers."),),
+        outputs=(ArgDef("output", "type"),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef(
+                "type",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:bitcast",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0"},
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.bits:bitcast",
+        package="graphdock_std",
+        source="specs/bits.yaml:140",
+    )
+
+
+def uniform_candidate_sampler() -> OpDef:
+    return OpDef(
+        name="UniformCandidateSampler",
+        version=1,
+        summary="Classes drawn evenly, and how often each is expected.",
+        doc=(
+            "u_j is the top 53 bits of word j of RandomUniform's stream times 2**-53; draw j is made of it. With "
+            "unique, draws that came before are left out, and tries counts all draws up to the last that is kept; "
+            "else tries is num_sampled. With p the probability of a class in one draw, its expected count is "
+            "-expm1(tries * log1p(-p)) with unique, else tries * p. Here draw j is floor(u_j * range_max)."
+        ),
+        inputs=(ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),),
+        outputs=(
+            ArgDef("sampled_candidates", "int64", shape="[num_sampled]", doc="The classes drawn."),
+            ArgDef(
+                "true_expected_count",
+                "float32",
+                shape="[B, num_true]",
+                doc="Expected counts of the target classes.",
+            ),
+            ArgDef(
+                "sampled_expected_count",
+                "float32",
+                shape="[num_sampled]",
+                doc="Expected counts of the classes drawn.",
+            ),
+        ),
+        attrs=(
+            AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),
+            AttrDef("num_sampled", "int", minimum=1, doc="How many classes are drawn."),
+            AttrDef("unique", "bool", doc="Draw no class twice."),
+            AttrDef("range_max", "int", minimum=1, doc="How many classes there are."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        where=(("not unique or num_sampled <= range_max", "{num_sampled} unique classes of {range_max}"),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "10 * num_sampled"},
+        gradient_kinds={"true_classes": "none"},
+        reference="graphdock_std.reference.candidates:uniform",
+        package="graphdock_std",
+        source="specs/candidates.yaml:4",
+    )
+
+
+def log_uniform_candidate_sampler() -> OpDef:
+    return OpDef(
+        name="LogUniformCandidateSampler",
+        version=1,
+        summary="Classes drawn more often the smaller they are, and how often each is expected.",
+        doc=(
+            "As UniformCandidateSampler, with draw j being floor(exp(u_j * log(range_max + 1))) - 1, at most "
+            "range_max - 1. Class k has the probability log((k + 2) / (k + 1)) / log(range_max + 1)."
+        ),
+        inputs=(ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),),
+        outputs=(
+            ArgDef("sampled_candidates", "int64", shape="[num_sampled]", doc="The classes drawn."),
+            ArgDef(
+                "true_expected_count",
+                "float32",
+                shape="[B, num_true]",
+                doc="Expected counts of the target classes.",
+            ),
+            ArgDef(
+                "sampled_expected_count",
+                "float32",
+                shape="[num_sampled]",
+                doc="Expected counts of the classes drawn.",
+            ),
+        ),
+        attrs=(
+            AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),
+            AttrDef("num_sampled", "int", minimum=1, doc="How many classes are drawn."),
+            AttrDef("unique", "bool", doc="Draw no class twice."),
+            AttrDef("range_max", "int", minimum=1, doc="How many classes there are."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        where=(("not unique or num_sampled <= range_max", "{num_sampled} unique classes of {range_max}"),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "10 * num_sampled"},
+        gradient_kinds={"true_classes": "none"},
+        reference="graphdock_std.reference.candidates:log_uniform",
+        package="graphdock_std",
+        source="specs/candidates.yaml:39",
+    )
+
+
+def fixed_unigram_candidate_sampler() -> OpDef:
+    return OpDef(
+        name="FixedUnigramCandidateSampler",
+        version=1,
+        summary="Classes drawn by their weights, and how often each is expected.",
+        doc=(
+            "As UniformCandidateSampler, with draw j being the first class whose running sum of weights, in float64, "
+            "is above u_j times the sum of all. unigrams is an input here, so that weights may change from step to "
+            "step."
+        ),
+        inputs=(
+            ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),
+            ArgDef(
+                "unigrams",
+                "T",
+                shape="[range_max]",
+                doc="Weights of the classes, 0 or more; they need not add up to 1.",
+            ),
+        ),
+        outputs=(
+            ArgDef("sampled_candidates", "int64", shape="[num_sampled]", doc="The classes drawn."),
+            ArgDef(
+                "true_expected_count",
+                "float32",
+                shape="[B, num_true]",
+                doc="Expected counts of the target classes.",
+            ),
+            ArgDef(
+                "sampled_expected_count",
+                "float32",
+                shape="[num_sampled]",
+                doc="Expected counts of the classes drawn.",
+            ),
+        ),
+        attrs=(
+            AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),
+            AttrDef("num_sampled", "int", minimum=1, doc="How many classes are drawn."),
+            AttrDef("unique", "bool", doc="Draw no class twice."),
+            AttrDef("range_max", "int", minimum=1, doc="How many classes there are."),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        where=(("not unique or num_sampled <= range_max", "{num_sampled} unique classes of {range_max}"),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "2 * range_max + 10 * num_sampled"},
+        gradient_kinds={"true_classes": "none", "unigrams": "none"},
+        reference="graphdock_std.reference.candidates:fixed_unigram",
+        package="graphdock_std",
+        source="specs/candidates.yaml:62",
+    )
+
+
+def compute_accidental_hits() -> OpDef:
+    return OpDef(
+        name="ComputeAccidentalHits",
+        version=1,
+        summary="Where candidates are target classes.",
+        doc=(
+            "One entry for each pair of a row and a candidate that is among its target classes, by row, then by "
+            "candidate. The weights are the least float32, to be added to logits."
+        ),
+        inputs=(
+            ArgDef("true_classes", "int64", shape="[B, num_true]", doc="Target classes."),
+            ArgDef("sampled_candidates", "int64", shape="[S]", doc="Candidates of a sampler."),
+        ),
+        outputs=(
+            ArgDef("indices", "int32", shape="[_]", doc="Rows."),
+            ArgDef("ids", "int64", shape="[_]", doc="Positions among the candidates."),
+            ArgDef("weights", "float32", shape="[_]", doc="The least float32."),
+        ),
+        attrs=(AttrDef("num_true", "int", minimum=1, doc="Target classes per row."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"true_classes": "none", "sampled_candidates": "none"},
+        reference="graphdock_std.reference.candidates:accidental_hits",
+        package="graphdock_std",
+        source="specs/candidates.yaml:88",
+    )
+
+
+def rgb_to_hsv() -> OpDef:
+    return OpDef(
+        name="RGBToHSV",
+        version=1,
+        summary="Red, green and blue in [0, 1] as hue, saturation and value in [0, 1].",
+        doc="Black has saturation 0, and what has no saturation has hue 0.",
+        inputs=(ArgDef("images", "T", shape="[*S, 3]", doc="Pixels."),),
+        outputs=(ArgDef("output", "T", shape="[*S, 3]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(images)"},
+        gradient="graphdock_std._gen.gradients:rgb_to_hsv",
+        gradient_kinds={"images": "fn"},
+        reference="graphdock_std.reference.image_color:rgb_to_hsv",
+        package="graphdock_std",
+        source="specs/image_color.yaml:4",
+    )
+
+
+def hsv_to_rgb() -> OpDef:
+    return OpDef(
+        name="HSVToRGB",
+        version=1,
+        summary="Hue, saturation and value in [0, 1] as red, green and blue.",
+        inputs=(ArgDef("images", "T", shape="[*S, 3]", doc="Pixels."),),
+        outputs=(ArgDef("output", "T", shape="[*S, 3]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(images)"},
+        gradient="graphdock_std._gen.gradients:hsv_to_rgb",
+        gradient_kinds={"images": "fn"},
+        reference="graphdock_std.reference.image_color:hsv_to_rgb",
+        package="graphdock_std",
+        source="specs/image_color.yaml:26",
+    )
+
+
+def adjust_hue() -> OpDef:
+    return OpDef(
+        name="AdjustHue",
+        version=1,
+        summary="RGB pixels with their hue turned.",
+        doc="Value and saturation stay. float16 and bfloat16 are computed in float32.",
+        inputs=(
+            ArgDef("images", "T", shape="[*S, 3]", doc="Pixels, in images [...,H,W,3]."),
+            ArgDef("delta", "float32", shape="[]", doc="What is added to the hue, as a part of the circle."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S, 3]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "13 * size(images)"},
+        gradient="graphdock_std._gen.gradients:adjust_hue",
+        gradient_kinds={"images": "fn", "delta": "fn"},
+        reference="graphdock_std.reference.image_color:adjust_hue",
+        package="graphdock_std",
+        source="specs/image_color.yaml:47",
+    )
+
+
+def adjust_saturation() -> OpDef:
+    return OpDef(
+        name="AdjustSaturation",
+        version=1,
+        summary="RGB pixels with their saturation multiplied, and clipped to [0, 1].",
+        doc="Hue and value stay. float16 and bfloat16 are computed in float32.",
+        inputs=(
+            ArgDef("images", "T", shape="[*S, 3]", doc="Pixels, in images [...,H,W,3]."),
+            ArgDef("scale", "float32", shape="[]", doc="What the saturation is multiplied by."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S, 3]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "13 * size(images)"},
+        gradient="graphdock_std._gen.gradients:adjust_saturation",
+        gradient_kinds={"images": "fn", "scale": "fn"},
+        reference="graphdock_std.reference.image_color:adjust_saturation",
+        package="graphdock_std",
+        source="specs/image_color.yaml:71",
+    )
+
+
+def adjust_contrastv2() -> OpDef:
+    return OpDef(
+        name="AdjustContrastv2",
+        version=1,
+        summary="Images whose difference from the mean of each channel is multiplied.",
+        doc="float16 and bfloat16 are computed in float32.",
+        inputs=(
+            ArgDef("images", "T", shape="[*B, H, W, C]", doc="Images."),
+            ArgDef("contrast_factor", "float32", shape="[]", doc="What the difference is multiplied by."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*B, H, W, C]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "4 * size(images)"},
+        gradient="graphdock_std._gen.gradients:adjust_contrastv2",
+        gradient_kinds={"images": "formula", "contrast_factor": "formula"},
+        reference="graphdock_std.reference.image_color:adjust_contrast",
+        package="graphdock_std",
+        source="specs/image_color.yaml:94",
+    )
+
+
+def resize_bilinear() -> OpDef:
+    return OpDef(
+        name="ResizeBilinear",
+        version=1,
+        summary="Images of another size, each pixel weighted from the four around its position.",
+        doc=(
+            "Pixel i of an axis lies at i * scale, where scale is n_in / n_out, or (n_in - 1) / (n_out - 1) with "
+            "align_corners; with half_pixel_centers at (i + 0.5) * scale - 0.5. Positions and weights are float32. "
+            "At the border the edge goes on."
+        ),
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="A batch of images of one size."),
+            ArgDef("size", "int32", memory="host", doc="New height and width, a vector of 2."),
+        ),
+        outputs=(ArgDef("resized_images", "float32"),),
+        attrs=(
+            AttrDef("align_corners", "bool", default=False, doc="Whether the centres of the corner pixels coincide."),
+            AttrDef(
+                "half_pixel_centers",
+                "bool",
+                default=False,
+                doc="Whether a pixel's centre lies half a pixel from its edge.",
+            ),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                ),
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:resize",
+        traits=frozenset({"pure"}),
+        cost={"flops": "6 * size(resized_images)"},
+        gradient="graphdock_std._gen.gradients:resize_bilinear",
+        gradient_kinds={"images": "formula", "size": "none"},
+        reference="graphdock_std.reference.image_resize:bilinear",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:4",
+    )
+
+
+def resize_bilinear_grad() -> OpDef:
+    return OpDef(
+        name="ResizeBilinearGrad",
+        version=1,
+        summary="The gradient of ResizeBilinear, each pixel's spread over the four that it was made of.",
+        inputs=(
+            ArgDef("grads", "float32", shape="[B, h, w, C]", doc="Gradients of the resized images."),
+            ArgDef(
+                "original_image",
+                "T",
+                shape="[B, H, W, C]",
+                doc="The images that were resized; only their shape matters.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        attrs=(
+            AttrDef("align_corners", "bool", default=False, doc="As in ResizeBilinear."),
+            AttrDef("half_pixel_centers", "bool", default=False, doc="As in ResizeBilinear."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        where=(
+            ("not (align_corners and half_pixel_centers)", "half_pixel_centers and align_corners exclude one another"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(grads)"},
+        gradient="graphdock_std._gen.gradients:resize_bilinear_grad",
+        gradient_kinds={"grads": "formula", "original_image": "none"},
+        reference="graphdock_std.reference.image_resize:bilinear_grad",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:39",
+    )
+
+
+def resize_nearest_neighbor() -> OpDef:
+    return OpDef(
+        name="ResizeNearestNeighbor",
+        version=1,
+        summary="Images of another size, each pixel one of the old.",
+        doc=(
+            "Pixel i of an axis is the one at floor(i * scale), where scale is n_in / n_out; with align_corners "
+            "scale is (n_in - 1) / (n_out - 1) and the position is rounded, half away from zero; with "
+            "half_pixel_centers it is floor((i + 0.5) * scale). Positions are float32."
+        ),
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="A batch of images of one size."),
+            ArgDef("size", "int32", memory="host", doc="New height and width, a vector of 2."),
+        ),
+        outputs=(ArgDef("resized_images", "T"),),
+        attrs=(
+            AttrDef("align_corners", "bool", default=False, doc="Whether the centres of the corner pixels coincide."),
+            AttrDef(
+                "half_pixel_centers",
+                "bool",
+                default=False,
+                doc="Whether a pixel's centre lies half a pixel from its edge.",
+            ),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                ),
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:resize",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:resize_nearest_neighbor",
+        gradient_kinds={"images": "formula", "size": "none"},
+        reference="graphdock_std.reference.image_resize:nearest",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:68",
+    )
+
+
+def resize_nearest_neighbor_grad() -> OpDef:
+    return OpDef(
+        name="ResizeNearestNeighborGrad",
+        version=1,
+        summary="The gradient of ResizeNearestNeighbor, each pixel's added to the one that it was.",
+        doc="float16 and bfloat16 are accumulated in float32.",
+        inputs=(
+            ArgDef("grads", "T", shape="[B, h, w, C]", doc="Gradients of the resized images."),
+            ArgDef(
+                "size",
+                "int32",
+                memory="host",
+                doc="Height and width of the images that were resized, a vector of 2.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("align_corners", "bool", default=False, doc="As in ResizeNearestNeighbor."),
+            AttrDef("half_pixel_centers", "bool", default=False, doc="As in ResizeNearestNeighbor."),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int32", "uint8", "float16", "bfloat16", "float32", "float64")),),
+        shape_fn="graphdock_std.shape_fns_image:sized_gradient",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(grads)"},
+        gradient="graphdock_std._gen.gradients:resize_nearest_neighbor_grad",
+        gradient_kinds={"grads": "formula", "size": "none"},
+        reference="graphdock_std.reference.image_resize:nearest_grad",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:97",
+    )
+
+
+def resize_bicubic() -> OpDef:
+    return OpDef(
+        name="ResizeBicubic",
+        version=1,
+        summary="Images of another size, each pixel weighted from the sixteen around its position.",
+        doc=(
+            "Positions are ResizeBilinear's. The weights are those of cubic convolution (Keys, \"Cubic convolution "
+            'interpolation for digital image processing", 1981) with A = -0.75, where the distance is rounded to a '
+            "multiple of 1/1024; at the border the edge goes on. With half_pixel_centers A is -0.5, pixels outside "
+            "of the image have no weight, and the weights of the others are scaled to sum to one."
+        ),
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="A batch of images of one size."),
+            ArgDef("size", "int32", memory="host", doc="New height and width, a vector of 2."),
+        ),
+        outputs=(ArgDef("resized_images", "float32"),),
+        attrs=(
+            AttrDef("align_corners", "bool", default=False, doc="Whether the centres of the corner pixels coincide."),
+            AttrDef(
+                "half_pixel_centers",
+                "bool",
+                default=False,
+                doc="Whether a pixel's centre lies half a pixel from its edge.",
+            ),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                ),
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:resize",
+        traits=frozenset({"pure"}),
+        cost={"flops": "14 * size(resized_images)"},
+        gradient="graphdock_std._gen.gradients:resize_bicubic",
+        gradient_kinds={"images": "formula", "size": "none"},
+        reference="graphdock_std.reference.image_resize:bicubic",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:123",
+    )
+
+
+def resize_bicubic_grad() -> OpDef:
+    return OpDef(
+        name="ResizeBicubicGrad",
+        version=1,
+        summary="The gradient of ResizeBicubic, each pixel's spread over the sixteen that it was made of.",
+        inputs=(
+            ArgDef("grads", "float32", shape="[B, h, w, C]", doc="Gradients of the resized images."),
+            ArgDef(
+                "original_image",
+                "T",
+                shape="[B, H, W, C]",
+                doc="The images that were resized; only their shape matters.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        attrs=(
+            AttrDef("align_corners", "bool", default=False, doc="As in ResizeBicubic."),
+            AttrDef("half_pixel_centers", "bool", default=False, doc="As in ResizeBicubic."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        where=(
+            ("not (align_corners and half_pixel_centers)", "half_pixel_centers and align_corners exclude one another"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "32 * size(grads)"},
+        gradient="graphdock_std._gen.gradients:resize_bicubic_grad",
+        gradient_kinds={"grads": "formula", "original_image": "none"},
+        reference="graphdock_std.reference.image_resize:bicubic_grad",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:152",
+    )
+
+
+def resize_area() -> OpDef:
+    return OpDef(
+        name="ResizeArea",
+        version=1,
+        summary="Images of another size, each pixel the mean of the area that it covers.",
+        doc=(
+            "Pixel i of an axis covers the interval from i * scale to (i + 1) * scale, where scale is n_in / n_out, "
+            "or (n_in - 1) / (n_out - 1) with align_corners. What lies beyond the border counts as the edge."
+        ),
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="A batch of images of one size."),
+            ArgDef("size", "int32", memory="host", doc="New height and width, a vector of 2."),
+        ),
+        outputs=(ArgDef("resized_images", "float32"),),
+        attrs=(
+            AttrDef("align_corners", "bool", default=False, doc="Whether the centres of the corner pixels coincide."),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                ),
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:resize",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(images) + 2 * size(resized_images)"},
+        gradient="graphdock_std._gen.gradients:resize_area",
+        gradient_kinds={"images": "formula", "size": "none"},
+        reference="graphdock_std.reference.image_resize:area",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:181",
+    )
+
+
+def resize_area_grad() -> OpDef:
+    return OpDef(
+        name="ResizeAreaGrad",
+        version=1,
+        summary="The gradient of ResizeArea, each pixel's spread over the area that it covers.",
+        inputs=(
+            ArgDef("grads", "float32", shape="[B, h, w, C]", doc="Gradients of the resized images."),
+            ArgDef(
+                "original_image",
+                "T",
+                shape="[B, H, W, C]",
+                doc="The images that were resized; only their shape matters.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        attrs=(AttrDef("align_corners", "bool", default=False, doc="As in ResizeArea."),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grads) + 2 * size(output)"},
+        gradient="graphdock_std._gen.gradients:resize_area_grad",
+        gradient_kinds={"grads": "formula", "original_image": "none"},
+        reference="graphdock_std.reference.image_resize:area_grad",
+        package="graphdock_std",
+        source="specs/image_resize.yaml:208",
     )
 
 
@@ -2394,6 +3206,159 @@ def l2_loss() -> OpDef:
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
         source="specs/nn.yaml:317",
+    )
+
+
+def lrn() -> OpDef:
+    return OpDef(
+        name="LRN",
+        version=1,
+        summary="Local response normalisation (Krizhevsky and others, 2012, section 3.3).",
+        doc=(
+            "The sum runs over the channels no further than depth_radius away, as far as there are any. float16 and "
+            "bfloat16 are computed in float32."
+        ),
+        inputs=(ArgDef("input", "T", shape="[B, H, W, C]", doc="Images, channels last."),),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        attrs=(
+            AttrDef("depth_radius", "int", default=5, minimum=0, doc="Channels to each side."),
+            AttrDef("bias", "float", default=1.0, doc="Keeps the divisor from zero; usually positive."),
+            AttrDef("alpha", "float", default=1.0, doc="A factor; usually positive."),
+            AttrDef("beta", "float", default=0.5, doc="An exponent."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(input)"},
+        gradient="graphdock_std._gen.gradients:lrn",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.normalization:lrn",
+        package="graphdock_std",
+        source="specs/normalization.yaml:4",
+    )
+
+
+def lrn_grad() -> OpDef:
+    return OpDef(
+        name="LRNGrad",
+        version=1,
+        summary="The gradient of LRN.",
+        inputs=(
+            ArgDef("input_grads", "T", shape="[B, H, W, C]", doc="Gradients of LRN's output."),
+            ArgDef("input_image", "T", shape="[B, H, W, C]", doc="LRN's input."),
+            ArgDef("output_image", "T", shape="[B, H, W, C]", doc="LRN's output."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        attrs=(
+            AttrDef("depth_radius", "int", default=5, minimum=0, doc="As in LRN."),
+            AttrDef("bias", "float", default=1.0, doc="As in LRN."),
+            AttrDef("alpha", "float", default=1.0, doc="As in LRN."),
+            AttrDef("beta", "float", default=0.5, doc="As in LRN."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "16 * size(input_image)"},
+        gradient="graphdock_std._gen.gradients:lrn_grad",
+        gradient_kinds={"input_grads": "fn", "input_image": "fn", "output_image": "fn"},
+        reference="graphdock_std.reference.normalization:lrn_grad",
+        package="graphdock_std",
+        source="specs/normalization.yaml:32",
+    )
+
+
+def fused_batch_norm() -> OpDef:
+    return OpDef(
+        name="FusedBatchNorm",
+        version=1,
+        summary=(
+            "Batch normalisation (Ioffe and Szegedy, 2015) of images, with the statistics of the batch or with given "
+            "ones."
+        ),
+        doc=(
+            "In training the mean and the variance are those of x over all dims but the channels; batch_variance is "
+            "the unbiased estimate, reserve_space_2\nthe variance that x was divided by. In inference they are the "
+            "inputs mean and variance, and come out unchanged. Statistics are\ncomputed in float32 at least, from "
+            "differences to the mean."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*S]", doc="Images of rank 4, or of rank 5 in the formats with D."),
+            ArgDef("scale", "U", shape="[C]", doc="A factor per channel."),
+            ArgDef("offset", "U", shape="[C]", doc="A summand per channel."),
+            ArgDef(
+                "mean",
+                "U",
+                shape="[M]",
+                doc="The mean per channel, in inference; in training it is not read and may be empty.",
+            ),
+            ArgDef(
+                "variance",
+                "U",
+                shape="[M]",
+                doc="The variance per channel, in inference; in training it is not read and may be empty.",
+            ),
+        ),
+        outputs=(
+            ArgDef("y", "T"),
+            ArgDef("batch_mean", "U"),
+            ArgDef("batch_variance", "U"),
+            ArgDef("reserve_space_1", "U", doc="The mean that was subtracted."),
+            ArgDef("reserve_space_2", "U", doc="The variance that was divided by."),
+        ),
+        attrs=(
+            AttrDef("epsilon", "float", default=0.0001, doc="Added to the variance."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW", "NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef("is_training", "bool", default=True, doc="Whether the statistics are those of x."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        shape_fn="graphdock_std.shape_fns_normalization:fused_batch_norm",
+        traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(x)"},
+        gradient="graphdock_std._gen.gradients:fused_batch_norm",
+        gradient_kinds={"x": "fn", "scale": "fn", "offset": "fn", "mean": "fn", "variance": "fn"},
+        reference="graphdock_std.reference.normalization:fused_batch_norm",
+        package="graphdock_std",
+        source="specs/normalization.yaml:59",
+    )
+
+
+def fused_batch_norm_grad() -> OpDef:
+    return OpDef(
+        name="FusedBatchNormGrad",
+        version=1,
+        summary="The gradient of FusedBatchNorm's y by x, scale and offset.",
+        inputs=(
+            ArgDef("y_backprop", "T", shape="[*S]", doc="The gradient of y."),
+            ArgDef("x", "T", shape="[*S]", doc="As in FusedBatchNorm."),
+            ArgDef("scale", "U", shape="[C]", doc="As in FusedBatchNorm."),
+            ArgDef("reserve_space_1", "U", shape="[C]", doc="The mean that was subtracted."),
+            ArgDef("reserve_space_2", "U", shape="[C]", doc="The variance that was divided by."),
+        ),
+        outputs=(ArgDef("x_backprop", "T"), ArgDef("scale_backprop", "U"), ArgDef("offset_backprop", "U")),
+        attrs=(
+            AttrDef("epsilon", "float", default=0.0001, doc="As in FusedBatchNorm."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW", "NDHWC", "NCDHW"),
+                doc="As in FusedBatchNorm.",
+            ),
+            AttrDef("is_training", "bool", default=True, doc="As in FusedBatchNorm."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        shape_fn="graphdock_std.shape_fns_normalization:fused_batch_norm_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "12 * size(x)"},
+        gradient="graphdock_std._gen.gradients:fused_batch_norm_grad",
+        gradient_kinds={"y_backprop": "fn", "x": "fn", "scale": "fn", "reserve_space_1": "fn", "reserve_space_2": "fn"},
+        reference="graphdock_std.reference.normalization:fused_batch_norm_grad",
+        package="graphdock_std",
+        source="specs/normalization.yaml:103",
     )
 
 
@@ -4333,6 +5298,31 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixDiagPart": matrix_diag_part,
     "MatrixBandPart": matrix_band_part,
     "Where": where,
+    "BitwiseAnd": bitwise_and,
+    "BitwiseOr": bitwise_or,
+    "BitwiseXor": bitwise_xor,
+    "Invert": invert,
+    "LeftShift": left_shift,
+    "RightShift": right_shift,
+    "PopulationCount": population_count,
+    "Bitcast": bitcast,
+    "UniformCandidateSampler": uniform_candidate_sampler,
+    "LogUniformCandidateSampler": log_uniform_candidate_sampler,
+    "FixedUnigramCandidateSampler": fixed_unigram_candidate_sampler,
+    "ComputeAccidentalHits": compute_accidental_hits,
+    "RGBToHSV": rgb_to_hsv,
+    "HSVToRGB": hsv_to_rgb,
+    "AdjustHue": adjust_hue,
+    "AdjustSaturation": adjust_saturation,
+    "AdjustContrastv2": adjust_contrastv2,
+    "ResizeBilinear": resize_bilinear,
+    "ResizeBilinearGrad": resize_bilinear_grad,
+    "ResizeNearestNeighbor": resize_nearest_neighbor,
+    "ResizeNearestNeighborGrad": resize_nearest_neighbor_grad,
+    "ResizeBicubic": resize_bicubic,
+    "ResizeBicubicGrad": resize_bicubic_grad,
+    "ResizeArea": resize_area,
+    "ResizeAreaGrad": resize_area_grad,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -4407,6 +5397,10 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BiasAdd": bias_add,
     "BiasAddGrad": bias_add_grad,
     "L2Loss": l2_loss,
+    "LRN": lrn,
+    "LRNGrad": lrn_grad,
+    "FusedBatchNorm": fused_batch_norm,
+    "FusedBatchNormGrad": fused_batch_norm_grad,
     "ResourceApplyAdadelta": resource_apply_adadelta,
     "ResourceSparseApplyAdadelta": resource_sparse_apply_adadelta,
     "ResourceApplyAdagradDA": resource_apply_adagrad_da,
@@ -4486,8 +5480,13 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
+    "bits.yaml": "7a1a6954824d93d2",
+    "candidates.yaml": "eaf7834bb831ca38",
+    "image_color.yaml": "9d56b2e9977428dc",
+    "image_resize.yaml": "6fe182d39258e096",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
+    "normalization.yaml": "75c698a3bd9f160d",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "096a30a35fecd476",

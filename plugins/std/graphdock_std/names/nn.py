@@ -15,13 +15,11 @@ FUNCTIONS = {
     "nn.softmax_cross_entropy_with_logits_v2": "graphdock_std.cross_entropy:softmax_cross_entropy_with_logits_v2",
     "nn.sparse_softmax_cross_entropy_with_logits": "graphdock_std.cross_entropy:sparse_softmax_cross_entropy_with_logits",
     "nn.weighted_cross_entropy_with_logits": "graphdock_std.cross_entropy:weighted_cross_entropy_with_logits",
-    "nn.zero_fraction": "graphdock_std.nn:zero_fraction",
     "nn.relu_layer": "graphdock_std.nn:relu_layer",
     "nn.xw_plus_b": "graphdock_std.nn:xw_plus_b",
     "math.l2_normalize": "graphdock_std.nn:l2_normalize",
     "math.log_softmax": "graphdock_std.nn:log_softmax",
     "math.softmax": "graphdock_std.nn:softmax",
-    "math.zero_fraction": "graphdock_std.nn:zero_fraction",
 }
 
 #: Public names that mean nothing in a formula: classes, seeds, what takes a variable or keeps one.
