@@ -11,6 +11,7 @@ from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import nn as nn
 from graphdock._facade import random as random
+from graphdock._facade import sparse as sparse
 from graphdock._facade import train as train
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
@@ -187,6 +188,14 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.segment_ops import segment_max as segment_max
+from graphdock_std._gen.segment_ops import segment_mean as segment_mean
+from graphdock_std._gen.segment_ops import segment_min as segment_min
+from graphdock_std._gen.segment_ops import segment_prod as segment_prod
+from graphdock_std._gen.segment_ops import segment_sum as segment_sum
+from graphdock_std._gen.segment_ops import unsorted_segment_max as unsorted_segment_max
+from graphdock_std._gen.segment_ops import unsorted_segment_min as unsorted_segment_min
+from graphdock_std._gen.segment_ops import unsorted_segment_prod as unsorted_segment_prod
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
 from graphdock_std.array import diag_part as diag_part
@@ -257,6 +266,11 @@ from graphdock_std.random import truncated_normal as truncated_normal
 from graphdock_std.scatter import scatter_add as scatter_add
 from graphdock_std.scatter import scatter_sub as scatter_sub
 from graphdock_std.scatter import scatter_update as scatter_update
+from graphdock_std.segment import sparse_segment_mean as sparse_segment_mean
+from graphdock_std.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
+from graphdock_std.segment import sparse_segment_sum as sparse_segment_sum
+from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
+from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
@@ -468,6 +482,11 @@ __all__ = [
     "scatter_nd",
     "scatter_sub",
     "scatter_update",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "select",
     "sequence_mask",
     "set_random_seed",
@@ -478,6 +497,10 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "sparse",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
     "split",
     "sqrt",
     "square",
@@ -512,6 +535,11 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variable_scope",

@@ -57,6 +57,14 @@ from graphdock_std._gen.math_ops import subtract as subtract
 from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.nn_ops import softplus as softplus
+from graphdock_std._gen.segment_ops import segment_max as segment_max
+from graphdock_std._gen.segment_ops import segment_mean as segment_mean
+from graphdock_std._gen.segment_ops import segment_min as segment_min
+from graphdock_std._gen.segment_ops import segment_prod as segment_prod
+from graphdock_std._gen.segment_ops import segment_sum as segment_sum
+from graphdock_std._gen.segment_ops import unsorted_segment_max as unsorted_segment_max
+from graphdock_std._gen.segment_ops import unsorted_segment_min as unsorted_segment_min
+from graphdock_std._gen.segment_ops import unsorted_segment_prod as unsorted_segment_prod
 from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
@@ -79,6 +87,8 @@ from graphdock_std.math import truediv as truediv
 from graphdock_std.nn import l2_normalize as l2_normalize
 from graphdock_std.nn import log_softmax as log_softmax
 from graphdock_std.nn import softmax as softmax
+from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
+from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 
 __all__ = [
     "abs",
@@ -146,6 +156,11 @@ __all__ = [
     "round",
     "rsqrt",
     "scalar_mul",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "select",
     "sigmoid",
     "sign",
@@ -160,5 +175,10 @@ __all__ = [
     "tan",
     "tanh",
     "truediv",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
 ]

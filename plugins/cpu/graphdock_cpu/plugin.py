@@ -18,6 +18,7 @@ FAMILIES = (
     "random",
     "reduce",
     "scatter",
+    "segment",
     "train",
     "views",
 )

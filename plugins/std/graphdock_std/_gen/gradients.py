@@ -616,3 +616,72 @@ def sum_to(op, grad_y):
     """x: formula; shape: none."""
     x = op.inputs[0]
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
+
+
+def segment_sum(op, grad_y):
+    """data: formula; segment_ids: none."""
+    segment_ids = op.inputs[1]
+    return [_tf.gather(grad_y, segment_ids), None]
+
+
+def segment_mean(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_mean(op, grad_y), None]
+
+
+def segment_prod(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_prod(op, grad_y), None]
+
+
+def segment_max(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_extreme(op, grad_y), None]
+
+
+def segment_min(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_extreme(op, grad_y), None]
+
+
+def unsorted_segment_prod(op, grad_y):
+    """data: fn; segment_ids: none; num_segments: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.unsorted_segment_prod(op, grad_y), None, None]
+
+
+def unsorted_segment_max(op, grad_y):
+    """data: fn; segment_ids: none; num_segments: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
+
+
+def unsorted_segment_min(op, grad_y):
+    """data: fn; segment_ids: none; num_segments: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
+
+
+def sparse_segment_sum(op, grad_y):
+    """data: fn; indices: none; segment_ids: none; num_segments: none."""
+    num_segments = op.arg("num_segments")
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
+
+
+def sparse_segment_mean(op, grad_y):
+    """data: fn; indices: none; segment_ids: none; num_segments: none."""
+    num_segments = op.arg("num_segments")
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
+
+
+def sparse_segment_sqrt_n(op, grad_y):
+    """data: fn; indices: none; segment_ids: none; num_segments: none."""
+    num_segments = op.arg("num_segments")
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]

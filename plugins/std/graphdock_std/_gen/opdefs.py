@@ -3061,6 +3061,366 @@ def resource_scatter_sub() -> OpDef:
     )
 
 
+def segment_sum() -> OpDef:
+    return OpDef(
+        name="SegmentSum",
+        version=1,
+        summary="Sums of the rows of data that share a segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_sum",
+        gradient_kinds={"data": "formula", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_sum",
+        package="graphdock_std",
+        source="specs/segment.yaml:4",
+    )
+
+
+def segment_mean() -> OpDef:
+    return OpDef(
+        name="SegmentMean",
+        version=1,
+        summary="Means of the rows of data that share a segment.",
+        doc="A segment without rows is zero. Means of integers are rounded towards zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_mean",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_mean",
+        package="graphdock_std",
+        source="specs/segment.yaml:31",
+    )
+
+
+def segment_prod() -> OpDef:
+    return OpDef(
+        name="SegmentProd",
+        version=1,
+        summary="Products of the rows of data that share a segment.",
+        doc="A segment without rows is one.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_prod",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_prod",
+        package="graphdock_std",
+        source="specs/segment.yaml:58",
+    )
+
+
+def segment_max() -> OpDef:
+    return OpDef(
+        name="SegmentMax",
+        version=1,
+        summary="Maxima of the rows of data that share a segment; NaN if one is NaN.",
+        doc="A segment without rows is zero. The gradient is shared evenly by equal maxima.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_max",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_max",
+        package="graphdock_std",
+        source="specs/segment.yaml:85",
+    )
+
+
+def segment_min() -> OpDef:
+    return OpDef(
+        name="SegmentMin",
+        version=1,
+        summary="Minima of the rows of data that share a segment; NaN if one is NaN.",
+        doc="A segment without rows is zero. The gradient is shared evenly by equal minima.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_min",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_min",
+        package="graphdock_std",
+        source="specs/segment.yaml:111",
+    )
+
+
+def unsorted_segment_prod() -> OpDef:
+    return OpDef(
+        name="UnsortedSegmentProd",
+        version=1,
+        summary="Products of the slices of data that share a segment id.",
+        doc="A segment without slices is one.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor whose shape begins with segment_ids' shape."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice.",
+            ),
+            ArgDef("num_segments", "Tnum", memory="host", doc="Number of segments, a scalar."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)", "bytes": "3 * bytes(data) + bytes(segment_ids) + bytes(y)"},
+        gradient="graphdock_std._gen.gradients:unsorted_segment_prod",
+        gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:unsorted_segment_prod",
+        package="graphdock_std",
+        source="specs/segment.yaml:137",
+    )
+
+
+def unsorted_segment_max() -> OpDef:
+    return OpDef(
+        name="UnsortedSegmentMax",
+        version=1,
+        summary="Maxima of the slices of data that share a segment id; NaN if one is NaN.",
+        doc=(
+            "A segment without slices is the lowest finite number of the dtype. The gradient is shared evenly by "
+            "equal maxima."
+        ),
+        inputs=(
+            ArgDef("data", "T", doc="A tensor whose shape begins with segment_ids' shape."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice.",
+            ),
+            ArgDef("num_segments", "Tnum", memory="host", doc="Number of segments, a scalar."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)", "bytes": "3 * bytes(data) + bytes(segment_ids) + bytes(y)"},
+        gradient="graphdock_std._gen.gradients:unsorted_segment_max",
+        gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:unsorted_segment_max",
+        package="graphdock_std",
+        source="specs/segment.yaml:165",
+    )
+
+
+def unsorted_segment_min() -> OpDef:
+    return OpDef(
+        name="UnsortedSegmentMin",
+        version=1,
+        summary="Minima of the slices of data that share a segment id; NaN if one is NaN.",
+        doc=(
+            "A segment without slices is the highest finite number of the dtype. The gradient is shared evenly by "
+            "equal minima."
+        ),
+        inputs=(
+            ArgDef("data", "T", doc="A tensor whose shape begins with segment_ids' shape."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice.",
+            ),
+            ArgDef("num_segments", "Tnum", memory="host", doc="Number of segments, a scalar."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)", "bytes": "3 * bytes(data) + bytes(segment_ids) + bytes(y)"},
+        gradient="graphdock_std._gen.gradients:unsorted_segment_min",
+        gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:unsorted_segment_min",
+        package="graphdock_std",
+        source="specs/segment.yaml:192",
+    )
+
+
+def sparse_segment_sum() -> OpDef:
+    return OpDef(
+        name="SparseSegmentSum",
+        version=1,
+        summary="Sums of chosen rows of data, by segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef("indices", "Tidx", shape="[N]", doc="Rows of data, in any order, repeated or not."),
+            ArgDef(
+                "segment_ids",
+                "Tids",
+                shape="[N]",
+                doc="A segment for each of them: 0 or more, and none below the one before it.",
+            ),
+            ArgDef(
+                "num_segments",
+                "Tnum",
+                arity="optional",
+                memory="host",
+                doc="Number of segments, a scalar; by default up to the last one named.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment."),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tidx", allow=("int32", "int64")),
+            TypeVarDef("Tids", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_segment:sparse_segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(indices)", "bytes": "2 * bytes(y) + bytes(indices) + bytes(segment_ids)"},
+        gradient="graphdock_std._gen.gradients:sparse_segment_sum",
+        gradient_kinds={"data": "fn", "indices": "none", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:sparse_segment_sum",
+        package="graphdock_std",
+        source="specs/segment.yaml:219",
+    )
+
+
+def sparse_segment_mean() -> OpDef:
+    return OpDef(
+        name="SparseSegmentMean",
+        version=1,
+        summary="Means of chosen rows of data, by segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef("indices", "Tidx", shape="[N]", doc="Rows of data, in any order, repeated or not."),
+            ArgDef(
+                "segment_ids",
+                "Tids",
+                shape="[N]",
+                doc="A segment for each of them: 0 or more, and none below the one before it.",
+            ),
+            ArgDef(
+                "num_segments",
+                "Tnum",
+                arity="optional",
+                memory="host",
+                doc="Number of segments, a scalar; by default up to the last one named.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment."),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tidx", allow=("int32", "int64")),
+            TypeVarDef("Tids", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_segment:sparse_segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(indices)", "bytes": "2 * bytes(y) + bytes(indices) + bytes(segment_ids)"},
+        gradient="graphdock_std._gen.gradients:sparse_segment_mean",
+        gradient_kinds={"data": "fn", "indices": "none", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:sparse_segment_mean",
+        package="graphdock_std",
+        source="specs/segment.yaml:246",
+    )
+
+
+def sparse_segment_sqrt_n() -> OpDef:
+    return OpDef(
+        name="SparseSegmentSqrtN",
+        version=1,
+        summary="Sums, each divided by the square root of the number of its rows, of chosen rows of data, by segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef("indices", "Tidx", shape="[N]", doc="Rows of data, in any order, repeated or not."),
+            ArgDef(
+                "segment_ids",
+                "Tids",
+                shape="[N]",
+                doc="A segment for each of them: 0 or more, and none below the one before it.",
+            ),
+            ArgDef(
+                "num_segments",
+                "Tnum",
+                arity="optional",
+                memory="host",
+                doc="Number of segments, a scalar; by default up to the last one named.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment."),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tidx", allow=("int32", "int64")),
+            TypeVarDef("Tids", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_segment:sparse_segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(indices)", "bytes": "2 * bytes(y) + bytes(indices) + bytes(segment_ids)"},
+        gradient="graphdock_std._gen.gradients:sparse_segment_sqrt_n",
+        gradient_kinds={"data": "fn", "indices": "none", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:sparse_segment_sqrt_n",
+        package="graphdock_std",
+        source="specs/segment.yaml:273",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -3576,6 +3936,17 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "SegmentSum": segment_sum,
+    "SegmentMean": segment_mean,
+    "SegmentProd": segment_prod,
+    "SegmentMax": segment_max,
+    "SegmentMin": segment_min,
+    "UnsortedSegmentProd": unsorted_segment_prod,
+    "UnsortedSegmentMax": unsorted_segment_max,
+    "UnsortedSegmentMin": unsorted_segment_min,
+    "SparseSegmentSum": sparse_segment_sum,
+    "SparseSegmentMean": sparse_segment_mean,
+    "SparseSegmentSqrtN": sparse_segment_sqrt_n,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -3618,5 +3989,6 @@ SPECS: dict[str, str] = {
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
+    "segment.yaml": "de93fa854d0d0a51",
     "train.yaml": "75b642b73e6d7cf6",
 }
