@@ -196,6 +196,8 @@ from graphdock_std._gen.segment_ops import segment_sum as segment_sum
 from graphdock_std._gen.segment_ops import unsorted_segment_max as unsorted_segment_max
 from graphdock_std._gen.segment_ops import unsorted_segment_min as unsorted_segment_min
 from graphdock_std._gen.segment_ops import unsorted_segment_prod as unsorted_segment_prod
+from graphdock_std._gen.selection_ops import unique as unique
+from graphdock_std._gen.selection_ops import unique_with_counts as unique_with_counts
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
 from graphdock_std.array import diag_part as diag_part
@@ -271,6 +273,14 @@ from graphdock_std.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
 from graphdock_std.segment import sparse_segment_sum as sparse_segment_sum
 from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
 from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from graphdock_std.selection import argsort as argsort
+from graphdock_std.selection import bincount as bincount
+from graphdock_std.selection import histogram_fixed_width as histogram_fixed_width
+from graphdock_std.selection import histogram_fixed_width_bins as histogram_fixed_width_bins
+from graphdock_std.selection import listdiff as listdiff
+from graphdock_std.selection import searchsorted as searchsorted
+from graphdock_std.selection import setdiff1d as setdiff1d
+from graphdock_std.selection import sort as sort
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
@@ -307,6 +317,7 @@ __all__ = [
     "add_to_collection",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "asin",
     "asinh",
@@ -318,6 +329,7 @@ __all__ = [
     "atanh",
     "batch_matmul",
     "bfloat16",
+    "bincount",
     "bool",
     "broadcast_to",
     "case",
@@ -388,6 +400,8 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
     "identity_n",
     "import_graph_def",
@@ -408,6 +422,7 @@ __all__ = [
     "lin_space",
     "linalg",
     "linspace",
+    "listdiff",
     "load_op_library",
     "local_variables",
     "local_variables_initializer",
@@ -482,6 +497,7 @@ __all__ = [
     "scatter_nd",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
     "segment_max",
     "segment_mean",
     "segment_min",
@@ -490,6 +506,7 @@ __all__ = [
     "select",
     "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
     "sigmoid",
     "sign",
@@ -497,6 +514,7 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "sort",
     "sparse",
     "sparse_segment_mean",
     "sparse_segment_sqrt_n",
@@ -535,6 +553,8 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "unique",
+    "unique_with_counts",
     "unsorted_segment_max",
     "unsorted_segment_mean",
     "unsorted_segment_min",

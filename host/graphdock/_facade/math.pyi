@@ -89,6 +89,9 @@ from graphdock_std.nn import log_softmax as log_softmax
 from graphdock_std.nn import softmax as softmax
 from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
 from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from graphdock_std.selection import bincount as bincount
+from graphdock_std.selection import in_top_k as in_top_k
+from graphdock_std.selection import top_k as top_k
 
 __all__ = [
     "abs",
@@ -104,6 +107,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bincount",
     "ceil",
     "cos",
     "cosh",
@@ -121,6 +125,7 @@ __all__ = [
     "floormod",
     "greater",
     "greater_equal",
+    "in_top_k",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -174,6 +179,7 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "top_k",
     "truediv",
     "unsorted_segment_max",
     "unsorted_segment_mean",

@@ -9,6 +9,7 @@ from graphdock_std._gen.nn_ops import relu6 as relu6
 from graphdock_std._gen.nn_ops import selu as selu
 from graphdock_std._gen.nn_ops import softplus as softplus
 from graphdock_std._gen.nn_ops import softsign as softsign
+from graphdock_std._gen.selection_ops import nth_element as nth_element
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
@@ -22,17 +23,21 @@ from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_
 from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits_v2
 from graphdock_std.nn import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphdock_std.nn import xw_plus_b as xw_plus_b
+from graphdock_std.selection import in_top_k as in_top_k
+from graphdock_std.selection import top_k as top_k
 
 __all__ = [
     "bias_add",
     "dropout",
     "elu",
     "embedding_lookup",
+    "in_top_k",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
     "log_softmax",
     "moments",
+    "nth_element",
     "relu",
     "relu6",
     "relu_layer",
@@ -46,5 +51,6 @@ __all__ = [
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
     "tanh",
+    "top_k",
     "xw_plus_b",
 ]

@@ -19,6 +19,7 @@ FAMILIES = (
     "reduce",
     "scatter",
     "segment",
+    "selection",
     "train",
     "views",
 )

@@ -685,3 +685,41 @@ def sparse_segment_sqrt_n(op, grad_y):
     num_segments = op.arg("num_segments")
     _fn = _import_module("graphdock_std.segment_gradients")
     return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
+
+
+def unique(op, grad_y, grad_idx):
+    """x: fn."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.unique(op, grad_y, grad_idx)]
+
+
+def unique_with_counts(op, grad_y, grad_idx, grad_count):
+    """x: fn."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.unique(op, grad_y, grad_idx, grad_count)]
+
+
+def list_diff(op, grad_out, grad_idx):
+    """x: formula; y: none."""
+    x = op.inputs[0]
+    idx = op.outputs[1]
+    grad_out = _ops.zeros_like(op.outputs[0]) if grad_out is None else grad_out
+    return [_tf.unsorted_segment_sum(grad_out, idx, _tf.size(x)), None]
+
+
+def top_kv2(op, grad_values, grad_indices):
+    """input: fn; k: none."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.top_k(op, grad_values, grad_indices), None]
+
+
+def nth_element(op, grad_values):
+    """input: fn; n: none."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.nth_element(op, grad_values), None]
+
+
+def bincount(op, grad_bins):
+    """weights: fn; arr: none; size: none."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [None, None, _fn.bincount(op, grad_bins)]

@@ -3421,6 +3421,268 @@ def sparse_segment_sqrt_n() -> OpDef:
     )
 
 
+def unique() -> OpDef:
+    return OpDef(
+        name="Unique",
+        version=1,
+        summary=(
+            "The distinct elements of a vector in the order in which they first occur, and where each element is "
+            "among them."
+        ),
+        doc="x[i] equals y[idx[i]]. Each NaN is distinct.",
+        inputs=(ArgDef("x", "T", shape="[N]", doc="A vector."),),
+        outputs=(
+            ArgDef("y", "T", shape="[_]", doc="The distinct elements."),
+            ArgDef("idx", "out_idx", shape="[N]", doc="The place in y of each element of x."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_idx", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:unique",
+        gradient_kinds={"x": "fn"},
+        reference="graphdock_std.reference.selection:unique",
+        package="graphdock_std",
+        source="specs/selection.yaml:4",
+    )
+
+
+def unique_with_counts() -> OpDef:
+    return OpDef(
+        name="UniqueWithCounts",
+        version=1,
+        summary=(
+            "The distinct elements of a vector in the order in which they first occur, where each element is among "
+            "them, and how often each occurs."
+        ),
+        inputs=(ArgDef("x", "T", shape="[N]", doc="A vector."),),
+        outputs=(
+            ArgDef("y", "T", shape="[_]", doc="The distinct elements."),
+            ArgDef("idx", "out_idx", shape="[N]", doc="The place in y of each element of x."),
+            ArgDef("count", "out_idx", shape="[_]", doc="How often each element of y occurs."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_idx", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:unique_with_counts",
+        gradient_kinds={"x": "fn"},
+        reference="graphdock_std.reference.selection:unique_with_counts",
+        package="graphdock_std",
+        source="specs/selection.yaml:26",
+    )
+
+
+def list_diff() -> OpDef:
+    return OpDef(
+        name="ListDiff",
+        version=1,
+        summary="The elements of a vector that another does not hold, in their order, and their places.",
+        inputs=(
+            ArgDef("x", "T", shape="[N]", doc="The elements to keep; an element that occurs twice is kept twice."),
+            ArgDef("y", "T", shape="[M]", doc="The elements to leave out."),
+        ),
+        outputs=(
+            ArgDef("out", "T", shape="[_]", doc="What is left of x."),
+            ArgDef("idx", "out_idx", shape="[_]", doc="out[i] is x[idx[i]]."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_idx", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:list_diff",
+        gradient_kinds={"x": "formula", "y": "none"},
+        reference="graphdock_std.reference.selection:list_diff",
+        package="graphdock_std",
+        source="specs/selection.yaml:47",
+    )
+
+
+def top_kv2() -> OpDef:
+    return OpDef(
+        name="TopKV2",
+        version=1,
+        summary="The k largest elements of each row, and where they stand.",
+        doc="Of equal elements the first comes first; NaN counts as the largest.",
+        inputs=(
+            ArgDef("input", "T", doc="Rows along the last axis; at least k long."),
+            ArgDef("k", "Tk", memory="host", doc="How many, a scalar."),
+        ),
+        outputs=(
+            ArgDef("values", "T", doc="The elements."),
+            ArgDef("indices", "index_type", doc="Their places along the last axis."),
+        ),
+        attrs=(
+            AttrDef(
+                "sorted",
+                "bool",
+                default=True,
+                doc="Largest first; otherwise in any order, which is the same order here.",
+            ),
+        ),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("index_type", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tk", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_selection:top_k",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input)"},
+        gradient="graphdock_std._gen.gradients:top_kv2",
+        gradient_kinds={"input": "fn", "k": "none"},
+        reference="graphdock_std.reference.selection:top_k",
+        package="graphdock_std",
+        source="specs/selection.yaml:67",
+    )
+
+
+def in_top_kv2() -> OpDef:
+    return OpDef(
+        name="InTopKV2",
+        version=1,
+        summary="Whether the target of each row is among its k largest predictions.",
+        doc=(
+            "Fewer than k classes of the row have a larger prediction. False where the target is no class, or a "
+            "prediction of the row is not finite."
+        ),
+        inputs=(
+            ArgDef("predictions", "float32", shape="[B, C]", doc="A row of predictions for each example."),
+            ArgDef("targets", "T", shape="[B]", doc="The class of each example."),
+            ArgDef("k", "T", shape="[]", memory="host", doc="How many."),
+        ),
+        outputs=(ArgDef("precision", "bool", shape="[B]"),),
+        types=(TypeVarDef("T", allow=("int32", "int64")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "2 * size(predictions)"},
+        gradient_kinds={"predictions": "none", "targets": "none", "k": "none"},
+        reference="graphdock_std.reference.selection:in_top_k",
+        package="graphdock_std",
+        source="specs/selection.yaml:94",
+    )
+
+
+def nth_element() -> OpDef:
+    return OpDef(
+        name="NthElement",
+        version=1,
+        summary="The element of each row that would stand at a place if the row were sorted.",
+        doc="The gradient is shared evenly by the elements that equal it.",
+        inputs=(
+            ArgDef("input", "T", doc="Rows along the last axis."),
+            ArgDef("n", "int32", memory="host", doc="The place, from 0; a scalar."),
+        ),
+        outputs=(ArgDef("values", "T"),),
+        attrs=(AttrDef("reverse", "bool", default=False, doc="Count from the largest."),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        shape_fn="graphdock_std.shape_fns_selection:nth_element",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(input)"},
+        gradient="graphdock_std._gen.gradients:nth_element",
+        gradient_kinds={"input": "fn", "n": "none"},
+        reference="graphdock_std.reference.selection:nth_element",
+        package="graphdock_std",
+        source="specs/selection.yaml:116",
+    )
+
+
+def lower_bound() -> OpDef:
+    return OpDef(
+        name="LowerBound",
+        version=1,
+        summary="The first place in a sorted row at which each value could be put in.",
+        doc="The number of elements of the row that are smaller.",
+        inputs=(
+            ArgDef("sorted_inputs", "T", shape="[B, N]", doc="Rows, each sorted in ascending order."),
+            ArgDef("values", "T", shape="[B, M]", doc="A row of values for each."),
+        ),
+        outputs=(ArgDef("output", "out_type", shape="[B, M]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "size(values)"},
+        gradient_kinds={"sorted_inputs": "none", "values": "none"},
+        reference="graphdock_std.reference.selection:lower_bound",
+        package="graphdock_std",
+        source="specs/selection.yaml:142",
+    )
+
+
+def upper_bound() -> OpDef:
+    return OpDef(
+        name="UpperBound",
+        version=1,
+        summary="The last place in a sorted row at which each value could be put in.",
+        doc="The number of elements of the row that are not larger.",
+        inputs=(
+            ArgDef("sorted_inputs", "T", shape="[B, N]", doc="Rows, each sorted in ascending order."),
+            ArgDef("values", "T", shape="[B, M]", doc="A row of values for each."),
+        ),
+        outputs=(ArgDef("output", "out_type", shape="[B, M]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "size(values)"},
+        gradient_kinds={"sorted_inputs": "none", "values": "none"},
+        reference="graphdock_std.reference.selection:upper_bound",
+        package="graphdock_std",
+        source="specs/selection.yaml:160",
+    )
+
+
+def histogram_fixed_width() -> OpDef:
+    return OpDef(
+        name="HistogramFixedWidth",
+        version=1,
+        summary="How many values fall into each of nbins equal parts of a range.",
+        doc="Values outside of the range count for its first or last part.",
+        inputs=(
+            ArgDef("values", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "value_range",
+                "T",
+                shape="[2]",
+                memory="host",
+                doc="The range: both ends, the first below the second.",
+            ),
+            ArgDef("nbins", "int32", memory="host", doc="How many parts, a scalar."),
+        ),
+        outputs=(ArgDef("out", "dtype"),),
+        types=(
+            TypeVarDef("T", allow=("int32", "int64", "float32", "float64")),
+            TypeVarDef("dtype", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_selection:histogram",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "3 * size(values)"},
+        gradient_kinds={"values": "none", "value_range": "none", "nbins": "none"},
+        reference="graphdock_std.reference.selection:histogram_fixed_width",
+        package="graphdock_std",
+        source="specs/selection.yaml:178",
+    )
+
+
+def bincount() -> OpDef:
+    return OpDef(
+        name="Bincount",
+        version=1,
+        summary="How often each integer from 0 up to a size occurs, or the sums of their weights.",
+        inputs=(
+            ArgDef("arr", "int32", shape="[*S]", doc="Numbers that are not negative."),
+            ArgDef("size", "int32", memory="host", doc="Number of bins, a scalar."),
+            ArgDef(
+                "weights",
+                "T",
+                doc="A weight for each number, of the shape of arr; or an empty tensor, which counts.",
+            ),
+        ),
+        outputs=(ArgDef("bins", "T"),),
+        types=(TypeVarDef("T", allow=("int32", "int64", "float32", "float64")),),
+        shape_fn="graphdock_std.shape_fns_selection:bincount",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(arr)"},
+        gradient="graphdock_std._gen.gradients:bincount",
+        gradient_kinds={"arr": "none", "size": "none", "weights": "fn"},
+        reference="graphdock_std.reference.selection:bincount",
+        package="graphdock_std",
+        source="specs/selection.yaml:201",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -3947,6 +4209,16 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "SparseSegmentSum": sparse_segment_sum,
     "SparseSegmentMean": sparse_segment_mean,
     "SparseSegmentSqrtN": sparse_segment_sqrt_n,
+    "Unique": unique,
+    "UniqueWithCounts": unique_with_counts,
+    "ListDiff": list_diff,
+    "TopKV2": top_kv2,
+    "InTopKV2": in_top_kv2,
+    "NthElement": nth_element,
+    "LowerBound": lower_bound,
+    "UpperBound": upper_bound,
+    "HistogramFixedWidth": histogram_fixed_width,
+    "Bincount": bincount,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -3990,5 +4262,6 @@ SPECS: dict[str, str] = {
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
     "segment.yaml": "de93fa854d0d0a51",
+    "selection.yaml": "766541a50e2a8cc2",
     "train.yaml": "75b642b73e6d7cf6",
 }
