@@ -188,6 +188,12 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_add
+from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_nd_add
+from graphdock_std._gen.scatter_ops import tensor_scatter_sub as tensor_scatter_nd_sub
+from graphdock_std._gen.scatter_ops import tensor_scatter_sub as tensor_scatter_sub
+from graphdock_std._gen.scatter_ops import tensor_scatter_update as tensor_scatter_nd_update
+from graphdock_std._gen.scatter_ops import tensor_scatter_update as tensor_scatter_update
 from graphdock_std._gen.segment_ops import segment_max as segment_max
 from graphdock_std._gen.segment_ops import segment_mean as segment_mean
 from graphdock_std._gen.segment_ops import segment_min as segment_min
@@ -265,9 +271,18 @@ from graphdock_std.random import random_shuffle as random_shuffle
 from graphdock_std.random import random_uniform as random_uniform
 from graphdock_std.random import set_random_seed as set_random_seed
 from graphdock_std.random import truncated_normal as truncated_normal
+from graphdock_std.scatter import batch_scatter_update as batch_scatter_update
 from graphdock_std.scatter import scatter_add as scatter_add
+from graphdock_std.scatter import scatter_div as scatter_div
+from graphdock_std.scatter import scatter_max as scatter_max
+from graphdock_std.scatter import scatter_min as scatter_min
+from graphdock_std.scatter import scatter_mul as scatter_mul
+from graphdock_std.scatter import scatter_nd_add as scatter_nd_add
+from graphdock_std.scatter import scatter_nd_sub as scatter_nd_sub
+from graphdock_std.scatter import scatter_nd_update as scatter_nd_update
 from graphdock_std.scatter import scatter_sub as scatter_sub
 from graphdock_std.scatter import scatter_update as scatter_update
+from graphdock_std.scatter import sparse_to_dense as sparse_to_dense
 from graphdock_std.segment import sparse_segment_mean as sparse_segment_mean
 from graphdock_std.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
 from graphdock_std.segment import sparse_segment_sum as sparse_segment_sum
@@ -328,6 +343,7 @@ __all__ = [
     "atan2",
     "atanh",
     "batch_matmul",
+    "batch_scatter_update",
     "bfloat16",
     "bincount",
     "bool",
@@ -494,7 +510,14 @@ __all__ = [
     "rsqrt",
     "scalar_mul",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
     "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
     "searchsorted",
@@ -519,6 +542,7 @@ __all__ = [
     "sparse_segment_mean",
     "sparse_segment_sqrt_n",
     "sparse_segment_sum",
+    "sparse_to_dense",
     "split",
     "sqrt",
     "square",
@@ -531,6 +555,12 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "tensor_scatter_add",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
     "tensordot",
     "testing",
     "tile",

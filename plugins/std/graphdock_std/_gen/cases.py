@@ -5272,6 +5272,777 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.scatter:scatter_sub",
     },
+    "ResourceScatterMul": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0, 4), "dtype": "int32"},
+                    "updates": {"shape": (3, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": (1, 1), "dtype": "int64"},
+                    "updates": {"value": 2},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (2, 600)},
+                    "indices": {"value": (1, 1), "dtype": "int32"},
+                    "updates": {"shape": (2, 600), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (0, 5), "dtype": "int32"},
+                    "updates": {"shape": (2, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "5.*5",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:scatter_mul",
+    },
+    "ResourceScatterDiv": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0, 4), "dtype": "int32"},
+                    "updates": {"shape": (3, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": (1, 1), "dtype": "int64"},
+                    "updates": {"value": 2},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (2, 600)},
+                    "indices": {"value": (1, 1), "dtype": "int32"},
+                    "updates": {"shape": (2, 600), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (0, 5), "dtype": "int32"},
+                    "updates": {"shape": (2, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "5.*5",
+            },
+        ),
+        "types": {"T": _FLOATS, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:scatter_div",
+    },
+    "ResourceScatterMin": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0, 4), "dtype": "int32"},
+                    "updates": {"shape": (3, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": (1, 1), "dtype": "int64"},
+                    "updates": {"value": 2},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (2, 600)},
+                    "indices": {"value": (1, 1), "dtype": "int32"},
+                    "updates": {"shape": (2, 600), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (0, 5), "dtype": "int32"},
+                    "updates": {"shape": (2, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "5.*5",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:scatter_min",
+    },
+    "ResourceScatterMax": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (4, 0, 4), "dtype": "int32"},
+                    "updates": {"shape": (3, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"value": (1, 1), "dtype": "int64"},
+                    "updates": {"value": 2},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (2, 600)},
+                    "indices": {"value": (1, 1), "dtype": "int32"},
+                    "updates": {"shape": (2, 600), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": (0, 5), "dtype": "int32"},
+                    "updates": {"shape": (2, 3), "low": 1.0, "high": 3.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "5.*5",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:scatter_max",
+    },
+    "ResourceScatterNdUpdate": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2, 2)},
+                    "indices": {"value": (((0, 1), (2, 0)),), "dtype": "int64"},
+                    "updates": {"shape": (1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"shape": (0, 2), "dtype": "int32"},
+                    "updates": {"shape": (0,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": ((0, 3),), "dtype": "int32"},
+                    "updates": {"shape": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3.*3",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((0,), (1,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+        ),
+        "types": {
+            "T": (
+                "bool",
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:scatter_nd_update",
+    },
+    "ResourceScatterNdAdd": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2, 2)},
+                    "indices": {"value": (((0, 1), (2, 0)),), "dtype": "int64"},
+                    "updates": {"shape": (1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"shape": (0, 2), "dtype": "int32"},
+                    "updates": {"shape": (0,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": ((0, 3),), "dtype": "int32"},
+                    "updates": {"shape": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3.*3",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((0,), (1,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:scatter_nd_add",
+    },
+    "ResourceScatterNdSub": {
+        "samples": (
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2, 2)},
+                    "indices": {"value": (((0, 1), (2, 0)),), "dtype": "int64"},
+                    "updates": {"shape": (1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (3, 2)},
+                    "indices": {"shape": (0, 2), "dtype": "int32"},
+                    "updates": {"shape": (0,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "var": {"shape": (5, 3)},
+                    "indices": {"value": ((0, 3),), "dtype": "int32"},
+                    "updates": {"shape": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3.*3",
+            },
+            {
+                "inputs": {
+                    "var": {"shape": (5,)},
+                    "indices": {"value": ((0,), (1,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:scatter_nd_sub",
+    },
+    "TensorScatterUpdate": {
+        "samples": (
+            {
+                "inputs": {
+                    "tensor": {"shape": (5,)},
+                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (3, 2, 2)},
+                    "indices": {"value": (((0, 1), (2, 0)),), "dtype": "int64"},
+                    "updates": {"shape": (1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (3, 2)},
+                    "indices": {"shape": (0, 1), "dtype": "int32"},
+                    "updates": {"shape": (0, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "tensor": {"shape": (5, 3)},
+                    "indices": {"value": ((0, 3),), "dtype": "int32"},
+                    "updates": {"shape": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3.*3",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (5,)},
+                    "indices": {"value": ((0,), (1,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+        ),
+        "types": {"T": _ANY, "Tindices": ("int32", "int64")},
+        "args": {"tensor": "T", "indices": "Tindices", "updates": "T"},
+        "tolerances": {},
+        "gradcheck": ("tensor", "updates"),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.scatter:tensor_scatter_update",
+    },
+    "TensorScatterAdd": {
+        "samples": (
+            {
+                "inputs": {
+                    "tensor": {"shape": (5,)},
+                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (3, 2, 2)},
+                    "indices": {"value": (((0, 1), (2, 0)),), "dtype": "int64"},
+                    "updates": {"shape": (1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (3, 2)},
+                    "indices": {"shape": (0, 1), "dtype": "int32"},
+                    "updates": {"shape": (0, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "tensor": {"shape": (5, 3)},
+                    "indices": {"value": ((0, 3),), "dtype": "int32"},
+                    "updates": {"shape": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3.*3",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (5,)},
+                    "indices": {"value": ((0,), (1,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"tensor": "T", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": ("tensor", "updates"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:tensor_scatter_add",
+    },
+    "TensorScatterSub": {
+        "samples": (
+            {
+                "inputs": {
+                    "tensor": {"shape": (5,)},
+                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (3, 2, 2)},
+                    "indices": {"value": (((0, 1), (2, 0)),), "dtype": "int64"},
+                    "updates": {"shape": (1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (3, 2)},
+                    "indices": {"shape": (0, 1), "dtype": "int32"},
+                    "updates": {"shape": (0, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "tensor": {"shape": (5, 3)},
+                    "indices": {"value": ((0, 3),), "dtype": "int32"},
+                    "updates": {"shape": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3.*3",
+            },
+            {
+                "inputs": {
+                    "tensor": {"shape": (5,)},
+                    "indices": {"value": ((0,), (1,)), "dtype": "int32"},
+                    "updates": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "updates",
+            },
+        ),
+        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "args": {"tensor": "T", "indices": "Tindices", "updates": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.002, "atol": 0.002},
+            "bfloat16": {"rtol": 0.016, "atol": 0.016},
+            "float32": {"rtol": 1e-06, "atol": 1e-06},
+            "float64": {"rtol": 1e-13, "atol": 1e-13},
+        },
+        "gradcheck": ("tensor", "updates"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.scatter:tensor_scatter_sub",
+    },
+    "SparseToDense": {
+        "samples": (
+            {
+                "inputs": {
+                    "sparse_indices": {"value": ((0, 1), (2, 0)), "dtype": "int32"},
+                    "output_shape": {"value": (3, 2), "dtype": "int32"},
+                    "sparse_values": {"shape": (2,)},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "sparse_indices": {"value": (0, 3), "dtype": "int64"},
+                    "output_shape": {"value": (5,), "dtype": "int64"},
+                    "sparse_values": {"shape": ()},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "sparse_indices": {"value": (3, 0), "dtype": "int32"},
+                    "output_shape": {"value": (4,), "dtype": "int32"},
+                    "sparse_values": {"shape": (2,)},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {"validate_indices": False},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "sparse_indices": {"value": 2, "dtype": "int32"},
+                    "output_shape": {"value": (3,), "dtype": "int32"},
+                    "sparse_values": {"shape": ()},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "sparse_indices": {"shape": (0, 2), "dtype": "int64"},
+                    "output_shape": {"value": (2, 2), "dtype": "int64"},
+                    "sparse_values": {"shape": (0,)},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "sparse_indices": {"value": ((0, 2),), "dtype": "int32"},
+                    "output_shape": {"value": (3, 2), "dtype": "int32"},
+                    "sparse_values": {"shape": (1,)},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "2.*2",
+            },
+            {
+                "inputs": {
+                    "sparse_indices": {"value": (1, 1), "dtype": "int32"},
+                    "output_shape": {"value": (3,), "dtype": "int32"},
+                    "sparse_values": {"shape": (2,)},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "repeat",
+            },
+            {
+                "inputs": {
+                    "sparse_indices": {"value": (1, 0), "dtype": "int32"},
+                    "output_shape": {"value": (3,), "dtype": "int32"},
+                    "sparse_values": {"shape": (2,)},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "order",
+            },
+            {
+                "inputs": {
+                    "sparse_indices": {"value": (0, 1), "dtype": "int32"},
+                    "output_shape": {"value": (3,), "dtype": "int32"},
+                    "sparse_values": {"shape": (3,)},
+                    "default_value": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "sparse_values",
+            },
+        ),
+        "types": {"T": _ANY, "Tindices": ("int32", "int64")},
+        "args": {"sparse_indices": "Tindices", "output_shape": "Tindices", "sparse_values": "T", "default_value": "T"},
+        "tolerances": {},
+        "gradcheck": ("sparse_values", "default_value"),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.scatter:sparse_to_dense",
+    },
     "SegmentSum": {
         "samples": (
             {

@@ -618,6 +618,37 @@ def sum_to(op, grad_y):
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
 
 
+def tensor_scatter_update(op, grad_output):
+    """tensor: formula; updates: fn; indices: none."""
+    indices = op.inputs[1]
+    updates = op.inputs[2]
+    _fn = _import_module("graphdock_std.scatter_gradients")
+    return [
+        _tf.tensor_scatter_update(grad_output, indices, _ops.zeros_like(updates)),
+        None,
+        _fn.update_gradient(op, grad_output),
+    ]
+
+
+def tensor_scatter_add(op, grad_output):
+    """tensor: formula; updates: formula; indices: none."""
+    indices = op.inputs[1]
+    return [grad_output, None, _tf.gather_nd(grad_output, indices)]
+
+
+def tensor_scatter_sub(op, grad_output):
+    """tensor: formula; updates: formula; indices: none."""
+    indices = op.inputs[1]
+    return [grad_output, None, _tf.negative(_tf.gather_nd(grad_output, indices))]
+
+
+def sparse_to_dense(op, grad_dense):
+    """sparse_values, default_value: fn; sparse_indices: none; output_shape: none."""
+    _fn = _import_module("graphdock_std.scatter_gradients")
+    grads_sparse_to_dense_gradient = _fn.sparse_to_dense_gradient(op, grad_dense)
+    return [None, None, grads_sparse_to_dense_gradient[0], grads_sparse_to_dense_gradient[1]]
+
+
 def segment_sum(op, grad_y):
     """data: formula; segment_ids: none."""
     segment_ids = op.inputs[1]

@@ -3061,6 +3061,303 @@ def resource_scatter_sub() -> OpDef:
     )
 
 
+def resource_scatter_mul() -> OpDef:
+    return OpDef(
+        name="ResourceScatterMul",
+        version=1,
+        summary="Multiplies rows of a variable in place; repeated rows multiply up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_mul",
+        package="graphdock_std",
+        source="specs/scatter.yaml:68",
+    )
+
+
+def resource_scatter_div() -> OpDef:
+    return OpDef(
+        name="ResourceScatterDiv",
+        version=1,
+        summary="Divides rows of a variable in place; repeated rows divide in turn.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_div",
+        package="graphdock_std",
+        source="specs/scatter.yaml:88",
+    )
+
+
+def resource_scatter_min() -> OpDef:
+    return OpDef(
+        name="ResourceScatterMin",
+        version=1,
+        summary="Takes the minimum with rows of a variable in place.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_min",
+        package="graphdock_std",
+        source="specs/scatter.yaml:108",
+    )
+
+
+def resource_scatter_max() -> OpDef:
+    return OpDef(
+        name="ResourceScatterMax",
+        version=1,
+        summary="Takes the maximum with rows of a variable in place.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_max",
+        package="graphdock_std",
+        source="specs/scatter.yaml:127",
+    )
+
+
+def resource_scatter_nd_update() -> OpDef:
+    return OpDef(
+        name="ResourceScatterNdUpdate",
+        version=1,
+        summary=(
+            "Sets slices of a variable in place, each chosen by an index tuple; of several for one place the last "
+            "stays."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of the variable.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_nd_update",
+        package="graphdock_std",
+        source="specs/scatter.yaml:146",
+    )
+
+
+def resource_scatter_nd_add() -> OpDef:
+    return OpDef(
+        name="ResourceScatterNdAdd",
+        version=1,
+        summary="Adds to slices of a variable in place, each chosen by an index tuple; repeated ones add up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of the variable.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_nd_add",
+        package="graphdock_std",
+        source="specs/scatter.yaml:166",
+    )
+
+
+def resource_scatter_nd_sub() -> OpDef:
+    return OpDef(
+        name="ResourceScatterNdSub",
+        version=1,
+        summary="Subtracts from slices of a variable in place, each chosen by an index tuple; repeated ones add up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of the variable.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_nd_sub",
+        package="graphdock_std",
+        source="specs/scatter.yaml:187",
+    )
+
+
+def tensor_scatter_update() -> OpDef:
+    return OpDef(
+        name="TensorScatterUpdate",
+        version=1,
+        summary=(
+            "A tensor with slices replaced, each chosen by an index tuple; of several for one place the last stays."
+        ),
+        inputs=(
+            ArgDef("tensor", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of tensor.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
+        gradient="graphdock_std._gen.gradients:tensor_scatter_update",
+        gradient_kinds={"tensor": "formula", "indices": "none", "updates": "fn"},
+        reference="graphdock_std.reference.scatter:tensor_scatter_update",
+        package="graphdock_std",
+        source="specs/scatter.yaml:208",
+    )
+
+
+def tensor_scatter_add() -> OpDef:
+    return OpDef(
+        name="TensorScatterAdd",
+        version=1,
+        summary="A tensor with updates added at index tuples; repeated ones add up.",
+        inputs=(
+            ArgDef("tensor", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of tensor.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
+        gradient="graphdock_std._gen.gradients:tensor_scatter_add",
+        gradient_kinds={"tensor": "formula", "indices": "none", "updates": "formula"},
+        reference="graphdock_std.reference.scatter:tensor_scatter_add",
+        package="graphdock_std",
+        source="specs/scatter.yaml:233",
+    )
+
+
+def tensor_scatter_sub() -> OpDef:
+    return OpDef(
+        name="TensorScatterSub",
+        version=1,
+        summary="A tensor with updates subtracted at index tuples; repeated ones add up.",
+        inputs=(
+            ArgDef("tensor", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of tensor.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
+        gradient="graphdock_std._gen.gradients:tensor_scatter_sub",
+        gradient_kinds={"tensor": "formula", "indices": "none", "updates": "formula"},
+        reference="graphdock_std.reference.scatter:tensor_scatter_sub",
+        package="graphdock_std",
+        source="specs/scatter.yaml:259",
+    )
+
+
+def sparse_to_dense() -> OpDef:
+    return OpDef(
+        name="SparseToDense",
+        version=1,
+        summary="A tensor of a default value with other values at index tuples.",
+        doc="Of several values for one place the last stays, unless validate_indices refuses them.",
+        inputs=(
+            ArgDef(
+                "sparse_indices",
+                "Tindices",
+                doc="The places: a matrix of index tuples, a vector of indices of a vector, or one index of it.",
+            ),
+            ArgDef("output_shape", "Tindices", memory="host", doc="The shape, a vector."),
+            ArgDef("sparse_values", "T", doc="A value for each place, or a scalar for all."),
+            ArgDef("default_value", "T", shape="[]", doc="The value elsewhere."),
+        ),
+        outputs=(ArgDef("dense", "T"),),
+        attrs=(
+            AttrDef(
+                "validate_indices",
+                "bool",
+                default=True,
+                doc="Refuse indices that repeat or are not in ascending order.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:sparse_to_dense",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:sparse_to_dense",
+        gradient_kinds={"sparse_indices": "none", "output_shape": "none", "sparse_values": "fn", "default_value": "fn"},
+        reference="graphdock_std.reference.scatter:sparse_to_dense",
+        package="graphdock_std",
+        source="specs/scatter.yaml:285",
+    )
+
+
 def segment_sum() -> OpDef:
     return OpDef(
         name="SegmentSum",
@@ -4198,6 +4495,17 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "ResourceScatterMul": resource_scatter_mul,
+    "ResourceScatterDiv": resource_scatter_div,
+    "ResourceScatterMin": resource_scatter_min,
+    "ResourceScatterMax": resource_scatter_max,
+    "ResourceScatterNdUpdate": resource_scatter_nd_update,
+    "ResourceScatterNdAdd": resource_scatter_nd_add,
+    "ResourceScatterNdSub": resource_scatter_nd_sub,
+    "TensorScatterUpdate": tensor_scatter_update,
+    "TensorScatterAdd": tensor_scatter_add,
+    "TensorScatterSub": tensor_scatter_sub,
+    "SparseToDense": sparse_to_dense,
     "SegmentSum": segment_sum,
     "SegmentMean": segment_mean,
     "SegmentProd": segment_prod,
@@ -4260,7 +4568,7 @@ SPECS: dict[str, str] = {
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
-    "scatter.yaml": "65fa0bde3a3fb1e3",
+    "scatter.yaml": "a6ac8645f6bb9a2b",
     "segment.yaml": "de93fa854d0d0a51",
     "selection.yaml": "766541a50e2a8cc2",
     "train.yaml": "75b642b73e6d7cf6",

@@ -18,6 +18,7 @@ FUNCTIONS = {
     "rank": "graphdock_std.array:rank",
     "sequence_mask": "graphdock_std.array:sequence_mask",
     "size": "graphdock_std.array:size",
+    "sparse_to_dense": "graphdock_std.scatter:sparse_to_dense",
     "split": "graphdock_std.array:split",
     "squeeze": "graphdock_std.array:squeeze",
     "stack": "graphdock_std.array:stack",
@@ -33,7 +34,15 @@ FUNCTIONS = {
 #: Public names that mean nothing in a formula: classes, seeds, what takes a variable or keeps one.
 ENDPOINTS = {
     "newaxis": "graphdock_std.array:newaxis",
+    "batch_scatter_update": "graphdock_std.scatter:batch_scatter_update",
     "scatter_add": "graphdock_std.scatter:scatter_add",
+    "scatter_div": "graphdock_std.scatter:scatter_div",
+    "scatter_max": "graphdock_std.scatter:scatter_max",
+    "scatter_min": "graphdock_std.scatter:scatter_min",
+    "scatter_mul": "graphdock_std.scatter:scatter_mul",
+    "scatter_nd_add": "graphdock_std.scatter:scatter_nd_add",
+    "scatter_nd_sub": "graphdock_std.scatter:scatter_nd_sub",
+    "scatter_nd_update": "graphdock_std.scatter:scatter_nd_update",
     "scatter_sub": "graphdock_std.scatter:scatter_sub",
     "scatter_update": "graphdock_std.scatter:scatter_update",
 }
