@@ -112,7 +112,6 @@ from graphdock.variables.variable import assign_sub as assign_sub
 from graphdock_std._gen.array_ops import broadcast_to as broadcast_to
 from graphdock_std._gen.array_ops import expand_dims as expand_dims
 from graphdock_std._gen.array_ops import fill as fill
-from graphdock_std._gen.array_ops import gather_nd as gather_nd
 from graphdock_std._gen.array_ops import invert_permutation as invert_permutation
 from graphdock_std._gen.array_ops import lin_space as lin_space
 from graphdock_std._gen.array_ops import lin_space as linspace
@@ -188,6 +187,10 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.rearrange_ops import broadcast_dynamic_shape as broadcast_dynamic_shape
+from graphdock_std._gen.rearrange_ops import ensure_shape as ensure_shape
+from graphdock_std._gen.rearrange_ops import roll as roll
+from graphdock_std._gen.rearrange_ops import unravel_index as unravel_index
 from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_add
 from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_nd_add
 from graphdock_std._gen.scatter_ops import tensor_scatter_sub as tensor_scatter_nd_sub
@@ -224,10 +227,14 @@ from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
 from graphdock_std.einsum import einsum as einsum
+from graphdock_std.indexing import batch_gather as batch_gather
+from graphdock_std.indexing import boolean_mask as boolean_mask
 from graphdock_std.indexing import gather as gather
+from graphdock_std.indexing import gather_nd as gather_nd
 from graphdock_std.indexing import one_hot as one_hot
 from graphdock_std.indexing import strided_slice as strided_slice
 from graphdock_std.indexing import where as where
+from graphdock_std.indexing import where_v2 as where_v2
 from graphdock_std.initializers import Constant as constant_initializer
 from graphdock_std.initializers import GlorotNormal as glorot_normal_initializer
 from graphdock_std.initializers import GlorotUniform as glorot_uniform_initializer
@@ -241,6 +248,7 @@ from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
 from graphdock_std.math import count_nonzero as count_nonzero
+from graphdock_std.math import cumprod as cumprod
 from graphdock_std.math import cumsum as cumsum
 from graphdock_std.math import div as div
 from graphdock_std.math import div_no_nan as div_no_nan
@@ -271,6 +279,12 @@ from graphdock_std.random import random_shuffle as random_shuffle
 from graphdock_std.random import random_uniform as random_uniform
 from graphdock_std.random import set_random_seed as set_random_seed
 from graphdock_std.random import truncated_normal as truncated_normal
+from graphdock_std.rearrange import broadcast_static_shape as broadcast_static_shape
+from graphdock_std.rearrange import guarantee_const as guarantee_const
+from graphdock_std.rearrange import parallel_stack as parallel_stack
+from graphdock_std.rearrange import repeat as repeat
+from graphdock_std.rearrange import reverse_sequence as reverse_sequence
+from graphdock_std.rearrange import shape_n as shape_n
 from graphdock_std.scatter import batch_scatter_update as batch_scatter_update
 from graphdock_std.scatter import scatter_add as scatter_add
 from graphdock_std.scatter import scatter_div as scatter_div
@@ -342,11 +356,15 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "batch_gather",
     "batch_matmul",
     "batch_scatter_update",
     "bfloat16",
     "bincount",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "case",
     "cast",
@@ -369,6 +387,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cumprod",
     "cumsum",
     "custom_op",
     "default_host",
@@ -382,6 +401,7 @@ __all__ = [
     "dynamic_partition",
     "dynamic_stitch",
     "einsum",
+    "ensure_shape",
     "equal",
     "erf",
     "erfc",
@@ -416,6 +436,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "guarantee_const",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
@@ -474,6 +495,7 @@ __all__ = [
     "ones_like",
     "ops",
     "pad",
+    "parallel_stack",
     "placeholder",
     "placeholder_with_default",
     "pow",
@@ -499,13 +521,16 @@ __all__ = [
     "reduce_sum",
     "reduce_variance",
     "register_tensor_conversion_function",
+    "repeat",
     "report_uninitialized_variables",
     "reset_default_graph",
     "reshape",
     "resource",
     "reverse",
+    "reverse_sequence",
     "reverse_v2",
     "rint",
+    "roll",
     "round",
     "rsqrt",
     "scalar_mul",
@@ -531,6 +556,7 @@ __all__ = [
     "set_random_seed",
     "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
@@ -585,6 +611,7 @@ __all__ = [
     "uint8",
     "unique",
     "unique_with_counts",
+    "unravel_index",
     "unsorted_segment_max",
     "unsorted_segment_mean",
     "unsorted_segment_min",
@@ -597,6 +624,7 @@ __all__ = [
     "variance_scaling_initializer",
     "variant",
     "where",
+    "where_v2",
     "while_loop",
     "zeros",
     "zeros_initializer",

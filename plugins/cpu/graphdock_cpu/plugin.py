@@ -16,6 +16,7 @@ FAMILIES = (
     "matmul",
     "nn",
     "random",
+    "rearrange",
     "reduce",
     "scatter",
     "segment",

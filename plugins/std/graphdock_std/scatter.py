@@ -10,6 +10,7 @@ from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
+from graphdock_std.indexing import batch_tuples
 
 __all__ = [
     "batch_scatter_update",
@@ -124,32 +125,10 @@ def batch_scatter_update(
     """
     with _ops.name_scope(name or "BatchScatterUpdate"):
         at = _ops.convert_to_tensor(indices, preferred_dtype=_tf.int32)
-        return scatter_nd_update(ref, batch_tuples(at), updates, use_locking)
-
-
-def batch_tuples(indices: _ops.Tensor, width: int = 0) -> _ops.Tensor:
-    """``indices`` behind the numbers of its leading axes: index tuples of the tensor that those axes are a batch of.
-
-    Args:
-      width: 0: each element of ``indices`` is an index; 1: each vector along its last axis is an index tuple already.
-
-    Raises:
-      InvalidArgumentError: the rank of ``indices`` is not known.
-    """
-    dims = static_shape(indices)
-    if dims is None:
-        raise errors.InvalidArgumentError("indices of a batch need a known rank", hint="use set_shape")
-    shape = _ops.shape(indices, out_type=indices.dtype)
-    lead = len(dims) - width - (0 if width else 1)
-    inner = len(dims) - width
-    columns = []
-    for axis in range(lead):
-        numbers = _tf.range(shape[axis])
-        view = [-1 if i == axis else 1 for i in range(inner)]
-        whole = _tf.broadcast_to(_tf.reshape(numbers, view), shape[:inner])
-        columns.append(_tf.expand_dims(whole, -1))
-    last = indices if width else _tf.expand_dims(indices, -1)
-    return _tf.concat([*columns, last], -1)
+        dims = static_shape(at)
+        if dims is None:
+            raise errors.InvalidArgumentError("batch_scatter_update needs indices of known rank", hint="use set_shape")
+        return scatter_nd_update(ref, batch_tuples(at, len(dims) - 1), updates, use_locking)
 
 
 def _scatter(op_type: str, ref: Any, indices: Any, updates: Any, name: str) -> Any:
@@ -182,7 +161,8 @@ def _fit(op: str, var: Any, at: Any, values: Any) -> None:
         a != b for a, b in zip(want, values, strict=True) if a is not None and b is not None
     ):
         raise errors.ShapeError(
-            f"updates have shape {_tf.TensorShape(values)}", expected=f"{_tf.TensorShape(want)}, by indices and the variable"
+            f"updates have shape {_tf.TensorShape(values)}",
+            expected=f"{_tf.TensorShape(want)}, by indices and the variable",
         )
 
 

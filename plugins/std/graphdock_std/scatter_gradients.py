@@ -37,7 +37,11 @@ def sparse_to_dense_gradient(op: Any, grad: Any) -> list[Any]:
     tuples = places if len(dims) == 2 else _tf.reshape(places, [-1, 1])
     picked = _tf.gather_nd(grad, tuples)
     blank = _tf.sparse_to_dense(
-        places, op.inputs[1], _tf.constant(0, values.dtype), _tf.constant(1, values.dtype), op.get_attr("validate_indices")
+        places,
+        op.inputs[1],
+        _tf.constant(0, values.dtype),
+        _tf.constant(1, values.dtype),
+        op.get_attr("validate_indices"),
     )
     of_values = _tf.reduce_sum(picked) if static_shape(values) == () else _tf.reshape(picked, _ops.shape(values))
     return [of_values, _tf.reduce_sum(grad * blank)]

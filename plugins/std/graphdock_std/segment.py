@@ -8,7 +8,6 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
-
 __all__ = [
     "sparse_segment_mean",
     "sparse_segment_sqrt_n",

@@ -41,7 +41,9 @@ def segment_extreme(op: Any, grad: Any) -> Any:
 def segment_prod(op: Any, grad: Any) -> Any:
     """The product of the segment's other elements, also where one of them is zero."""
     data, ids = op.inputs
-    return _product(data, grad, op.outputs[0], lambda x: _tf.segment_sum(x, ids), lambda x: _tf.segment_prod(x, ids), ids)
+    return _product(
+        data, grad, op.outputs[0], lambda x: _tf.segment_sum(x, ids), lambda x: _tf.segment_prod(x, ids), ids
+    )
 
 
 def _product(data: Any, grad: Any, product: Any, total: Any, multiply: Any, ids: Any) -> Any:

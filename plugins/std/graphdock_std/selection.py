@@ -57,9 +57,7 @@ def top_k(
     Returns:
       A pair ``(values, indices)`` of shape ``input.shape[:-1] + [k]``. The gradient of the values goes to the elements chosen.
     """
-    return _ops.apply_op(
-        "TopKV2", input=input, k=k, sorted=sorted, index_type=dtypes.as_dtype(index_type), name=name
-    )
+    return _ops.apply_op("TopKV2", input=input, k=k, sorted=sorted, index_type=dtypes.as_dtype(index_type), name=name)
 
 
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> _ops.Tensor:

@@ -239,7 +239,9 @@ def sparse_to_dense(ctx: Any) -> list[Dims]:
     if len(places) > 2:
         raise ctx.fail(f"sparse_indices {show(places)} must be a matrix, a vector or a scalar")
     if values:
-        message = f"sparse_values {show(values)} must be a scalar or hold a value for each of sparse_indices {show(places)}"
+        message = (
+            f"sparse_values {show(values)} must be a scalar or hold a value for each of sparse_indices {show(places)}"
+        )
         if len(values) > 1 or not places:
             raise ctx.fail(message)
         ctx.equal(values[0], places[0], message)

@@ -31,7 +31,9 @@ def segment(ctx: Any) -> list[Dims]:
     if not data:
         raise ctx.fail("data is a scalar and has no rows")
     if ids is not None:
-        ctx.equal(data[0], ids[0], f"segment_ids must hold {data[0]} ids for data {show(data)}, but its shape is {show(ids)}")
+        ctx.equal(
+            data[0], ids[0], f"segment_ids must hold {data[0]} ids for data {show(data)}, but its shape is {show(ids)}"
+        )
     return [(rows, *data[1:])]
 
 

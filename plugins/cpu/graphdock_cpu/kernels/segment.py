@@ -97,7 +97,9 @@ def _sorted(ufunc: np.ufunc, empty: Empty = _zero, scale: str = "") -> Callable[
                     expected="one id per row",
                 )
             if _sorted_ids(ids) != out.shape[0]:
-                raise errors.InvalidArgumentError(f"segment_ids name {_sorted_ids(ids)} segments", expected=str(out.shape[0]))
+                raise errors.InvalidArgumentError(
+                    f"segment_ids name {_sorted_ids(ids)} segments", expected=str(out.shape[0])
+                )
             out.fill(blank)
             _reduce_runs(ufunc, _matrix(data), ids, _matrix(out), scale, wide)
 

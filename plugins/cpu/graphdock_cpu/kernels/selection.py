@@ -53,7 +53,6 @@ def _list_diff(ctx: BuildContext) -> Bound:
     return Bound(compute)
 
 
-
 def _top_k(ctx: BuildContext) -> Bound:
     def choose(x: Any, k: int) -> Any:
         if not x.ndim:
@@ -99,7 +98,9 @@ def _nth_element(ctx: BuildContext) -> Bound:
     def write(x: Any, n: Any, out: Any) -> None:
         at = int(n)
         if not x.ndim or not 0 <= at < x.shape[-1]:
-            raise errors.InvalidArgumentError(f"n is {at} for input of shape {list(x.shape)}", expected="a place in its rows")
+            raise errors.InvalidArgumentError(
+                f"n is {at} for input of shape {list(x.shape)}", expected="a place in its rows"
+            )
         at = x.shape[-1] - 1 - at if reverse else at
         np.copyto(out, np.partition(x, at, -1)[..., at])
 

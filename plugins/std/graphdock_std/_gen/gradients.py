@@ -574,6 +574,26 @@ def dynamic_stitch(op, grad_y):
     return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
 
 
+def reverse_sequence(op, grad_y):
+    """input: formula; seq_lengths: none."""
+    seq_lengths = op.inputs[1]
+    seq_dim = op.get_attr("seq_dim")
+    batch_dim = op.get_attr("batch_dim")
+    return [_tf.reverse_sequence(grad_y, seq_lengths, seq_axis=seq_dim, batch_axis=batch_dim), None]
+
+
+def roll(op, grad_y):
+    """input: formula; shift: none; axis: none."""
+    shift = op.inputs[1]
+    axis = op.inputs[2]
+    return [_tf.roll(grad_y, 0 - shift, axis), None, None]
+
+
+def ensure_shape(op, grad_output):
+    """input: formula."""
+    return [grad_output]
+
+
 def sum(op, grad_y):
     """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math_gradients")
@@ -610,6 +630,12 @@ def cumsum(op, grad_y):
     exclusive = op.get_attr("exclusive")
     reverse = op.get_attr("reverse")
     return [_tf.cumsum(grad_y, axis, exclusive, not reverse), None]
+
+
+def cumprod(op, grad_y):
+    """x: fn; axis: none."""
+    _fn = _import_module("graphdock_std.math_gradients")
+    return [_fn.cumprod(op, grad_y), None]
 
 
 def sum_to(op, grad_y):

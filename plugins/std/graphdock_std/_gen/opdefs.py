@@ -473,7 +473,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:402",
+        source="specs/array.yaml:400",
     )
 
 
@@ -495,7 +495,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:425",
+        source="specs/array.yaml:423",
     )
 
 
@@ -531,7 +531,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:450",
+        source="specs/array.yaml:448",
     )
 
 
@@ -554,7 +554,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:479",
+        source="specs/array.yaml:477",
     )
 
 
@@ -578,7 +578,7 @@ def fill() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:500",
+        source="specs/array.yaml:498",
     )
 
 
@@ -596,7 +596,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:525",
+        source="specs/array.yaml:523",
     )
 
 
@@ -614,7 +614,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:538",
+        source="specs/array.yaml:536",
     )
 
 
@@ -638,7 +638,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:551",
+        source="specs/array.yaml:549",
     )
 
 
@@ -665,7 +665,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:579",
+        source="specs/array.yaml:577",
     )
 
 
@@ -694,7 +694,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:607",
+        source="specs/array.yaml:605",
     )
 
 
@@ -717,7 +717,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:636",
+        source="specs/array.yaml:634",
     )
 
 
@@ -746,7 +746,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:662",
+        source="specs/array.yaml:660",
     )
 
 
@@ -763,7 +763,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:688",
+        source="specs/array.yaml:686",
     )
 
 
@@ -781,7 +781,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:707",
+        source="specs/array.yaml:705",
     )
 
 
@@ -800,7 +800,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:722",
+        source="specs/array.yaml:720",
     )
 
 
@@ -822,7 +822,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:738",
+        source="specs/array.yaml:736",
     )
 
 
@@ -844,7 +844,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:761",
+        source="specs/array.yaml:759",
     )
 
 
@@ -2643,6 +2643,142 @@ def random_shuffle() -> OpDef:
     )
 
 
+def reverse_sequence() -> OpDef:
+    return OpDef(
+        name="ReverseSequence",
+        version=1,
+        summary="The first elements of each slice of a batch in reverse order, as many as a length says.",
+        inputs=(
+            ArgDef("input", "T", doc="A tensor that has both axes."),
+            ArgDef(
+                "seq_lengths",
+                "Tlen",
+                shape="[B]",
+                doc="A length for each slice of the batch, from 0 to the size of the axis.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        attrs=(
+            AttrDef("seq_dim", "int", doc="The axis along which elements are reversed."),
+            AttrDef("batch_dim", "int", default=0, doc="The axis along which lengths differ."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tlen", allow=("int32", "int64"), default="int64")),
+        shape_fn="graphdock_std.shape_fns_rearrange:reverse_sequence",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:reverse_sequence",
+        gradient_kinds={"input": "formula", "seq_lengths": "none"},
+        reference="graphdock_std.reference.rearrange:reverse_sequence",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:4",
+    )
+
+
+def roll() -> OpDef:
+    return OpDef(
+        name="Roll",
+        version=1,
+        summary="The elements shifted along axes; what leaves at one end comes back at the other.",
+        inputs=(
+            ArgDef("input", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "shift",
+                "Tshift",
+                memory="host",
+                doc="How far, a scalar, or a vector with an element for each axis; negative shifts to the front.",
+            ),
+            ArgDef(
+                "axis",
+                "Taxis",
+                memory="host",
+                doc="The axis, or axes; the shifts of one that stands twice add up.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_ANY),
+            TypeVarDef("Tshift", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Taxis", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_rearrange:roll",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:roll",
+        gradient_kinds={"input": "formula", "shift": "none", "axis": "none"},
+        reference="graphdock_std.reference.rearrange:roll",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:30",
+    )
+
+
+def unravel_index() -> OpDef:
+    return OpDef(
+        name="UnravelIndex",
+        version=1,
+        summary="The index tuples of places counted through a tensor in row-major order.",
+        inputs=(
+            ArgDef(
+                "indices",
+                "Tidx",
+                shape="[*S]",
+                doc="Places, 0 up to, not including, the product of dims; any shape.",
+            ),
+            ArgDef("dims", "Tidx", shape="[R]", memory="host", doc="The shape of the tensor, a vector."),
+        ),
+        outputs=(ArgDef("output", "Tidx", shape="[R, *S]", doc="One row per axis."),),
+        types=(TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "2 * size(output)"},
+        gradient_kinds={"indices": "none", "dims": "none"},
+        reference="graphdock_std.reference.rearrange:unravel_index",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:56",
+    )
+
+
+def broadcast_args() -> OpDef:
+    return OpDef(
+        name="BroadcastArgs",
+        version=1,
+        summary="The shape that two shapes broadcast to, in host memory.",
+        inputs=(
+            ArgDef("s0", "T", shape="[M]", memory="host", doc="A shape, a vector."),
+            ArgDef("s1", "T", shape="[N]", memory="host", doc="The other, a vector."),
+        ),
+        outputs=(ArgDef("r0", "T", shape="[R]", memory="host"),),
+        types=(TypeVarDef("T", allow=("int32", "int64"), default="int32"),),
+        let={"R": "max(M, N)"},
+        traits=frozenset({"no_gradient", "pure"}),
+        evaluate="graphdock_std.integer_values:broadcast_args",
+        cost={"flops": "0", "bytes": "0"},
+        gradient_kinds={"s0": "none", "s1": "none"},
+        reference="graphdock_std.reference.rearrange:broadcast_args",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:78",
+    )
+
+
+def ensure_shape() -> OpDef:
+    return OpDef(
+        name="EnsureShape",
+        version=1,
+        summary="The same tensor; an error in the step unless it has a shape.",
+        inputs=(ArgDef("input", "T", doc="Any tensor."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(AttrDef("shape", "shape", doc="The shape, None for each dim that may be anything."),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_rearrange:ensure_shape",
+        traits=frozenset({"pure", "view"}),
+        aliases={"output": "input"},
+        cost={"flops": "0", "bytes": "0"},
+        gradient="graphdock_std._gen.gradients:ensure_shape",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.rearrange:ensure_shape",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:100",
+    )
+
+
 def sum() -> OpDef:
     return OpDef(
         name="Sum",
@@ -2952,6 +3088,31 @@ def cumsum() -> OpDef:
     )
 
 
+def cumprod() -> OpDef:
+    return OpDef(
+        name="Cumprod",
+        version=1,
+        summary="Running products along an axis.",
+        inputs=(
+            ArgDef("x", "T", shape="[*S]", doc="A tensor of rank 1 or more."),
+            ArgDef("axis", "Tidx", shape="[]", memory="host", doc="The axis; a negative one counts from the end."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        attrs=(
+            AttrDef("exclusive", "bool", default=False, doc="Leave the element itself out; the first is then 1."),
+            AttrDef("reverse", "bool", default=False, doc="Multiply from the end."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_reduce:running",
+        traits=frozenset({"pure"}),
+        gradient="graphdock_std._gen.gradients:cumprod",
+        gradient_kinds={"x": "fn", "axis": "none"},
+        reference="graphdock_std.reference.reduce:cumprod",
+        package="graphdock_std",
+        source="specs/reduce.yaml:309",
+    )
+
+
 def sum_to() -> OpDef:
     return OpDef(
         name="SumTo",
@@ -2975,7 +3136,7 @@ def sum_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
-        source="specs/reduce.yaml:309",
+        source="specs/reduce.yaml:336",
     )
 
 
@@ -4481,6 +4642,11 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "TruncatedNormal": truncated_normal,
     "RandomUniformInt": random_uniform_int,
     "RandomShuffle": random_shuffle,
+    "ReverseSequence": reverse_sequence,
+    "Roll": roll,
+    "UnravelIndex": unravel_index,
+    "BroadcastArgs": broadcast_args,
+    "EnsureShape": ensure_shape,
     "Sum": sum,
     "Mean": mean,
     "Prod": prod,
@@ -4491,6 +4657,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ArgMax": arg_max,
     "ArgMin": arg_min,
     "Cumsum": cumsum,
+    "Cumprod": cumprod,
     "SumTo": sum_to,
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
@@ -4562,14 +4729,15 @@ OPERATORS: dict[str, str] = {
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "array.yaml": "80e30bded674a061",
+    "array.yaml": "555e7480af1a411f",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
-    "reduce.yaml": "c0887e420645a52a",
+    "rearrange.yaml": "adb0623d1594cfe2",
+    "reduce.yaml": "c0cea8354a678b51",
     "scatter.yaml": "a6ac8645f6bb9a2b",
     "segment.yaml": "de93fa854d0d0a51",
-    "selection.yaml": "766541a50e2a8cc2",
+    "selection.yaml": "421f1b1bf12bf214",
     "train.yaml": "75b642b73e6d7cf6",
 }
