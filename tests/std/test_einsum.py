@@ -30,6 +30,21 @@ EQUATIONS = (
     "ia,ib,ic->abc",
     "ij,jc,cd->id",
     "abij,i->ab",
+    "ii->i",
+    "iij->j",
+    "aia,ib->ab",
+    "ii,jj->",
+    "a,b,c,d->dcba",
+)
+#: Equation, shapes of the inputs.
+ELLIPSES = (
+    ("...ij,...jk->...ik", (5, 2, 3), (3, 4)),
+    ("...ij,...jk->...ik", (5, 1, 2, 3), (6, 3, 4)),
+    ("...ij,...jk", (5, 2, 3), (5, 3, 4)),
+    ("i...->...", (3, 2, 4)),
+    ("b...i,i->b...", (2, 3, 4), (4,)),
+    ("...i,...i->...", (1, 3), (1, 3)),
+    ("...ii->...i", (2, 3, 3)),
 )
 
 
@@ -67,9 +82,10 @@ def test_values_and_gradients(equation: str) -> None:
     ("equation", "count", "match"),
     [
         ("ij,jk->ik", 1, "2 groups for 1 inputs"),
-        ("ii->i", 1, "twice in one group"),
+        ("ij->ijj", 1, "twice in the result"),
+        ("...i...->i", 1, "ellipsis stands twice"),
         ("ij->ik", 1, "k of the result is in no input"),
-        ("...ij->ij", 1, "letters only"),
+        ("i.j->ij", 1, "letters and ... only"),
         ("ijk->i", 1, "must have rank 3"),
     ],
 )
@@ -79,8 +95,16 @@ def test_equations_that_do_not_fit(equation: str, count: int, match: str) -> Non
 
 
 def test_sizes_that_do_not_agree() -> None:
-    with pytest.raises(ShapeError, match="inner sizes differ"):
+    with pytest.raises(ShapeError, match="j stands for dims of 3 and 4"):
         tf.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((4, 5)))
+
+
+@pytest.mark.parametrize(("equation", "shapes"), [(e, s) for e, *s in ELLIPSES])
+def test_ellipses_broadcast(equation: str, shapes: list[tuple[int, ...]]) -> None:
+    values = [np.asarray(np.random.default_rng(6).standard_normal(s)) for s in shapes]
+    with tf.Session() as session:
+        got = session.run(tf.einsum(equation, *values))
+    np.testing.assert_allclose(got, np.einsum(equation, *values), rtol=1e-10, atol=1e-12)
 
 
 def test_trace_and_accumulate_n() -> None:

@@ -498,3 +498,13 @@ def test_quotients_and_remainders_of_either_sign_are_pythons(dtype: Any) -> None
     quotient, remainder = run([x // y, x % y], {x: a, y: b})
     assert quotient.tolist() == [i // j for i, j in pairs]
     assert remainder.tolist() == [i % j for i, j in pairs]
+
+
+@pytest.mark.parametrize("axes", [0, 1, [[1, 2], [1, 0]], [[-1], [0]]])
+def test_tensordot_of_unknown_ranks(axes: Any) -> None:
+    a, b = np.random.default_rng(0).random((2, 3, 4)), np.random.default_rng(1).random((4, 3, 5))
+    x, y = tf.placeholder(tf.float64), tf.placeholder(tf.float64)
+    z = tf.tensordot(x, y, axes)
+    found, slope = run([z, tf.gradients(z, x)[0]], {x: a, y: b})
+    np.testing.assert_allclose(found, np.tensordot(a, b, axes), rtol=1e-12)
+    assert slope.shape == a.shape

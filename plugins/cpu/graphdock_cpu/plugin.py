@@ -22,9 +22,12 @@ FAMILIES = (
     "optimizers",
     "normalization",
     "random",
+    "rearrange",
     "reduce",
     "sampling",
     "scatter",
+    "segment",
+    "selection",
     "train",
     "views",
 )

@@ -313,3 +313,22 @@ def gather(ctx: IntegerContext) -> Any:
     if any(isinstance(i, int) and not 0 <= i < len(elements) for i in indices):
         return None
     return _made([elements[i] if isinstance(i, int) else None for i in indices], rank)
+
+
+def broadcast_args(ctx: IntegerContext) -> Any:
+    """The shape that two shapes broadcast to; an unknown dim gives way to one that is known and not 1."""
+    a, b = ctx.value(0), ctx.value(1)
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return None
+    rank = max(len(a), len(b))
+    out: list[Any] = []
+    for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+        if isinstance(x, int) and isinstance(y, int):
+            if x != y and 1 not in (x, y):
+                return None
+            out.append(y if x == 1 else x)
+        elif x == 1 or y == 1:
+            out.append(y if x == 1 else x)
+        else:
+            out.append(x if isinstance(x, int) else y if isinstance(y, int) else x if x is y else None)
+    return tuple(out)

@@ -252,6 +252,18 @@ def cumsum(
     return _ops.apply_op("Cumsum", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
+def cumprod(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> _ops.Tensor:
+    """Running products along an axis.
+
+    Args:
+      exclusive: leave the element itself out, so that the first product is 1.
+      reverse: multiply from the end.
+    """
+    return _ops.apply_op("Cumprod", x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
 # division
 
 
@@ -387,14 +399,14 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
       axes: a number n (the last n of a with the first n of b), or a pair: axes of a, axes of b.
 
     Raises:
-      ShapeError, InvalidArgumentError: the axes do not fit; the rank of a or b is unknown.
+      ShapeError, InvalidArgumentError: the axes do not fit.
     """
     with _ops.name_scope(name, "Tensordot"):
         a = _ops.convert_to_tensor(a)
         b = _ops.convert_to_tensor(b, a.dtype)
         shape_a, shape_b = static_shape(a), static_shape(b)
         if shape_a is None or shape_b is None:
-            raise InvalidArgumentError("tensordot needs tensors of known rank", hint="use set_shape")
+            return _tensordot_of_any_rank(a, b, axes)
         if isinstance(axes, int):
             of_a, of_b = list(range(len(shape_a) - axes, len(shape_a))), list(range(axes))
         else:
@@ -414,6 +426,23 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
             return _tf.reshape(product, [-1 if d is None else d for d in dims])
         pieces = [_tf.gather(_ops.shape(t), free) for t, free in ((a, free_a), (b, free_b))]
         return _tf.reshape(product, _tf.concat(pieces, 0))
+
+
+def _tensordot_of_any_rank(a: Any, b: Any, axes: Any) -> Any:
+    """As :func:`tensordot`, where the step finds the axes that are left."""
+    if isinstance(axes, int):
+        of_a, of_b = _tf.range(_tf.rank(a) - axes, _tf.rank(a)), _tf.range(axes)
+    else:
+        pairs = [[v] if isinstance(v, int) else v for v in axes]
+        of_a, of_b = (
+            _tf.floormod(_ops.convert_to_tensor(v, "int32"), _tf.rank(x)) for v, x in zip(pairs, (a, b), strict=True)
+        )
+    free_a, free_b = (_tf.setdiff1d(_tf.range(_tf.rank(x)), of)[0] for x, of in ((a, of_a), (b, of_b)))
+    sizes_a, sizes_b = _tf.gather(_ops.shape(a), free_a), _tf.gather(_ops.shape(b), free_b)
+    inner = _tf.reduce_prod(_tf.gather(_ops.shape(b), of_b))
+    left = _tf.reshape(_tf.transpose(a, _tf.concat([free_a, of_a], 0)), _tf.stack([_tf.reduce_prod(sizes_a), inner]))
+    right = _tf.reshape(_tf.transpose(b, _tf.concat([of_b, free_b], 0)), _tf.stack([inner, _tf.reduce_prod(sizes_b)]))
+    return _tf.reshape(_tf.matmul(left, right), _tf.concat([sizes_a, sizes_b], 0))
 
 
 def _as_matrix(x: Any, rows: list[int], columns: list[int]) -> Any:

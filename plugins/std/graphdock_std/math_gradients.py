@@ -125,3 +125,23 @@ def _count(op: Any) -> Any:
     if out == ():
         return _tf.size(x)
     return _tf.floordiv(_tf.size(x), _tf.maximum(_tf.size(op.outputs[0]), 1))
+
+
+def cumprod(op: Any, grad: Any) -> Any:
+    """Sums of the products times the gradient over the element; at the first zero of a line by the products without it.
+
+    From a second zero of a line on no product depends on the element.
+    """
+    x, axis = op.inputs
+    exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
+    one = _ops.constant(1, x.dtype)
+    zero = _tf.equal(x, _ops.constant(0, x.dtype))
+    before = _tf.cumsum(_ops.cast(zero, "int32"), axis, exclusive=True, reverse=reverse)
+    first = _tf.logical_and(zero, _tf.equal(before, 0))
+
+    def total(products: Any) -> Any:
+        return _tf.cumsum(products * grad, axis, exclusive=exclusive, reverse=not reverse)
+
+    plain = total(op.outputs[0]) / _tf.select(zero, one, x)
+    without = total(_tf.cumprod(_tf.select(first, one, x), axis, exclusive, reverse))
+    return _tf.select(first, without, _tf.select(zero, _ops.zeros_like(x), plain))

@@ -218,3 +218,34 @@ def dynamic_stitch(ctx: Any) -> list[Dims]:
             message = f"data of shape {show(data)} does not end in {show(rest)}, as those before do"
             rest = same_run(ctx, rest, tail, message)
     return [None if rest is None else (None if highest is None else highest + 1, *rest)]
+
+
+@symbolic
+def tensor_scatter(ctx: Any) -> list[Dims]:
+    tensor, updates = ctx.shape("tensor"), ctx.shape("updates")
+    lead, depth = _tuples(ctx, tensor, "tensor")
+    if updates is not None and lead is not None and depth is not None and tensor is not None:
+        want = lead + tensor[depth:]
+        _agree(ctx, want, updates, f"updates have shape {show(updates)}, but indices and tensor ask for {show(want)}")
+    return [tensor]
+
+
+@symbolic
+def sparse_to_dense(ctx: Any) -> list[Dims]:
+    places, values, shape = ctx.shape("sparse_indices"), ctx.shape("sparse_values"), shape_from(ctx, "output_shape")
+    if places is None or values is None:
+        ctx.unproven()
+        return [shape]
+    if len(places) > 2:
+        raise ctx.fail(f"sparse_indices {show(places)} must be a matrix, a vector or a scalar")
+    if values:
+        message = (
+            f"sparse_values {show(values)} must be a scalar or hold a value for each of sparse_indices {show(places)}"
+        )
+        if len(values) > 1 or not places:
+            raise ctx.fail(message)
+        ctx.equal(values[0], places[0], message)
+    depth = places[1] if len(places) == 2 else 1
+    if shape is not None:
+        ctx.equal(depth, len(shape), f"sparse_indices {show(places)} do not fit an output of rank {len(shape)}")
+    return [shape]

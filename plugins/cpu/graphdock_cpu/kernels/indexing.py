@@ -18,7 +18,7 @@ from graphdock_cpu.kernels.array import bind_writer
 from graphdock_cpu.kernels.common import is_half, known
 from graphdock_cpu.kernels.views import strided_index
 
-__all__ = ["KERNELS", "LONG_ROW", "check_indices", "flat_places"]
+__all__ = ["KERNELS", "LONG_ROW", "check_indices", "flat_places", "flat_rows"]
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
 #: Rows from this many elements on are added one by one; shorter ones through one call over flat indices.
@@ -170,7 +170,7 @@ def unsorted_segment_sum(ctx: BuildContext) -> Bound:
     )
 
 
-def _flat_rows(indices: Any, shape: Any) -> Any:
+def flat_rows(indices: Any, shape: Any, name: str = "indices") -> Any:
     """Row numbers for index tuples into the leading axes of ``shape``, each axis checked."""
     depth = indices.shape[-1]
     if depth > len(shape):
@@ -180,7 +180,7 @@ def _flat_rows(indices: Any, shape: Any) -> Any:
     rows = np.zeros(indices.shape[:-1], np.int64)
     for axis in range(depth):
         column = indices[..., axis]
-        check_indices(column, shape[axis], f"axis {axis}")
+        check_indices(column, shape[axis], f"axis {axis}", name)
         rows *= shape[axis]
         rows += column
     return rows
@@ -189,7 +189,7 @@ def _flat_rows(indices: Any, shape: Any) -> Any:
 def gather_nd(ctx: BuildContext) -> Bound:
     def write(params: Any, indices: Any, out: Any) -> None:
         depth = indices.shape[-1]
-        rows = _flat_rows(indices, params.shape)
+        rows = flat_rows(indices, params.shape)
         count, width = _rows(params.shape, depth)
         params.reshape(count, width).take(rows, 0, out.reshape(*rows.shape, width), "clip")
 
@@ -201,7 +201,7 @@ def scatter_nd(ctx: BuildContext) -> Bound:
 
     def write(indices: Any, updates: Any, out: Any, *scratch: Any) -> None:
         depth = indices.shape[-1]
-        rows = _flat_rows(indices, out.shape)
+        rows = flat_rows(indices, out.shape)
         expected = (*rows.shape, *out.shape[depth:])
         if updates.shape != expected:
             raise errors.InvalidArgumentError(f"updates have shape {list(updates.shape)}", expected=str(list(expected)))

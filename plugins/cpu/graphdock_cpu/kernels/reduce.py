@@ -232,8 +232,12 @@ def _chosen(x: np.ndarray, axis: np.ndarray) -> int:
     return found
 
 
-def _cumsum(ctx: BuildContext) -> Bound | Callable[..., Any]:
-    """``np.add.accumulate`` over views: reversed for ``reverse``, one place on for ``exclusive``."""
+def _running(ufunc: np.ufunc, first: int) -> Callable[[BuildContext], Any]:
+    """``ufunc.accumulate`` over views: reversed for ``reverse``, one place on for ``exclusive``, which begins with ``first``."""
+    return lambda ctx: _bind_running(ctx, ufunc, first)
+
+
+def _bind_running(ctx: BuildContext, ufunc: np.ufunc, first: int) -> Bound | Callable[..., Any]:
     exclusive, reverse = bool(ctx.attr("exclusive")), bool(ctx.attr("reverse"))
     value, dtype = ctx.input("axis").value, ctx.outputs[0].dtype
     fixed = None if value is None else _axes(value)[0]
@@ -246,10 +250,10 @@ def _cumsum(ctx: BuildContext) -> Bound | Callable[..., Any]:
         if reverse:
             x, out = x[::-1], out[::-1]
         if exclusive:
-            out[0] = 0
+            out[0] = first
             x, out = x[:-1], out[1:]
         if out.shape[0]:
-            np.add.accumulate(x, 0, out.dtype, out)
+            ufunc.accumulate(x, 0, out.dtype, out)
 
     def planned(x: np.ndarray, axis: np.ndarray, out: np.ndarray) -> None:
         into(x, _axes(axis, x.ndim)[0] if fixed is None else fixed, out)
@@ -331,6 +335,7 @@ KERNELS = [
     _kernel("Mean", _mean),
     _kernel("ArgMax", _arg_reduction(np.ndarray.argmax)),
     _kernel("ArgMin", _arg_reduction(np.ndarray.argmin)),
-    _kernel("Cumsum", _cumsum),
+    _kernel("Cumsum", _running(np.add, 0)),
+    _kernel("Cumprod", _running(np.multiply, 1)),
     _kernel("SumTo", _sum_to, host=("shape",)),
 ]

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 from graphdock import Operation, Tensor
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-__all__ = ["all", "any", "arg_max", "arg_min", "cumsum", "max", "mean", "min", "prod", "sum", "sum_to"]
+__all__ = ["all", "any", "arg_max", "arg_min", "cumprod", "cumsum", "max", "mean", "min", "prod", "sum", "sum_to"]
 
 def sum(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor: ...
 def mean(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | None = None) -> Tensor: ...
@@ -17,6 +17,13 @@ def any(x: TensorLike, axis: TensorLike, keep_dims: bool = False, name: str | No
 def arg_max(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", name: str | None = None) -> Tensor: ...
 def arg_min(x: TensorLike, axis: TensorLike, output_type: DTypeLike = "int64", name: str | None = None) -> Tensor: ...
 def cumsum(
+    x: TensorLike,
+    axis: TensorLike,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+def cumprod(
     x: TensorLike,
     axis: TensorLike,
     exclusive: bool = False,

@@ -5,7 +5,22 @@ from typing import Any, Literal, NamedTuple
 from graphdock import Operation, Tensor
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-__all__ = ["resource_scatter_add", "resource_scatter_sub", "resource_scatter_update"]
+__all__ = [
+    "resource_scatter_add",
+    "resource_scatter_div",
+    "resource_scatter_max",
+    "resource_scatter_min",
+    "resource_scatter_mul",
+    "resource_scatter_nd_add",
+    "resource_scatter_nd_sub",
+    "resource_scatter_nd_update",
+    "resource_scatter_sub",
+    "resource_scatter_update",
+    "sparse_to_dense",
+    "tensor_scatter_add",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
+]
 
 def resource_scatter_update(
     var: Tensor,
@@ -25,3 +40,71 @@ def resource_scatter_sub(
     updates: TensorLike,
     name: str | None = None,
 ) -> Operation: ...
+def resource_scatter_mul(
+    var: Tensor,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Operation: ...
+def resource_scatter_div(
+    var: Tensor,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Operation: ...
+def resource_scatter_min(
+    var: Tensor,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Operation: ...
+def resource_scatter_max(
+    var: Tensor,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Operation: ...
+def resource_scatter_nd_update(
+    var: Tensor,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Operation: ...
+def resource_scatter_nd_add(
+    var: Tensor,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Operation: ...
+def resource_scatter_nd_sub(
+    var: Tensor,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Operation: ...
+def tensor_scatter_update(
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Tensor: ...
+def tensor_scatter_add(
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Tensor: ...
+def tensor_scatter_sub(
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    name: str | None = None,
+) -> Tensor: ...
+def sparse_to_dense(
+    sparse_indices: TensorLike,
+    output_shape: TensorLike,
+    sparse_values: TensorLike,
+    default_value: TensorLike,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor: ...

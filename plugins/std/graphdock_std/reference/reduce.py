@@ -130,6 +130,18 @@ def cumsum(x: Any, axis: Any, exclusive: bool = False, reverse: bool = False) ->
     return out
 
 
+def cumprod(x: Any, axis: Any, exclusive: bool = False, reverse: bool = False) -> np.ndarray:
+    x = np.asarray(x)
+    at = int(axis) % x.ndim
+    out = np.empty(x.shape, x.dtype)
+    for index in np.ndindex(x.shape):
+        place, size = index[at], x.shape[at]
+        first, last = (place + exclusive, size) if reverse else (0, place + 1 - exclusive)
+        line = [x[(*index[:at], i, *index[at + 1 :])] for i in range(first, last)]
+        out[index] = wrap(math.prod(int(v) if x.dtype.kind in "iu" else float(v) for v in line), x.dtype)
+    return out
+
+
 def sum_to(x: Any, shape: Any) -> np.ndarray:
     x, target = np.asarray(x), tuple(int(d) for d in shape)
     lead = x.ndim - len(target)
