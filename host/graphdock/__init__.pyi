@@ -5,6 +5,7 @@ from graphdock import errors as errors
 from graphdock import ops as ops
 from graphdock import testing as testing
 from graphdock import typing as typing
+from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
@@ -258,6 +259,14 @@ from graphdock_std.random import truncated_normal as truncated_normal
 from graphdock_std.scatter import scatter_add as scatter_add
 from graphdock_std.scatter import scatter_sub as scatter_sub
 from graphdock_std.scatter import scatter_update as scatter_update
+from graphdock_std.space import batch_to_space as batch_to_space
+from graphdock_std.space import batch_to_space_nd as batch_to_space_nd
+from graphdock_std.space import depth_to_space as depth_to_space
+from graphdock_std.space import extract_image_patches as extract_image_patches
+from graphdock_std.space import required_space_to_batch_paddings as required_space_to_batch_paddings
+from graphdock_std.space import space_to_batch as space_to_batch
+from graphdock_std.space import space_to_batch_nd as space_to_batch_nd
+from graphdock_std.space import space_to_depth as space_to_depth
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
@@ -304,6 +313,8 @@ __all__ = [
     "atan2",
     "atanh",
     "batch_matmul",
+    "batch_to_space",
+    "batch_to_space_nd",
     "bfloat16",
     "bool",
     "broadcast_to",
@@ -331,6 +342,7 @@ __all__ = [
     "cumsum",
     "custom_op",
     "default_host",
+    "depth_to_space",
     "device",
     "diag",
     "diag_part",
@@ -348,6 +360,7 @@ __all__ = [
     "exp",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fill",
     "float16",
@@ -377,6 +390,7 @@ __all__ = [
     "group",
     "identity",
     "identity_n",
+    "image",
     "import_graph_def",
     "init_scope",
     "initialize_all_variables",
@@ -457,6 +471,7 @@ __all__ = [
     "reduce_variance",
     "register_tensor_conversion_function",
     "report_uninitialized_variables",
+    "required_space_to_batch_paddings",
     "reset_default_graph",
     "reshape",
     "resource",
@@ -480,6 +495,9 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "space_to_batch",
+    "space_to_batch_nd",
+    "space_to_depth",
     "split",
     "sqrt",
     "square",

@@ -2,9 +2,13 @@
 from graphdock_std._gen.array_ops import reshape as reshape
 from graphdock_std._gen.array_ops import reverse as reverse
 from graphdock_std._gen.array_ops import tile as tile
+from graphdock_std.space import batch_to_space_nd as batch_to_space_nd
+from graphdock_std.space import space_to_batch_nd as space_to_batch_nd
 
 __all__ = [
+    "batch_to_space_nd",
     "reshape",
     "reverse",
+    "space_to_batch_nd",
     "tile",
 ]

@@ -34,12 +34,16 @@ from graphdock_std.normalization import fused_batch_norm as fused_batch_norm
 from graphdock_std.normalization import normalize_moments as normalize_moments
 from graphdock_std.normalization import sufficient_statistics as sufficient_statistics
 from graphdock_std.normalization import weighted_moments as weighted_moments
+from graphdock_std.space import depth_to_space as depth_to_space
+from graphdock_std.space import space_to_batch as space_to_batch
+from graphdock_std.space import space_to_depth as space_to_depth
 
 __all__ = [
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
     "crelu",
+    "depth_to_space",
     "dropout",
     "elu",
     "embedding_lookup",
@@ -64,6 +68,8 @@ __all__ = [
     "softmax_cross_entropy_with_logits_v2",
     "softplus",
     "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "sufficient_statistics",
     "swish",

@@ -19,6 +19,7 @@ FAMILIES = (
     "random",
     "reduce",
     "scatter",
+    "space",
     "train",
     "views",
 )

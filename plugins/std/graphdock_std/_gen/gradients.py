@@ -667,3 +667,46 @@ def sum_to(op, grad_y):
     """x: formula; shape: none."""
     x = op.inputs[0]
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
+
+
+def depth_to_space(op, grad_output):
+    """input: formula."""
+    block_size = op.get_attr("block_size")
+    data_format = op.get_attr("data_format")
+    return [_tf.space_to_depth(grad_output, block_size=block_size, data_format=data_format)]
+
+
+def space_to_depth(op, grad_output):
+    """input: formula."""
+    block_size = op.get_attr("block_size")
+    data_format = op.get_attr("data_format")
+    return [_tf.depth_to_space(grad_output, block_size=block_size, data_format=data_format)]
+
+
+def space_to_batch_nd(op, grad_output):
+    """input: formula; block_shape: none; paddings: none."""
+    block_shape = op.inputs[1]
+    paddings = op.inputs[2]
+    return [_tf.batch_to_space_nd(grad_output, block_shape, paddings), None, None]
+
+
+def batch_to_space_nd(op, grad_output):
+    """input: formula; block_shape: none; crops: none."""
+    block_shape = op.inputs[1]
+    crops = op.inputs[2]
+    return [_tf.space_to_batch_nd(grad_output, block_shape, crops), None, None]
+
+
+def extract_image_patches(op, grad_patches):
+    """images: fn."""
+    _fn = _import_module("graphdock_std.space")
+    return [_fn.patches_grad(op, grad_patches)]
+
+
+def extract_image_patches_grad(op, grad_output):
+    """patches_grad: formula; images_shape: none."""
+    ksizes = op.get_attr("ksizes")
+    strides = op.get_attr("strides")
+    rates = op.get_attr("rates")
+    padding = op.get_attr("padding")
+    return [None, _tf.extract_image_patches(grad_output, ksizes=ksizes, strides=strides, rates=rates, padding=padding)]

@@ -3214,6 +3214,197 @@ def resource_scatter_sub() -> OpDef:
     )
 
 
+def depth_to_space() -> OpDef:
+    return OpDef(
+        name="DepthToSpace",
+        version=1,
+        summary="Blocks of channels laid out as squares of pixels; the inverse of SpaceToDepth.",
+        inputs=(ArgDef("input", "T", doc="Images of rank 4, whose channels s * s divides."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("block_size", "int", minimum=2, doc="The side s of a square."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_space:depth_to_space",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:depth_to_space",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.space:depth_to_space",
+        package="graphdock_std",
+        source="specs/space.yaml:4",
+    )
+
+
+def space_to_depth() -> OpDef:
+    return OpDef(
+        name="SpaceToDepth",
+        version=1,
+        summary="Squares of pixels stacked in the channels.",
+        inputs=(ArgDef("input", "T", doc="Images of rank 4, whose height and width s divides."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("block_size", "int", minimum=2, doc="The side s of a square."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_space:space_to_depth",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:space_to_depth",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.space:space_to_depth",
+        package="graphdock_std",
+        source="specs/space.yaml:28",
+    )
+
+
+def space_to_batch_nd() -> OpDef:
+    return OpDef(
+        name="SpaceToBatchND",
+        version=1,
+        summary=(
+            "Blocks of the spatial dims, after a margin of zeros, laid out along the batch; the inverse of "
+            "BatchToSpaceND."
+        ),
+        doc=(
+            "Dim 0 is the batch, the next M are spatial, the others stay. The position in a block is the outer part "
+            "of the result's batch."
+        ),
+        inputs=(
+            ArgDef("input", "T", doc="A tensor of rank M + 1 or more."),
+            ArgDef("block_shape", "Tblock_shape", memory="host", doc="Sizes of a block, positive: shape [M]."),
+            ArgDef(
+                "paddings",
+                "Tpaddings",
+                memory="host",
+                doc="Margins before and after, per spatial dim: shape [M, 2].",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        types=(
+            TypeVarDef("T", allow=_ANY),
+            TypeVarDef("Tblock_shape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tpaddings", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_space:space_to_batch_nd",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:space_to_batch_nd",
+        gradient_kinds={"input": "formula", "block_shape": "none", "paddings": "none"},
+        reference="graphdock_std.reference.space:space_to_batch_nd",
+        package="graphdock_std",
+        source="specs/space.yaml:52",
+    )
+
+
+def batch_to_space_nd() -> OpDef:
+    return OpDef(
+        name="BatchToSpaceND",
+        version=1,
+        summary="Elements of the batch laid out as blocks of the spatial dims, whose margins are then cut off.",
+        doc=(
+            "Dim 0 is the batch, the next M are spatial, the others stay. The position in a block is the outer part "
+            "of the input's batch."
+        ),
+        inputs=(
+            ArgDef("input", "T", doc="A tensor of rank M + 1 or more, whose batch the block's size divides."),
+            ArgDef("block_shape", "Tblock_shape", memory="host", doc="Sizes of a block, positive: shape [M]."),
+            ArgDef(
+                "crops",
+                "Tcrops",
+                memory="host",
+                doc="What is cut off before and after, per spatial dim: shape [M, 2].",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        types=(
+            TypeVarDef("T", allow=_ANY),
+            TypeVarDef("Tblock_shape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tcrops", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_space:batch_to_space_nd",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:batch_to_space_nd",
+        gradient_kinds={"input": "formula", "block_shape": "none", "crops": "none"},
+        reference="graphdock_std.reference.space:batch_to_space_nd",
+        package="graphdock_std",
+        source="specs/space.yaml:80",
+    )
+
+
+def extract_image_patches() -> OpDef:
+    return OpDef(
+        name="ExtractImagePatches",
+        version=1,
+        summary="Windows of images, each laid out in the channels.",
+        doc=(
+            "Rows of a window are rates[1] pixels apart, columns rates[2]. With SAME padding there is a window per "
+            "stride, and zeros\nsurround the image, as in a convolution; with VALID only windows that fit."
+        ),
+        inputs=(ArgDef("images", "T", doc="Images of rank 4, channels last."),),
+        outputs=(ArgDef("patches", "T"),),
+        attrs=(
+            AttrDef("ksizes", "list(int)", doc="Size of a window: [1, rows, columns, 1]."),
+            AttrDef("strides", "list(int)", doc="Distance of windows: [1, rows, columns, 1]."),
+            AttrDef("rates", "list(int)", doc="Distance of pixels in a window: [1, rows, columns, 1]."),
+            AttrDef("padding", "string", allowed=("SAME", "VALID"), doc="What happens at the border."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL),),
+        shape_fn="graphdock_std.shape_fns_space:extract_image_patches",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:extract_image_patches",
+        gradient_kinds={"images": "fn"},
+        reference="graphdock_std.reference.space:extract_image_patches",
+        package="graphdock_std",
+        source="specs/space.yaml:106",
+    )
+
+
+def extract_image_patches_grad() -> OpDef:
+    return OpDef(
+        name="ExtractImagePatchesGrad",
+        version=1,
+        summary="The gradient of ExtractImagePatches; each pixel's sum over the windows that it is in.",
+        doc="float16 and bfloat16 are added up in float32.",
+        inputs=(
+            ArgDef("images_shape", "Tshape", memory="host", doc="Shape of the images."),
+            ArgDef("patches_grad", "T", doc="Gradients of the patches."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksizes", "list(int)", doc="As in ExtractImagePatches."),
+            AttrDef("strides", "list(int)", doc="As in ExtractImagePatches."),
+            AttrDef("rates", "list(int)", doc="As in ExtractImagePatches."),
+            AttrDef("padding", "string", allowed=("SAME", "VALID"), doc="As in ExtractImagePatches."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tshape", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_space:extract_image_patches_grad",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(patches_grad)"},
+        gradient="graphdock_std._gen.gradients:extract_image_patches_grad",
+        gradient_kinds={"images_shape": "none", "patches_grad": "formula"},
+        reference="graphdock_std.reference.space:extract_image_patches_grad",
+        package="graphdock_std",
+        source="specs/space.yaml:136",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -3733,6 +3924,12 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth,
+    "SpaceToBatchND": space_to_batch_nd,
+    "BatchToSpaceND": batch_to_space_nd,
+    "ExtractImagePatches": extract_image_patches,
+    "ExtractImagePatchesGrad": extract_image_patches_grad,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -3771,10 +3968,11 @@ SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
-    "normalization.yaml": "75c698a3bd9f160d",
+    "normalization.yaml": "655720c038b19f95",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
+    "space.yaml": "25348b8a8c2db9dd",
     "train.yaml": "75b642b73e6d7cf6",
 }
