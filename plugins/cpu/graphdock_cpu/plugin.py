@@ -28,6 +28,7 @@ FAMILIES = (
     "scatter",
     "segment",
     "selection",
+    "space",
     "train",
     "views",
 )
