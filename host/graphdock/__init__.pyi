@@ -14,6 +14,7 @@ from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import nn as nn
 from graphdock._facade import random as random
+from graphdock._facade import sparse as sparse
 from graphdock._facade import train as train
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
@@ -118,7 +119,6 @@ from graphdock.variables.variable import assign_sub as assign_sub
 from graphdock_std._gen.array_ops import broadcast_to as broadcast_to
 from graphdock_std._gen.array_ops import expand_dims as expand_dims
 from graphdock_std._gen.array_ops import fill as fill
-from graphdock_std._gen.array_ops import gather_nd as gather_nd
 from graphdock_std._gen.array_ops import invert_permutation as invert_permutation
 from graphdock_std._gen.array_ops import lin_space as lin_space
 from graphdock_std._gen.array_ops import lin_space as linspace
@@ -195,6 +195,26 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.rearrange_ops import broadcast_dynamic_shape as broadcast_dynamic_shape
+from graphdock_std._gen.rearrange_ops import ensure_shape as ensure_shape
+from graphdock_std._gen.rearrange_ops import roll as roll
+from graphdock_std._gen.rearrange_ops import unravel_index as unravel_index
+from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_add
+from graphdock_std._gen.scatter_ops import tensor_scatter_add as tensor_scatter_nd_add
+from graphdock_std._gen.scatter_ops import tensor_scatter_sub as tensor_scatter_nd_sub
+from graphdock_std._gen.scatter_ops import tensor_scatter_sub as tensor_scatter_sub
+from graphdock_std._gen.scatter_ops import tensor_scatter_update as tensor_scatter_nd_update
+from graphdock_std._gen.scatter_ops import tensor_scatter_update as tensor_scatter_update
+from graphdock_std._gen.segment_ops import segment_max as segment_max
+from graphdock_std._gen.segment_ops import segment_mean as segment_mean
+from graphdock_std._gen.segment_ops import segment_min as segment_min
+from graphdock_std._gen.segment_ops import segment_prod as segment_prod
+from graphdock_std._gen.segment_ops import segment_sum as segment_sum
+from graphdock_std._gen.segment_ops import unsorted_segment_max as unsorted_segment_max
+from graphdock_std._gen.segment_ops import unsorted_segment_min as unsorted_segment_min
+from graphdock_std._gen.segment_ops import unsorted_segment_prod as unsorted_segment_prod
+from graphdock_std._gen.selection_ops import unique as unique
+from graphdock_std._gen.selection_ops import unique_with_counts as unique_with_counts
 from graphdock_std.activations import log_sigmoid as log_sigmoid
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
@@ -218,10 +238,14 @@ from graphdock_std.array import zeros as zeros
 from graphdock_std.einsum import einsum as einsum
 from graphdock_std.image_color import saturate_cast as saturate_cast
 from graphdock_std.image_geometry import random_crop as random_crop
+from graphdock_std.indexing import batch_gather as batch_gather
+from graphdock_std.indexing import boolean_mask as boolean_mask
 from graphdock_std.indexing import gather as gather
+from graphdock_std.indexing import gather_nd as gather_nd
 from graphdock_std.indexing import one_hot as one_hot
 from graphdock_std.indexing import strided_slice as strided_slice
 from graphdock_std.indexing import where as where
+from graphdock_std.indexing import where_v2 as where_v2
 from graphdock_std.initializers import Constant as constant_initializer
 from graphdock_std.initializers import GlorotNormal as glorot_normal_initializer
 from graphdock_std.initializers import GlorotUniform as glorot_uniform_initializer
@@ -237,6 +261,7 @@ from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
 from graphdock_std.math import count_nonzero as count_nonzero
+from graphdock_std.math import cumprod as cumprod
 from graphdock_std.math import cumsum as cumsum
 from graphdock_std.math import div as div
 from graphdock_std.math import div_no_nan as div_no_nan
@@ -267,12 +292,48 @@ from graphdock_std.random import random_shuffle as random_shuffle
 from graphdock_std.random import random_uniform as random_uniform
 from graphdock_std.random import set_random_seed as set_random_seed
 from graphdock_std.random import truncated_normal as truncated_normal
+from graphdock_std.rearrange import broadcast_static_shape as broadcast_static_shape
+from graphdock_std.rearrange import guarantee_const as guarantee_const
+from graphdock_std.rearrange import parallel_stack as parallel_stack
+from graphdock_std.rearrange import repeat as repeat
+from graphdock_std.rearrange import reverse_sequence as reverse_sequence
+from graphdock_std.rearrange import shape_n as shape_n
 from graphdock_std.sampling import multinomial as multinomial
 from graphdock_std.sampling import random_gamma as random_gamma
 from graphdock_std.sampling import random_poisson as random_poisson
+from graphdock_std.scatter import batch_scatter_update as batch_scatter_update
 from graphdock_std.scatter import scatter_add as scatter_add
+from graphdock_std.scatter import scatter_div as scatter_div
+from graphdock_std.scatter import scatter_max as scatter_max
+from graphdock_std.scatter import scatter_min as scatter_min
+from graphdock_std.scatter import scatter_mul as scatter_mul
+from graphdock_std.scatter import scatter_nd_add as scatter_nd_add
+from graphdock_std.scatter import scatter_nd_sub as scatter_nd_sub
+from graphdock_std.scatter import scatter_nd_update as scatter_nd_update
 from graphdock_std.scatter import scatter_sub as scatter_sub
 from graphdock_std.scatter import scatter_update as scatter_update
+from graphdock_std.scatter import sparse_to_dense as sparse_to_dense
+from graphdock_std.segment import sparse_segment_mean as sparse_segment_mean
+from graphdock_std.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
+from graphdock_std.segment import sparse_segment_sum as sparse_segment_sum
+from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
+from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from graphdock_std.selection import argsort as argsort
+from graphdock_std.selection import bincount as bincount
+from graphdock_std.selection import histogram_fixed_width as histogram_fixed_width
+from graphdock_std.selection import histogram_fixed_width_bins as histogram_fixed_width_bins
+from graphdock_std.selection import listdiff as listdiff
+from graphdock_std.selection import searchsorted as searchsorted
+from graphdock_std.selection import setdiff1d as setdiff1d
+from graphdock_std.selection import sort as sort
+from graphdock_std.space import batch_to_space as batch_to_space
+from graphdock_std.space import batch_to_space_nd as batch_to_space_nd
+from graphdock_std.space import depth_to_space as depth_to_space
+from graphdock_std.space import extract_image_patches as extract_image_patches
+from graphdock_std.space import required_space_to_batch_paddings as required_space_to_batch_paddings
+from graphdock_std.space import space_to_batch as space_to_batch
+from graphdock_std.space import space_to_batch_nd as space_to_batch_nd
+from graphdock_std.space import space_to_depth as space_to_depth
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
@@ -313,6 +374,7 @@ __all__ = [
     "add_to_collection",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "asin",
     "asinh",
@@ -322,11 +384,19 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "batch_gather",
     "batch_matmul",
+    "batch_scatter_update",
+    "batch_to_space",
+    "batch_to_space_nd",
     "bfloat16",
+    "bincount",
     "bitcast",
     "bitwise",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "case",
     "cast",
@@ -350,9 +420,11 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cumprod",
     "cumsum",
     "custom_op",
     "default_host",
+    "depth_to_space",
     "device",
     "diag",
     "diag_part",
@@ -363,6 +435,7 @@ __all__ = [
     "dynamic_partition",
     "dynamic_stitch",
     "einsum",
+    "ensure_shape",
     "equal",
     "erf",
     "erfc",
@@ -370,6 +443,7 @@ __all__ = [
     "exp",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fill",
     "float16",
@@ -397,6 +471,9 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "guarantee_const",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
     "identity_n",
     "image",
@@ -418,6 +495,7 @@ __all__ = [
     "lin_space",
     "linalg",
     "linspace",
+    "listdiff",
     "load_op_library",
     "local_variables",
     "local_variables_initializer",
@@ -456,6 +534,7 @@ __all__ = [
     "ops",
     "orthogonal_initializer",
     "pad",
+    "parallel_stack",
     "placeholder",
     "placeholder_with_default",
     "pow",
@@ -484,31 +563,59 @@ __all__ = [
     "reduce_sum",
     "reduce_variance",
     "register_tensor_conversion_function",
+    "repeat",
     "report_uninitialized_variables",
+    "required_space_to_batch_paddings",
     "reset_default_graph",
     "reshape",
     "resource",
     "reverse",
+    "reverse_sequence",
     "reverse_v2",
     "rint",
+    "roll",
     "round",
     "rsqrt",
     "saturate_cast",
     "scalar_mul",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
     "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "select",
     "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
     "sinh",
     "size",
     "slice",
+    "sort",
+    "space_to_batch",
+    "space_to_batch_nd",
+    "space_to_depth",
+    "sparse",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
+    "sparse_to_dense",
     "split",
     "sqrt",
     "square",
@@ -521,6 +628,12 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "tensor_scatter_add",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
     "tensordot",
     "testing",
     "tile",
@@ -544,6 +657,14 @@ __all__ = [
     "uint64",
     "uint8",
     "uniform_unit_scaling_initializer",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variable_scope",
@@ -551,6 +672,7 @@ __all__ = [
     "variance_scaling_initializer",
     "variant",
     "where",
+    "where_v2",
     "while_loop",
     "zeros",
     "zeros_initializer",

@@ -45,6 +45,8 @@ from graphdock_std.image_resize import resize_image_with_pad as resize_image_wit
 from graphdock_std.image_resize import resize_images as resize
 from graphdock_std.image_resize import resize_images as resize_images
 from graphdock_std.image_resize import resize_nearest_neighbor as resize_nearest_neighbor
+from graphdock_std.space import extract_image_patches as extract_image_patches
+from graphdock_std.space import extract_patches as extract_patches
 
 __all__ = [
     "ResizeMethod",
@@ -56,6 +58,8 @@ __all__ = [
     "central_crop",
     "convert_image_dtype",
     "crop_to_bounding_box",
+    "extract_image_patches",
+    "extract_patches",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",

@@ -11,6 +11,7 @@ from graphdock_std._gen.nn_ops import softplus as softplus
 from graphdock_std._gen.nn_ops import softsign as softsign
 from graphdock_std._gen.normalization_ops import local_response_normalization as local_response_normalization
 from graphdock_std._gen.normalization_ops import local_response_normalization as lrn
+from graphdock_std._gen.selection_ops import nth_element as nth_element
 from graphdock_std.activations import crelu as crelu
 from graphdock_std.activations import swish as swish
 from graphdock_std.activations import zero_fraction as zero_fraction
@@ -43,6 +44,11 @@ from graphdock_std.normalization import fused_batch_norm as fused_batch_norm
 from graphdock_std.normalization import normalize_moments as normalize_moments
 from graphdock_std.normalization import sufficient_statistics as sufficient_statistics
 from graphdock_std.normalization import weighted_moments as weighted_moments
+from graphdock_std.selection import in_top_k as in_top_k
+from graphdock_std.selection import top_k as top_k
+from graphdock_std.space import depth_to_space as depth_to_space
+from graphdock_std.space import space_to_batch as space_to_batch
+from graphdock_std.space import space_to_depth as space_to_depth
 
 __all__ = [
     "all_candidate_sampler",
@@ -51,11 +57,13 @@ __all__ = [
     "bias_add",
     "compute_accidental_hits",
     "crelu",
+    "depth_to_space",
     "dropout",
     "elu",
     "embedding_lookup",
     "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
+    "in_top_k",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
@@ -68,6 +76,7 @@ __all__ = [
     "moments",
     "nce_loss",
     "normalize_moments",
+    "nth_element",
     "relu",
     "relu6",
     "relu_layer",
@@ -80,10 +89,13 @@ __all__ = [
     "softmax_cross_entropy_with_logits_v2",
     "softplus",
     "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "sufficient_statistics",
     "swish",
     "tanh",
+    "top_k",
     "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",

@@ -781,6 +781,26 @@ def dynamic_stitch(op, grad_y):
     return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
 
 
+def reverse_sequence(op, grad_y):
+    """input: formula; seq_lengths: none."""
+    seq_lengths = op.inputs[1]
+    seq_dim = op.get_attr("seq_dim")
+    batch_dim = op.get_attr("batch_dim")
+    return [_tf.reverse_sequence(grad_y, seq_lengths, seq_axis=seq_dim, batch_axis=batch_dim), None]
+
+
+def roll(op, grad_y):
+    """input: formula; shift: none; axis: none."""
+    shift = op.inputs[1]
+    axis = op.inputs[2]
+    return [_tf.roll(grad_y, 0 - shift, axis), None, None]
+
+
+def ensure_shape(op, grad_output):
+    """input: formula."""
+    return [grad_output]
+
+
 def sum(op, grad_y):
     """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math_gradients")
@@ -819,7 +839,194 @@ def cumsum(op, grad_y):
     return [_tf.cumsum(grad_y, axis, exclusive, not reverse), None]
 
 
+def cumprod(op, grad_y):
+    """x: fn; axis: none."""
+    _fn = _import_module("graphdock_std.math_gradients")
+    return [_fn.cumprod(op, grad_y), None]
+
+
 def sum_to(op, grad_y):
     """x: formula; shape: none."""
     x = op.inputs[0]
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
+
+
+def tensor_scatter_update(op, grad_output):
+    """tensor: formula; updates: fn; indices: none."""
+    indices = op.inputs[1]
+    updates = op.inputs[2]
+    _fn = _import_module("graphdock_std.scatter_gradients")
+    return [
+        _tf.tensor_scatter_update(grad_output, indices, _ops.zeros_like(updates)),
+        None,
+        _fn.update_gradient(op, grad_output),
+    ]
+
+
+def tensor_scatter_add(op, grad_output):
+    """tensor: formula; updates: formula; indices: none."""
+    indices = op.inputs[1]
+    return [grad_output, None, _tf.gather_nd(grad_output, indices)]
+
+
+def tensor_scatter_sub(op, grad_output):
+    """tensor: formula; updates: formula; indices: none."""
+    indices = op.inputs[1]
+    return [grad_output, None, _tf.negative(_tf.gather_nd(grad_output, indices))]
+
+
+def sparse_to_dense(op, grad_dense):
+    """sparse_values, default_value: fn; sparse_indices: none; output_shape: none."""
+    _fn = _import_module("graphdock_std.scatter_gradients")
+    grads_sparse_to_dense_gradient = _fn.sparse_to_dense_gradient(op, grad_dense)
+    return [None, None, grads_sparse_to_dense_gradient[0], grads_sparse_to_dense_gradient[1]]
+
+
+def segment_sum(op, grad_y):
+    """data: formula; segment_ids: none."""
+    segment_ids = op.inputs[1]
+    return [_tf.gather(grad_y, segment_ids), None]
+
+
+def segment_mean(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_mean(op, grad_y), None]
+
+
+def segment_prod(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_prod(op, grad_y), None]
+
+
+def segment_max(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_extreme(op, grad_y), None]
+
+
+def segment_min(op, grad_y):
+    """data: fn; segment_ids: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.segment_extreme(op, grad_y), None]
+
+
+def unsorted_segment_prod(op, grad_y):
+    """data: fn; segment_ids: none; num_segments: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.unsorted_segment_prod(op, grad_y), None, None]
+
+
+def unsorted_segment_max(op, grad_y):
+    """data: fn; segment_ids: none; num_segments: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
+
+
+def unsorted_segment_min(op, grad_y):
+    """data: fn; segment_ids: none; num_segments: none."""
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.unsorted_segment_extreme(op, grad_y), None, None]
+
+
+def sparse_segment_sum(op, grad_y):
+    """data: fn; indices: none; segment_ids: none; num_segments: none."""
+    num_segments = op.arg("num_segments")
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
+
+
+def sparse_segment_mean(op, grad_y):
+    """data: fn; indices: none; segment_ids: none; num_segments: none."""
+    num_segments = op.arg("num_segments")
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
+
+
+def sparse_segment_sqrt_n(op, grad_y):
+    """data: fn; indices: none; segment_ids: none; num_segments: none."""
+    num_segments = op.arg("num_segments")
+    _fn = _import_module("graphdock_std.segment_gradients")
+    return [_fn.sparse_segment(op, grad_y), None, None, *([] if num_segments is None else [None])]
+
+
+def unique(op, grad_y, grad_idx):
+    """x: fn."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.unique(op, grad_y, grad_idx)]
+
+
+def unique_with_counts(op, grad_y, grad_idx, grad_count):
+    """x: fn."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.unique(op, grad_y, grad_idx, grad_count)]
+
+
+def list_diff(op, grad_out, grad_idx):
+    """x: formula; y: none."""
+    x = op.inputs[0]
+    idx = op.outputs[1]
+    grad_out = _ops.zeros_like(op.outputs[0]) if grad_out is None else grad_out
+    return [_tf.unsorted_segment_sum(grad_out, idx, _tf.size(x)), None]
+
+
+def top_kv2(op, grad_values, grad_indices):
+    """input: fn; k: none."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.top_k(op, grad_values, grad_indices), None]
+
+
+def nth_element(op, grad_values):
+    """input: fn; n: none."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [_fn.nth_element(op, grad_values), None]
+
+
+def bincount(op, grad_bins):
+    """weights: fn; arr: none; size: none."""
+    _fn = _import_module("graphdock_std.selection_gradients")
+    return [None, None, _fn.bincount(op, grad_bins)]
+
+
+def depth_to_space(op, grad_output):
+    """input: formula."""
+    block_size = op.get_attr("block_size")
+    data_format = op.get_attr("data_format")
+    return [_tf.space_to_depth(grad_output, block_size=block_size, data_format=data_format)]
+
+
+def space_to_depth(op, grad_output):
+    """input: formula."""
+    block_size = op.get_attr("block_size")
+    data_format = op.get_attr("data_format")
+    return [_tf.depth_to_space(grad_output, block_size=block_size, data_format=data_format)]
+
+
+def space_to_batch_nd(op, grad_output):
+    """input: formula; block_shape: none; paddings: none."""
+    block_shape = op.inputs[1]
+    paddings = op.inputs[2]
+    return [_tf.batch_to_space_nd(grad_output, block_shape, paddings), None, None]
+
+
+def batch_to_space_nd(op, grad_output):
+    """input: formula; block_shape: none; crops: none."""
+    block_shape = op.inputs[1]
+    crops = op.inputs[2]
+    return [_tf.space_to_batch_nd(grad_output, block_shape, crops), None, None]
+
+
+def extract_image_patches(op, grad_patches):
+    """images: fn."""
+    _fn = _import_module("graphdock_std.space")
+    return [_fn.patches_grad(op, grad_patches)]
+
+
+def extract_image_patches_grad(op, grad_output):
+    """patches_grad: formula; images_shape: none."""
+    ksizes = op.get_attr("ksizes")
+    strides = op.get_attr("strides")
+    rates = op.get_attr("rates")
+    padding = op.get_attr("padding")
+    return [None, _tf.extract_image_patches(grad_output, ksizes=ksizes, strides=strides, rates=rates, padding=padding)]

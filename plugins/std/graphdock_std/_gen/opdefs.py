@@ -474,7 +474,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:402",
+        source="specs/array.yaml:400",
     )
 
 
@@ -496,7 +496,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:425",
+        source="specs/array.yaml:423",
     )
 
 
@@ -532,7 +532,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:450",
+        source="specs/array.yaml:448",
     )
 
 
@@ -555,7 +555,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:479",
+        source="specs/array.yaml:477",
     )
 
 
@@ -579,7 +579,7 @@ def fill() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:500",
+        source="specs/array.yaml:498",
     )
 
 
@@ -597,7 +597,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:525",
+        source="specs/array.yaml:523",
     )
 
 
@@ -615,7 +615,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:538",
+        source="specs/array.yaml:536",
     )
 
 
@@ -639,7 +639,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:551",
+        source="specs/array.yaml:549",
     )
 
 
@@ -666,7 +666,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:579",
+        source="specs/array.yaml:577",
     )
 
 
@@ -695,7 +695,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:607",
+        source="specs/array.yaml:605",
     )
 
 
@@ -718,7 +718,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:636",
+        source="specs/array.yaml:634",
     )
 
 
@@ -747,7 +747,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:662",
+        source="specs/array.yaml:660",
     )
 
 
@@ -764,7 +764,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:688",
+        source="specs/array.yaml:686",
     )
 
 
@@ -782,7 +782,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:707",
+        source="specs/array.yaml:705",
     )
 
 
@@ -801,7 +801,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:722",
+        source="specs/array.yaml:720",
     )
 
 
@@ -823,7 +823,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:738",
+        source="specs/array.yaml:736",
     )
 
 
@@ -845,7 +845,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:761",
+        source="specs/array.yaml:759",
     )
 
 
@@ -4200,6 +4200,142 @@ def random_shuffle() -> OpDef:
     )
 
 
+def reverse_sequence() -> OpDef:
+    return OpDef(
+        name="ReverseSequence",
+        version=1,
+        summary="The first elements of each slice of a batch in reverse order, as many as a length says.",
+        inputs=(
+            ArgDef("input", "T", doc="A tensor that has both axes."),
+            ArgDef(
+                "seq_lengths",
+                "Tlen",
+                shape="[B]",
+                doc="A length for each slice of the batch, from 0 to the size of the axis.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        attrs=(
+            AttrDef("seq_dim", "int", doc="The axis along which elements are reversed."),
+            AttrDef("batch_dim", "int", default=0, doc="The axis along which lengths differ."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tlen", allow=("int32", "int64"), default="int64")),
+        shape_fn="graphdock_std.shape_fns_rearrange:reverse_sequence",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:reverse_sequence",
+        gradient_kinds={"input": "formula", "seq_lengths": "none"},
+        reference="graphdock_std.reference.rearrange:reverse_sequence",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:4",
+    )
+
+
+def roll() -> OpDef:
+    return OpDef(
+        name="Roll",
+        version=1,
+        summary="The elements shifted along axes; what leaves at one end comes back at the other.",
+        inputs=(
+            ArgDef("input", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "shift",
+                "Tshift",
+                memory="host",
+                doc="How far, a scalar, or a vector with an element for each axis; negative shifts to the front.",
+            ),
+            ArgDef(
+                "axis",
+                "Taxis",
+                memory="host",
+                doc="The axis, or axes; the shifts of one that stands twice add up.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_ANY),
+            TypeVarDef("Tshift", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Taxis", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_rearrange:roll",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:roll",
+        gradient_kinds={"input": "formula", "shift": "none", "axis": "none"},
+        reference="graphdock_std.reference.rearrange:roll",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:30",
+    )
+
+
+def unravel_index() -> OpDef:
+    return OpDef(
+        name="UnravelIndex",
+        version=1,
+        summary="The index tuples of places counted through a tensor in row-major order.",
+        inputs=(
+            ArgDef(
+                "indices",
+                "Tidx",
+                shape="[*S]",
+                doc="Places, 0 up to, not including, the product of dims; any shape.",
+            ),
+            ArgDef("dims", "Tidx", shape="[R]", memory="host", doc="The shape of the tensor, a vector."),
+        ),
+        outputs=(ArgDef("output", "Tidx", shape="[R, *S]", doc="One row per axis."),),
+        types=(TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "2 * size(output)"},
+        gradient_kinds={"indices": "none", "dims": "none"},
+        reference="graphdock_std.reference.rearrange:unravel_index",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:56",
+    )
+
+
+def broadcast_args() -> OpDef:
+    return OpDef(
+        name="BroadcastArgs",
+        version=1,
+        summary="The shape that two shapes broadcast to, in host memory.",
+        inputs=(
+            ArgDef("s0", "T", shape="[M]", memory="host", doc="A shape, a vector."),
+            ArgDef("s1", "T", shape="[N]", memory="host", doc="The other, a vector."),
+        ),
+        outputs=(ArgDef("r0", "T", shape="[R]", memory="host"),),
+        types=(TypeVarDef("T", allow=("int32", "int64"), default="int32"),),
+        let={"R": "max(M, N)"},
+        traits=frozenset({"no_gradient", "pure"}),
+        evaluate="graphdock_std.integer_values:broadcast_args",
+        cost={"flops": "0", "bytes": "0"},
+        gradient_kinds={"s0": "none", "s1": "none"},
+        reference="graphdock_std.reference.rearrange:broadcast_args",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:78",
+    )
+
+
+def ensure_shape() -> OpDef:
+    return OpDef(
+        name="EnsureShape",
+        version=1,
+        summary="The same tensor; an error in the step unless it has a shape.",
+        inputs=(ArgDef("input", "T", doc="Any tensor."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(AttrDef("shape", "shape", doc="The shape, None for each dim that may be anything."),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_rearrange:ensure_shape",
+        traits=frozenset({"pure", "view"}),
+        aliases={"output": "input"},
+        cost={"flops": "0", "bytes": "0"},
+        gradient="graphdock_std._gen.gradients:ensure_shape",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.rearrange:ensure_shape",
+        package="graphdock_std",
+        source="specs/rearrange.yaml:100",
+    )
+
+
 def sum() -> OpDef:
     return OpDef(
         name="Sum",
@@ -4509,6 +4645,31 @@ def cumsum() -> OpDef:
     )
 
 
+def cumprod() -> OpDef:
+    return OpDef(
+        name="Cumprod",
+        version=1,
+        summary="Running products along an axis.",
+        inputs=(
+            ArgDef("x", "T", shape="[*S]", doc="A tensor of rank 1 or more."),
+            ArgDef("axis", "Tidx", shape="[]", memory="host", doc="The axis; a negative one counts from the end."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        attrs=(
+            AttrDef("exclusive", "bool", default=False, doc="Leave the element itself out; the first is then 1."),
+            AttrDef("reverse", "bool", default=False, doc="Multiply from the end."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_reduce:running",
+        traits=frozenset({"pure"}),
+        gradient="graphdock_std._gen.gradients:cumprod",
+        gradient_kinds={"x": "fn", "axis": "none"},
+        reference="graphdock_std.reference.reduce:cumprod",
+        package="graphdock_std",
+        source="specs/reduce.yaml:309",
+    )
+
+
 def sum_to() -> OpDef:
     return OpDef(
         name="SumTo",
@@ -4532,7 +4693,7 @@ def sum_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
-        source="specs/reduce.yaml:309",
+        source="specs/reduce.yaml:336",
     )
 
 
@@ -4875,6 +5036,1116 @@ def resource_scatter_sub() -> OpDef:
         reference="graphdock_std.reference.scatter:scatter_sub",
         package="graphdock_std",
         source="specs/scatter.yaml:48",
+    )
+
+
+def resource_scatter_mul() -> OpDef:
+    return OpDef(
+        name="ResourceScatterMul",
+        version=1,
+        summary="Multiplies rows of a variable in place; repeated rows multiply up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_mul",
+        package="graphdock_std",
+        source="specs/scatter.yaml:68",
+    )
+
+
+def resource_scatter_div() -> OpDef:
+    return OpDef(
+        name="ResourceScatterDiv",
+        version=1,
+        summary="Divides rows of a variable in place; repeated rows divide in turn.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_div",
+        package="graphdock_std",
+        source="specs/scatter.yaml:88",
+    )
+
+
+def resource_scatter_min() -> OpDef:
+    return OpDef(
+        name="ResourceScatterMin",
+        version=1,
+        summary="Takes the minimum with rows of a variable in place.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_min",
+        package="graphdock_std",
+        source="specs/scatter.yaml:108",
+    )
+
+
+def resource_scatter_max() -> OpDef:
+    return OpDef(
+        name="ResourceScatterMax",
+        version=1,
+        summary="Takes the maximum with rows of a variable in place.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable of rank 1 or more."),
+            ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
+            ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_max",
+        package="graphdock_std",
+        source="specs/scatter.yaml:127",
+    )
+
+
+def resource_scatter_nd_update() -> OpDef:
+    return OpDef(
+        name="ResourceScatterNdUpdate",
+        version=1,
+        summary=(
+            "Sets slices of a variable in place, each chosen by an index tuple; of several for one place the last "
+            "stays."
+        ),
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of the variable.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_nd_update",
+        package="graphdock_std",
+        source="specs/scatter.yaml:146",
+    )
+
+
+def resource_scatter_nd_add() -> OpDef:
+    return OpDef(
+        name="ResourceScatterNdAdd",
+        version=1,
+        summary="Adds to slices of a variable in place, each chosen by an index tuple; repeated ones add up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of the variable.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_nd_add",
+        package="graphdock_std",
+        source="specs/scatter.yaml:166",
+    )
+
+
+def resource_scatter_nd_sub() -> OpDef:
+    return OpDef(
+        name="ResourceScatterNdSub",
+        version=1,
+        summary="Subtracts from slices of a variable in place, each chosen by an index tuple; repeated ones add up.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a variable."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of the variable.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
+        gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
+        reference="graphdock_std.reference.scatter:scatter_nd_sub",
+        package="graphdock_std",
+        source="specs/scatter.yaml:187",
+    )
+
+
+def tensor_scatter_update() -> OpDef:
+    return OpDef(
+        name="TensorScatterUpdate",
+        version=1,
+        summary=(
+            "A tensor with slices replaced, each chosen by an index tuple; of several for one place the last stays."
+        ),
+        inputs=(
+            ArgDef("tensor", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of tensor.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
+        gradient="graphdock_std._gen.gradients:tensor_scatter_update",
+        gradient_kinds={"tensor": "formula", "indices": "none", "updates": "fn"},
+        reference="graphdock_std.reference.scatter:tensor_scatter_update",
+        package="graphdock_std",
+        source="specs/scatter.yaml:208",
+    )
+
+
+def tensor_scatter_add() -> OpDef:
+    return OpDef(
+        name="TensorScatterAdd",
+        version=1,
+        summary="A tensor with updates added at index tuples; repeated ones add up.",
+        inputs=(
+            ArgDef("tensor", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of tensor.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
+        gradient="graphdock_std._gen.gradients:tensor_scatter_add",
+        gradient_kinds={"tensor": "formula", "indices": "none", "updates": "formula"},
+        reference="graphdock_std.reference.scatter:tensor_scatter_add",
+        package="graphdock_std",
+        source="specs/scatter.yaml:233",
+    )
+
+
+def tensor_scatter_sub() -> OpDef:
+    return OpDef(
+        name="TensorScatterSub",
+        version=1,
+        summary="A tensor with updates subtracted at index tuples; repeated ones add up.",
+        inputs=(
+            ArgDef("tensor", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "indices",
+                "Tindices",
+                doc="Index tuples along the last axis, whose size K is at most the rank of tensor.",
+            ),
+            ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
+        gradient="graphdock_std._gen.gradients:tensor_scatter_sub",
+        gradient_kinds={"tensor": "formula", "indices": "none", "updates": "formula"},
+        reference="graphdock_std.reference.scatter:tensor_scatter_sub",
+        package="graphdock_std",
+        source="specs/scatter.yaml:259",
+    )
+
+
+def sparse_to_dense() -> OpDef:
+    return OpDef(
+        name="SparseToDense",
+        version=1,
+        summary="A tensor of a default value with other values at index tuples.",
+        doc="Of several values for one place the last stays, unless validate_indices refuses them.",
+        inputs=(
+            ArgDef(
+                "sparse_indices",
+                "Tindices",
+                doc="The places: a matrix of index tuples, a vector of indices of a vector, or one index of it.",
+            ),
+            ArgDef("output_shape", "Tindices", memory="host", doc="The shape, a vector."),
+            ArgDef("sparse_values", "T", doc="A value for each place, or a scalar for all."),
+            ArgDef("default_value", "T", shape="[]", doc="The value elsewhere."),
+        ),
+        outputs=(ArgDef("dense", "T"),),
+        attrs=(
+            AttrDef(
+                "validate_indices",
+                "bool",
+                default=True,
+                doc="Refuse indices that repeat or are not in ascending order.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_indexing:sparse_to_dense",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:sparse_to_dense",
+        gradient_kinds={"sparse_indices": "none", "output_shape": "none", "sparse_values": "fn", "default_value": "fn"},
+        reference="graphdock_std.reference.scatter:sparse_to_dense",
+        package="graphdock_std",
+        source="specs/scatter.yaml:285",
+    )
+
+
+def segment_sum() -> OpDef:
+    return OpDef(
+        name="SegmentSum",
+        version=1,
+        summary="Sums of the rows of data that share a segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_sum",
+        gradient_kinds={"data": "formula", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_sum",
+        package="graphdock_std",
+        source="specs/segment.yaml:4",
+    )
+
+
+def segment_mean() -> OpDef:
+    return OpDef(
+        name="SegmentMean",
+        version=1,
+        summary="Means of the rows of data that share a segment.",
+        doc="A segment without rows is zero. Means of integers are rounded towards zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_mean",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_mean",
+        package="graphdock_std",
+        source="specs/segment.yaml:31",
+    )
+
+
+def segment_prod() -> OpDef:
+    return OpDef(
+        name="SegmentProd",
+        version=1,
+        summary="Products of the rows of data that share a segment.",
+        doc="A segment without rows is one.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_prod",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_prod",
+        package="graphdock_std",
+        source="specs/segment.yaml:58",
+    )
+
+
+def segment_max() -> OpDef:
+    return OpDef(
+        name="SegmentMax",
+        version=1,
+        summary="Maxima of the rows of data that share a segment; NaN if one is NaN.",
+        doc="A segment without rows is zero. The gradient is shared evenly by equal maxima.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_max",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_max",
+        package="graphdock_std",
+        source="specs/segment.yaml:85",
+    )
+
+
+def segment_min() -> OpDef:
+    return OpDef(
+        name="SegmentMin",
+        version=1,
+        summary="Minima of the rows of data that share a segment; NaN if one is NaN.",
+        doc="A segment without rows is zero. The gradient is shared evenly by equal minima.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="A segment for each row of data, a vector: 0 or more, and none below the one before it.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_segment:segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)"},
+        gradient="graphdock_std._gen.gradients:segment_min",
+        gradient_kinds={"data": "fn", "segment_ids": "none"},
+        reference="graphdock_std.reference.segment:segment_min",
+        package="graphdock_std",
+        source="specs/segment.yaml:111",
+    )
+
+
+def unsorted_segment_prod() -> OpDef:
+    return OpDef(
+        name="UnsortedSegmentProd",
+        version=1,
+        summary="Products of the slices of data that share a segment id.",
+        doc="A segment without slices is one.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor whose shape begins with segment_ids' shape."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice.",
+            ),
+            ArgDef("num_segments", "Tnum", memory="host", doc="Number of segments, a scalar."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)", "bytes": "3 * bytes(data) + bytes(segment_ids) + bytes(y)"},
+        gradient="graphdock_std._gen.gradients:unsorted_segment_prod",
+        gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:unsorted_segment_prod",
+        package="graphdock_std",
+        source="specs/segment.yaml:137",
+    )
+
+
+def unsorted_segment_max() -> OpDef:
+    return OpDef(
+        name="UnsortedSegmentMax",
+        version=1,
+        summary="Maxima of the slices of data that share a segment id; NaN if one is NaN.",
+        doc=(
+            "A segment without slices is the lowest finite number of the dtype. The gradient is shared evenly by "
+            "equal maxima."
+        ),
+        inputs=(
+            ArgDef("data", "T", doc="A tensor whose shape begins with segment_ids' shape."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice.",
+            ),
+            ArgDef("num_segments", "Tnum", memory="host", doc="Number of segments, a scalar."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)", "bytes": "3 * bytes(data) + bytes(segment_ids) + bytes(y)"},
+        gradient="graphdock_std._gen.gradients:unsorted_segment_max",
+        gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:unsorted_segment_max",
+        package="graphdock_std",
+        source="specs/segment.yaml:165",
+    )
+
+
+def unsorted_segment_min() -> OpDef:
+    return OpDef(
+        name="UnsortedSegmentMin",
+        version=1,
+        summary="Minima of the slices of data that share a segment id; NaN if one is NaN.",
+        doc=(
+            "A segment without slices is the highest finite number of the dtype. The gradient is shared evenly by "
+            "equal minima."
+        ),
+        inputs=(
+            ArgDef("data", "T", doc="A tensor whose shape begins with segment_ids' shape."),
+            ArgDef(
+                "segment_ids",
+                "Tindices",
+                doc="Ids below num_segments, in any order, repeated or not; negative ones drop their slice.",
+            ),
+            ArgDef("num_segments", "Tnum", memory="host", doc="Number of segments, a scalar."),
+        ),
+        outputs=(ArgDef("y", "T"),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_indexing:unsorted_segment_sum",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(data)", "bytes": "3 * bytes(data) + bytes(segment_ids) + bytes(y)"},
+        gradient="graphdock_std._gen.gradients:unsorted_segment_min",
+        gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:unsorted_segment_min",
+        package="graphdock_std",
+        source="specs/segment.yaml:192",
+    )
+
+
+def sparse_segment_sum() -> OpDef:
+    return OpDef(
+        name="SparseSegmentSum",
+        version=1,
+        summary="Sums of chosen rows of data, by segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef("indices", "Tidx", shape="[N]", doc="Rows of data, in any order, repeated or not."),
+            ArgDef(
+                "segment_ids",
+                "Tids",
+                shape="[N]",
+                doc="A segment for each of them: 0 or more, and none below the one before it.",
+            ),
+            ArgDef(
+                "num_segments",
+                "Tnum",
+                arity="optional",
+                memory="host",
+                doc="Number of segments, a scalar; by default up to the last one named.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment."),),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("Tidx", allow=("int32", "int64")),
+            TypeVarDef("Tids", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_segment:sparse_segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(indices)", "bytes": "2 * bytes(y) + bytes(indices) + bytes(segment_ids)"},
+        gradient="graphdock_std._gen.gradients:sparse_segment_sum",
+        gradient_kinds={"data": "fn", "indices": "none", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:sparse_segment_sum",
+        package="graphdock_std",
+        source="specs/segment.yaml:219",
+    )
+
+
+def sparse_segment_mean() -> OpDef:
+    return OpDef(
+        name="SparseSegmentMean",
+        version=1,
+        summary="Means of chosen rows of data, by segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef("indices", "Tidx", shape="[N]", doc="Rows of data, in any order, repeated or not."),
+            ArgDef(
+                "segment_ids",
+                "Tids",
+                shape="[N]",
+                doc="A segment for each of them: 0 or more, and none below the one before it.",
+            ),
+            ArgDef(
+                "num_segments",
+                "Tnum",
+                arity="optional",
+                memory="host",
+                doc="Number of segments, a scalar; by default up to the last one named.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment."),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tidx", allow=("int32", "int64")),
+            TypeVarDef("Tids", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_segment:sparse_segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(indices)", "bytes": "2 * bytes(y) + bytes(indices) + bytes(segment_ids)"},
+        gradient="graphdock_std._gen.gradients:sparse_segment_mean",
+        gradient_kinds={"data": "fn", "indices": "none", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:sparse_segment_mean",
+        package="graphdock_std",
+        source="specs/segment.yaml:246",
+    )
+
+
+def sparse_segment_sqrt_n() -> OpDef:
+    return OpDef(
+        name="SparseSegmentSqrtN",
+        version=1,
+        summary="Sums, each divided by the square root of the number of its rows, of chosen rows of data, by segment.",
+        doc="A segment without rows is zero.",
+        inputs=(
+            ArgDef("data", "T", doc="A tensor of rank 1 or more."),
+            ArgDef("indices", "Tidx", shape="[N]", doc="Rows of data, in any order, repeated or not."),
+            ArgDef(
+                "segment_ids",
+                "Tids",
+                shape="[N]",
+                doc="A segment for each of them: 0 or more, and none below the one before it.",
+            ),
+            ArgDef(
+                "num_segments",
+                "Tnum",
+                arity="optional",
+                memory="host",
+                doc="Number of segments, a scalar; by default up to the last one named.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", doc="One row per segment."),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("Tidx", allow=("int32", "int64")),
+            TypeVarDef("Tids", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_segment:sparse_segment",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(indices)", "bytes": "2 * bytes(y) + bytes(indices) + bytes(segment_ids)"},
+        gradient="graphdock_std._gen.gradients:sparse_segment_sqrt_n",
+        gradient_kinds={"data": "fn", "indices": "none", "segment_ids": "none", "num_segments": "none"},
+        reference="graphdock_std.reference.segment:sparse_segment_sqrt_n",
+        package="graphdock_std",
+        source="specs/segment.yaml:273",
+    )
+
+
+def unique() -> OpDef:
+    return OpDef(
+        name="Unique",
+        version=1,
+        summary=(
+            "The distinct elements of a vector in the order in which they first occur, and where each element is "
+            "among them."
+        ),
+        doc="x[i] equals y[idx[i]]. Each NaN is distinct.",
+        inputs=(ArgDef("x", "T", shape="[N]", doc="A vector."),),
+        outputs=(
+            ArgDef("y", "T", shape="[_]", doc="The distinct elements."),
+            ArgDef("idx", "out_idx", shape="[N]", doc="The place in y of each element of x."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_idx", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:unique",
+        gradient_kinds={"x": "fn"},
+        reference="graphdock_std.reference.selection:unique",
+        package="graphdock_std",
+        source="specs/selection.yaml:4",
+    )
+
+
+def unique_with_counts() -> OpDef:
+    return OpDef(
+        name="UniqueWithCounts",
+        version=1,
+        summary=(
+            "The distinct elements of a vector in the order in which they first occur, where each element is among "
+            "them, and how often each occurs."
+        ),
+        inputs=(ArgDef("x", "T", shape="[N]", doc="A vector."),),
+        outputs=(
+            ArgDef("y", "T", shape="[_]", doc="The distinct elements."),
+            ArgDef("idx", "out_idx", shape="[N]", doc="The place in y of each element of x."),
+            ArgDef("count", "out_idx", shape="[_]", doc="How often each element of y occurs."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_idx", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:unique_with_counts",
+        gradient_kinds={"x": "fn"},
+        reference="graphdock_std.reference.selection:unique_with_counts",
+        package="graphdock_std",
+        source="specs/selection.yaml:26",
+    )
+
+
+def list_diff() -> OpDef:
+    return OpDef(
+        name="ListDiff",
+        version=1,
+        summary="The elements of a vector that another does not hold, in their order, and their places.",
+        inputs=(
+            ArgDef("x", "T", shape="[N]", doc="The elements to keep; an element that occurs twice is kept twice."),
+            ArgDef("y", "T", shape="[M]", doc="The elements to leave out."),
+        ),
+        outputs=(
+            ArgDef("out", "T", shape="[_]", doc="What is left of x."),
+            ArgDef("idx", "out_idx", shape="[_]", doc="out[i] is x[idx[i]]."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY), TypeVarDef("out_idx", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:list_diff",
+        gradient_kinds={"x": "formula", "y": "none"},
+        reference="graphdock_std.reference.selection:list_diff",
+        package="graphdock_std",
+        source="specs/selection.yaml:47",
+    )
+
+
+def top_kv2() -> OpDef:
+    return OpDef(
+        name="TopKV2",
+        version=1,
+        summary="The k largest elements of each row, and where they stand.",
+        doc="Of equal elements the first comes first; NaN counts as the largest.",
+        inputs=(
+            ArgDef("input", "T", doc="Rows along the last axis; at least k long."),
+            ArgDef("k", "Tk", memory="host", doc="How many, a scalar."),
+        ),
+        outputs=(
+            ArgDef("values", "T", doc="The elements."),
+            ArgDef("indices", "index_type", doc="Their places along the last axis."),
+        ),
+        attrs=(
+            AttrDef(
+                "sorted",
+                "bool",
+                default=True,
+                doc="Largest first; otherwise in any order, which is the same order here.",
+            ),
+        ),
+        types=(
+            TypeVarDef("T", allow=_REAL),
+            TypeVarDef("index_type", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tk", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_selection:top_k",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input)"},
+        gradient="graphdock_std._gen.gradients:top_kv2",
+        gradient_kinds={"input": "fn", "k": "none"},
+        reference="graphdock_std.reference.selection:top_k",
+        package="graphdock_std",
+        source="specs/selection.yaml:67",
+    )
+
+
+def in_top_kv2() -> OpDef:
+    return OpDef(
+        name="InTopKV2",
+        version=1,
+        summary="Whether the target of each row is among its k largest predictions.",
+        doc=(
+            "Fewer than k classes of the row have a larger prediction. False where the target is no class, or a "
+            "prediction of the row is not finite."
+        ),
+        inputs=(
+            ArgDef("predictions", "float32", shape="[B, C]", doc="A row of predictions for each example."),
+            ArgDef("targets", "T", shape="[B]", doc="The class of each example."),
+            ArgDef("k", "T", shape="[]", memory="host", doc="How many."),
+        ),
+        outputs=(ArgDef("precision", "bool", shape="[B]"),),
+        types=(TypeVarDef("T", allow=("int32", "int64")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "2 * size(predictions)"},
+        gradient_kinds={"predictions": "none", "targets": "none", "k": "none"},
+        reference="graphdock_std.reference.selection:in_top_k",
+        package="graphdock_std",
+        source="specs/selection.yaml:94",
+    )
+
+
+def nth_element() -> OpDef:
+    return OpDef(
+        name="NthElement",
+        version=1,
+        summary="The element of each row that would stand at a place if the row were sorted.",
+        doc="The gradient is shared evenly by the elements that equal it.",
+        inputs=(
+            ArgDef("input", "T", doc="Rows along the last axis."),
+            ArgDef("n", "int32", memory="host", doc="The place, from 0; a scalar."),
+        ),
+        outputs=(ArgDef("values", "T"),),
+        attrs=(AttrDef("reverse", "bool", default=False, doc="Count from the largest."),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        shape_fn="graphdock_std.shape_fns_selection:nth_element",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(input)"},
+        gradient="graphdock_std._gen.gradients:nth_element",
+        gradient_kinds={"input": "fn", "n": "none"},
+        reference="graphdock_std.reference.selection:nth_element",
+        package="graphdock_std",
+        source="specs/selection.yaml:116",
+    )
+
+
+def lower_bound() -> OpDef:
+    return OpDef(
+        name="LowerBound",
+        version=1,
+        summary="The first place in a sorted row at which each value could be put in.",
+        doc="The number of elements of the row that are smaller.",
+        inputs=(
+            ArgDef("sorted_inputs", "T", shape="[B, N]", doc="Rows, each sorted in ascending order."),
+            ArgDef("values", "T", shape="[B, M]", doc="A row of values for each."),
+        ),
+        outputs=(ArgDef("output", "out_type", shape="[B, M]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "size(values)"},
+        gradient_kinds={"sorted_inputs": "none", "values": "none"},
+        reference="graphdock_std.reference.selection:lower_bound",
+        package="graphdock_std",
+        source="specs/selection.yaml:142",
+    )
+
+
+def upper_bound() -> OpDef:
+    return OpDef(
+        name="UpperBound",
+        version=1,
+        summary="The last place in a sorted row at which each value could be put in.",
+        doc="The number of elements of the row that are not larger.",
+        inputs=(
+            ArgDef("sorted_inputs", "T", shape="[B, N]", doc="Rows, each sorted in ascending order."),
+            ArgDef("values", "T", shape="[B, M]", doc="A row of values for each."),
+        ),
+        outputs=(ArgDef("output", "out_type", shape="[B, M]"),),
+        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("out_type", allow=("int32", "int64"), default="int32")),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "size(values)"},
+        gradient_kinds={"sorted_inputs": "none", "values": "none"},
+        reference="graphdock_std.reference.selection:upper_bound",
+        package="graphdock_std",
+        source="specs/selection.yaml:160",
+    )
+
+
+def histogram_fixed_width() -> OpDef:
+    return OpDef(
+        name="HistogramFixedWidth",
+        version=1,
+        summary="How many values fall into each of nbins equal parts of a range.",
+        doc="Values outside of the range count for its first or last part.",
+        inputs=(
+            ArgDef("values", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef(
+                "value_range",
+                "T",
+                shape="[2]",
+                memory="host",
+                doc="The range: both ends, the first below the second.",
+            ),
+            ArgDef("nbins", "int32", memory="host", doc="How many parts, a scalar."),
+        ),
+        outputs=(ArgDef("out", "dtype"),),
+        types=(
+            TypeVarDef("T", allow=("int32", "int64", "float32", "float64")),
+            TypeVarDef("dtype", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_selection:histogram",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "3 * size(values)"},
+        gradient_kinds={"values": "none", "value_range": "none", "nbins": "none"},
+        reference="graphdock_std.reference.selection:histogram_fixed_width",
+        package="graphdock_std",
+        source="specs/selection.yaml:178",
+    )
+
+
+def bincount() -> OpDef:
+    return OpDef(
+        name="Bincount",
+        version=1,
+        summary="How often each integer from 0 up to a size occurs, or the sums of their weights.",
+        inputs=(
+            ArgDef("arr", "int32", shape="[*S]", doc="Numbers that are not negative."),
+            ArgDef("size", "int32", memory="host", doc="Number of bins, a scalar."),
+            ArgDef(
+                "weights",
+                "T",
+                doc="A weight for each number, of the shape of arr; or an empty tensor, which counts.",
+            ),
+        ),
+        outputs=(ArgDef("bins", "T"),),
+        types=(TypeVarDef("T", allow=("int32", "int64", "float32", "float64")),),
+        shape_fn="graphdock_std.shape_fns_selection:bincount",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(arr)"},
+        gradient="graphdock_std._gen.gradients:bincount",
+        gradient_kinds={"arr": "none", "size": "none", "weights": "fn"},
+        reference="graphdock_std.reference.selection:bincount",
+        package="graphdock_std",
+        source="specs/selection.yaml:201",
+    )
+
+
+def depth_to_space() -> OpDef:
+    return OpDef(
+        name="DepthToSpace",
+        version=1,
+        summary="Blocks of channels laid out as squares of pixels; the inverse of SpaceToDepth.",
+        inputs=(ArgDef("input", "T", doc="Images of rank 4, whose channels s * s divides."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("block_size", "int", minimum=2, doc="The side s of a square."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_space:depth_to_space",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:depth_to_space",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.space:depth_to_space",
+        package="graphdock_std",
+        source="specs/space.yaml:4",
+    )
+
+
+def space_to_depth() -> OpDef:
+    return OpDef(
+        name="SpaceToDepth",
+        version=1,
+        summary="Squares of pixels stacked in the channels.",
+        inputs=(ArgDef("input", "T", doc="Images of rank 4, whose height and width s divides."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("block_size", "int", minimum=2, doc="The side s of a square."),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_space:space_to_depth",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:space_to_depth",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.space:space_to_depth",
+        package="graphdock_std",
+        source="specs/space.yaml:28",
+    )
+
+
+def space_to_batch_nd() -> OpDef:
+    return OpDef(
+        name="SpaceToBatchND",
+        version=1,
+        summary=(
+            "Blocks of the spatial dims, after a margin of zeros, laid out along the batch; the inverse of "
+            "BatchToSpaceND."
+        ),
+        doc=(
+            "Dim 0 is the batch, the next M are spatial, the others stay. The position in a block is the outer part "
+            "of the result's batch."
+        ),
+        inputs=(
+            ArgDef("input", "T", doc="A tensor of rank M + 1 or more."),
+            ArgDef("block_shape", "Tblock_shape", memory="host", doc="Sizes of a block, positive: shape [M]."),
+            ArgDef(
+                "paddings",
+                "Tpaddings",
+                memory="host",
+                doc="Margins before and after, per spatial dim: shape [M, 2].",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        types=(
+            TypeVarDef("T", allow=_ANY),
+            TypeVarDef("Tblock_shape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tpaddings", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_space:space_to_batch_nd",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:space_to_batch_nd",
+        gradient_kinds={"input": "formula", "block_shape": "none", "paddings": "none"},
+        reference="graphdock_std.reference.space:space_to_batch_nd",
+        package="graphdock_std",
+        source="specs/space.yaml:52",
+    )
+
+
+def batch_to_space_nd() -> OpDef:
+    return OpDef(
+        name="BatchToSpaceND",
+        version=1,
+        summary="Elements of the batch laid out as blocks of the spatial dims, whose margins are then cut off.",
+        doc=(
+            "Dim 0 is the batch, the next M are spatial, the others stay. The position in a block is the outer part "
+            "of the input's batch."
+        ),
+        inputs=(
+            ArgDef("input", "T", doc="A tensor of rank M + 1 or more, whose batch the block's size divides."),
+            ArgDef("block_shape", "Tblock_shape", memory="host", doc="Sizes of a block, positive: shape [M]."),
+            ArgDef(
+                "crops",
+                "Tcrops",
+                memory="host",
+                doc="What is cut off before and after, per spatial dim: shape [M, 2].",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        types=(
+            TypeVarDef("T", allow=_ANY),
+            TypeVarDef("Tblock_shape", allow=("int32", "int64"), default="int32"),
+            TypeVarDef("Tcrops", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_space:batch_to_space_nd",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:batch_to_space_nd",
+        gradient_kinds={"input": "formula", "block_shape": "none", "crops": "none"},
+        reference="graphdock_std.reference.space:batch_to_space_nd",
+        package="graphdock_std",
+        source="specs/space.yaml:80",
+    )
+
+
+def extract_image_patches() -> OpDef:
+    return OpDef(
+        name="ExtractImagePatches",
+        version=1,
+        summary="Windows of images, each laid out in the channels.",
+        doc=(
+            "Rows of a window are rates[1] pixels apart, columns rates[2]. With SAME padding there is a window per "
+            "stride, and zeros\nsurround the image, as in a convolution; with VALID only windows that fit."
+        ),
+        inputs=(ArgDef("images", "T", doc="Images of rank 4, channels last."),),
+        outputs=(ArgDef("patches", "T"),),
+        attrs=(
+            AttrDef("ksizes", "list(int)", doc="Size of a window: [1, rows, columns, 1]."),
+            AttrDef("strides", "list(int)", doc="Distance of windows: [1, rows, columns, 1]."),
+            AttrDef("rates", "list(int)", doc="Distance of pixels in a window: [1, rows, columns, 1]."),
+            AttrDef("padding", "string", allowed=("SAME", "VALID"), doc="What happens at the border."),
+        ),
+        types=(TypeVarDef("T", allow=_REAL),),
+        shape_fn="graphdock_std.shape_fns_space:extract_image_patches",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:extract_image_patches",
+        gradient_kinds={"images": "fn"},
+        reference="graphdock_std.reference.space:extract_image_patches",
+        package="graphdock_std",
+        source="specs/space.yaml:106",
+    )
+
+
+def extract_image_patches_grad() -> OpDef:
+    return OpDef(
+        name="ExtractImagePatchesGrad",
+        version=1,
+        summary="The gradient of ExtractImagePatches; each pixel's sum over the windows that it is in.",
+        doc="float16 and bfloat16 are added up in float32.",
+        inputs=(
+            ArgDef("images_shape", "Tshape", memory="host", doc="Shape of the images."),
+            ArgDef("patches_grad", "T", doc="Gradients of the patches."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksizes", "list(int)", doc="As in ExtractImagePatches."),
+            AttrDef("strides", "list(int)", doc="As in ExtractImagePatches."),
+            AttrDef("rates", "list(int)", doc="As in ExtractImagePatches."),
+            AttrDef("padding", "string", allowed=("SAME", "VALID"), doc="As in ExtractImagePatches."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tshape", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_space:extract_image_patches_grad",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "size(patches_grad)"},
+        gradient="graphdock_std._gen.gradients:extract_image_patches_grad",
+        gradient_kinds={"images_shape": "none", "patches_grad": "formula"},
+        reference="graphdock_std.reference.space:extract_image_patches_grad",
+        package="graphdock_std",
+        source="specs/space.yaml:136",
     )
 
 
@@ -5422,6 +6693,11 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "TruncatedNormal": truncated_normal,
     "RandomUniformInt": random_uniform_int,
     "RandomShuffle": random_shuffle,
+    "ReverseSequence": reverse_sequence,
+    "Roll": roll,
+    "UnravelIndex": unravel_index,
+    "BroadcastArgs": broadcast_args,
+    "EnsureShape": ensure_shape,
     "Sum": sum,
     "Mean": mean,
     "Prod": prod,
@@ -5432,6 +6708,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ArgMax": arg_max,
     "ArgMin": arg_min,
     "Cumsum": cumsum,
+    "Cumprod": cumprod,
     "SumTo": sum_to,
     "Multinomial": multinomial,
     "StatelessMultinomial": stateless_multinomial,
@@ -5444,6 +6721,44 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "ResourceScatterMul": resource_scatter_mul,
+    "ResourceScatterDiv": resource_scatter_div,
+    "ResourceScatterMin": resource_scatter_min,
+    "ResourceScatterMax": resource_scatter_max,
+    "ResourceScatterNdUpdate": resource_scatter_nd_update,
+    "ResourceScatterNdAdd": resource_scatter_nd_add,
+    "ResourceScatterNdSub": resource_scatter_nd_sub,
+    "TensorScatterUpdate": tensor_scatter_update,
+    "TensorScatterAdd": tensor_scatter_add,
+    "TensorScatterSub": tensor_scatter_sub,
+    "SparseToDense": sparse_to_dense,
+    "SegmentSum": segment_sum,
+    "SegmentMean": segment_mean,
+    "SegmentProd": segment_prod,
+    "SegmentMax": segment_max,
+    "SegmentMin": segment_min,
+    "UnsortedSegmentProd": unsorted_segment_prod,
+    "UnsortedSegmentMax": unsorted_segment_max,
+    "UnsortedSegmentMin": unsorted_segment_min,
+    "SparseSegmentSum": sparse_segment_sum,
+    "SparseSegmentMean": sparse_segment_mean,
+    "SparseSegmentSqrtN": sparse_segment_sqrt_n,
+    "Unique": unique,
+    "UniqueWithCounts": unique_with_counts,
+    "ListDiff": list_diff,
+    "TopKV2": top_kv2,
+    "InTopKV2": in_top_kv2,
+    "NthElement": nth_element,
+    "LowerBound": lower_bound,
+    "UpperBound": upper_bound,
+    "HistogramFixedWidth": histogram_fixed_width,
+    "Bincount": bincount,
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth,
+    "SpaceToBatchND": space_to_batch_nd,
+    "BatchToSpaceND": batch_to_space_nd,
+    "ExtractImagePatches": extract_image_patches,
+    "ExtractImagePatchesGrad": extract_image_patches_grad,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -5479,19 +6794,23 @@ OPERATORS: dict[str, str] = {
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "array.yaml": "80e30bded674a061",
+    "array.yaml": "555e7480af1a411f",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "eaf7834bb831ca38",
     "image_color.yaml": "9d56b2e9977428dc",
     "image_resize.yaml": "6fe182d39258e096",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
-    "normalization.yaml": "75c698a3bd9f160d",
+    "normalization.yaml": "655720c038b19f95",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "096a30a35fecd476",
-    "reduce.yaml": "c0887e420645a52a",
+    "rearrange.yaml": "adb0623d1594cfe2",
+    "reduce.yaml": "c0cea8354a678b51",
     "sampling.yaml": "ca6e802c5ed78415",
-    "scatter.yaml": "65fa0bde3a3fb1e3",
+    "scatter.yaml": "a6ac8645f6bb9a2b",
+    "segment.yaml": "de93fa854d0d0a51",
+    "selection.yaml": "421f1b1bf12bf214",
+    "space.yaml": "25348b8a8c2db9dd",
     "train.yaml": "75b642b73e6d7cf6",
 }
