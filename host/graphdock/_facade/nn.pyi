@@ -9,6 +9,27 @@ from graphdock_std._gen.nn_ops import relu6 as relu6
 from graphdock_std._gen.nn_ops import selu as selu
 from graphdock_std._gen.nn_ops import softplus as softplus
 from graphdock_std._gen.nn_ops import softsign as softsign
+from graphdock_std.convolution import atrous_conv2d as atrous_conv2d
+from graphdock_std.convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
+from graphdock_std.convolution import conv1d as conv1d
+from graphdock_std.convolution import conv1d_transpose as conv1d_transpose
+from graphdock_std.convolution import conv2d as conv2d
+from graphdock_std.convolution import conv2d_backprop_filter as conv2d_backprop_filter
+from graphdock_std.convolution import conv2d_backprop_input as conv2d_backprop_input
+from graphdock_std.convolution import conv2d_transpose as conv2d_transpose
+from graphdock_std.convolution import conv3d as conv3d
+from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter
+from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter_v2
+from graphdock_std.convolution import conv3d_transpose as conv3d_transpose
+from graphdock_std.convolution import conv_transpose as conv_transpose
+from graphdock_std.convolution import convolution as convolution
+from graphdock_std.depthwise import depthwise_conv2d as depthwise_conv2d
+from graphdock_std.depthwise import depthwise_conv2d_native as depthwise_conv2d_native
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input
+from graphdock_std.depthwise import separable_conv2d as separable_conv2d
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
@@ -22,9 +43,45 @@ from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_
 from graphdock_std.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits_v2
 from graphdock_std.nn import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphdock_std.nn import xw_plus_b as xw_plus_b
+from graphdock_std.pooling import avg_pool as avg_pool
+from graphdock_std.pooling import avg_pool as avg_pool2d
+from graphdock_std.pooling import avg_pool1d as avg_pool1d
+from graphdock_std.pooling import avg_pool3d as avg_pool3d
+from graphdock_std.pooling import avg_pool_v2 as avg_pool_v2
+from graphdock_std.pooling import max_pool as max_pool
+from graphdock_std.pooling import max_pool1d as max_pool1d
+from graphdock_std.pooling import max_pool2d as max_pool2d
+from graphdock_std.pooling import max_pool3d as max_pool3d
+from graphdock_std.pooling import max_pool_v2 as max_pool_v2
+from graphdock_std.pooling import pool as pool
 
 __all__ = [
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "avg_pool_v2",
     "bias_add",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2",
+    "conv3d_transpose",
+    "conv_transpose",
+    "convolution",
+    "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
+    "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter",
+    "depthwise_conv2d_native_backprop_input",
     "dropout",
     "elu",
     "embedding_lookup",
@@ -32,11 +89,18 @@ __all__ = [
     "l2_normalize",
     "leaky_relu",
     "log_softmax",
+    "max_pool",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_pool_v2",
     "moments",
+    "pool",
     "relu",
     "relu6",
     "relu_layer",
     "selu",
+    "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
     "softmax",

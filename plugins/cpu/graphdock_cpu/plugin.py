@@ -10,11 +10,14 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
 FAMILIES = (
     "array",
+    "conv",
     "core",
+    "depthwise",
     "indexing",
     "math",
     "matmul",
     "nn",
+    "pool",
     "random",
     "reduce",
     "scatter",

@@ -1479,6 +1479,968 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.array:where",
     },
+    "Conv2D": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 5, 4, 3)}, "filter": {"shape": (3, 2, 3, 4)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 6, 5, 2)}, "filter": {"shape": (2, 3, 2, 3)}},
+                "attrs": {"strides": (1, 2, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (2, 3, 5, 4)}, "filter": {"shape": (3, 3, 3, 2)}},
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 7, 6, 2)}, "filter": {"shape": (3, 2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 2)}, "filter": {"shape": (3, 3, 2, 2)}},
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 2, 1, 0, 3, 0, 0),
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 3, 4, 5)}, "filter": {"shape": (1, 1, 5, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (1, 1, 2, 2)}},
+                "attrs": {"strides": (1, 3, 2, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (0, 4, 4, 2)}, "filter": {"shape": (2, 2, 2, 3)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 2, 4, 2)}, "filter": {"shape": (3, 2, 2, 3)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "no window fits",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 4, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "input has 3 channels, but the filter takes 4",
+            },
+            {
+                "inputs": {"input": {"shape": (4, 5, 3)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "rank",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (7, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative: a window of 7 elements over 4",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 0, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "strides must be positive",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "strides needs 4 numbers",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 1, 2), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "must be 1 for batch and channels",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "EXPLICIT"},
+                "types": {},
+                "note": "",
+                "match": "explicit_paddings need 8 numbers",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID", "explicit_paddings": (0, 0, 1, 1, 1, 1, 0, 0)},
+                "types": {},
+                "note": "",
+                "match": "go with padding EXPLICIT",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "filter"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:conv",
+    },
+    "Conv2DBackpropInput": {
+        "samples": (
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4, 3), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 3, 4)},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 6, 5, 2), "dtype": "int32"},
+                    "filter": {"shape": (2, 3, 2, 3)},
+                    "out_backprop": {"shape": (1, 3, 3, 3)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 3, 5, 4), "dtype": "int32"},
+                    "filter": {"shape": (3, 3, 3, 2)},
+                    "out_backprop": {"shape": (2, 2, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 7, 6, 2), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "out_backprop": {"shape": (1, 7, 6, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 4, 5, 2), "dtype": "int32"},
+                    "filter": {"shape": (3, 3, 2, 2)},
+                    "out_backprop": {"shape": (1, 3, 6, 2)},
+                },
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 2, 1, 0, 3, 0, 0),
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 3, 4, 5), "dtype": "int32"},
+                    "filter": {"shape": (1, 1, 5, 2)},
+                    "out_backprop": {"shape": (1, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 4, 4, 2), "dtype": "int32"},
+                    "filter": {"shape": (1, 1, 2, 2)},
+                    "out_backprop": {"shape": (1, 2, 2, 2)},
+                },
+                "attrs": {"strides": (1, 3, 2, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (0, 4, 4, 2), "dtype": "int32"},
+                    "filter": {"shape": (2, 2, 2, 3)},
+                    "out_backprop": {"shape": (0, 4, 4, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 2, 4, 2), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 2, 3)},
+                    "out_backprop": {"shape": (1, 0, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "no window fits",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4, 3), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 3, 4)},
+                    "out_backprop": {"shape": (2, 6, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 6 in dim 1, but the output that it belongs to has 5",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4, 4), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 3, 4)},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "channels",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 3, 4)},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "must hold 4 sizes",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input_sizes": "int32", "filter": "T", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("filter", "out_backprop"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:conv_backprop_input",
+    },
+    "Conv2DBackpropFilter": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 3)},
+                    "filter_sizes": {"value": (3, 2, 3, 4), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 2)},
+                    "filter_sizes": {"value": (2, 3, 2, 3), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 3, 3, 3)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 3, 5, 4)},
+                    "filter_sizes": {"value": (3, 3, 3, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 2, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 7, 6, 2)},
+                    "filter_sizes": {"value": (3, 2, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 7, 6, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 2)},
+                    "filter_sizes": {"value": (3, 3, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 3, 6, 2)},
+                },
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 2, 1, 0, 3, 0, 0),
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 3, 4, 5)},
+                    "filter_sizes": {"value": (1, 1, 5, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter_sizes": {"value": (1, 1, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 2, 2, 2)},
+                },
+                "attrs": {"strides": (1, 3, 2, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter_sizes": {"value": (2, 2, 2, 3), "dtype": "int32"},
+                    "out_backprop": {"shape": (0, 4, 4, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 2, 4, 2)},
+                    "filter_sizes": {"value": (3, 2, 2, 3), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 0, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "no window fits",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 3)},
+                    "filter_sizes": {"value": (3, 2, 3, 4), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 6, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 6 in dim 1, but the output that it belongs to has 5",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 3)},
+                    "filter_sizes": {"value": (3, 2, 4, 4), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "channels",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter_sizes": "int32", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "out_backprop"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:conv_backprop_filter",
+    },
+    "Conv3D": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 3, 4, 3, 2)}, "filter": {"shape": (2, 3, 2, 2, 3)}},
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 3, 5, 2)}, "filter": {"shape": (2, 1, 3, 2, 2)}},
+                "attrs": {"strides": (1, 2, 1, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 2, 3, 4, 3)}, "filter": {"shape": (2, 2, 2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 2, 1, 1), "padding": "SAME", "data_format": "NCDHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 3, 4, 1)}, "filter": {"shape": (2, 2, 2, 1, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 1, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 0, 3, 4, 1)}, "filter": {"shape": (2, 2, 2, 1, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3, 2)}, "filter": {"shape": (2, 2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "input has 2 channels, but the filter takes 3",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3, 2)}, "filter": {"shape": (2, 2, 5, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "filter"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:conv",
+    },
+    "Conv3DBackpropInputV2": {
+        "samples": (
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 3, 4, 3, 2), "dtype": "int32"},
+                    "filter": {"shape": (2, 3, 2, 2, 3)},
+                    "out_backprop": {"shape": (2, 3, 4, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 4, 3, 5, 2), "dtype": "int32"},
+                    "filter": {"shape": (2, 1, 3, 2, 2)},
+                    "out_backprop": {"shape": (1, 2, 3, 2, 2)},
+                },
+                "attrs": {"strides": (1, 2, 1, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 2, 3, 4, 3), "dtype": "int32"},
+                    "filter": {"shape": (2, 2, 2, 2, 2)},
+                    "out_backprop": {"shape": (1, 2, 2, 4, 3)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1, 1), "padding": "SAME", "data_format": "NCDHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 4, 3, 4, 1), "dtype": "int32"},
+                    "filter": {"shape": (2, 2, 2, 1, 2)},
+                    "out_backprop": {"shape": (1, 4, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 1, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 0, 3, 4, 1), "dtype": "int32"},
+                    "filter": {"shape": (2, 2, 2, 1, 2)},
+                    "out_backprop": {"shape": (1, 0, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 3, 4, 3, 2), "dtype": "int32"},
+                    "filter": {"shape": (2, 3, 2, 2, 3)},
+                    "out_backprop": {"shape": (2, 4, 4, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 4 in dim 1, but the output that it belongs to has 3",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 3, 4, 3, 3), "dtype": "int32"},
+                    "filter": {"shape": (2, 3, 2, 2, 3)},
+                    "out_backprop": {"shape": (2, 3, 4, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "channels",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 3, 4, 3), "dtype": "int32"},
+                    "filter": {"shape": (2, 3, 2, 2, 3)},
+                    "out_backprop": {"shape": (2, 3, 4, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "must hold 5 sizes",
+            },
+        ),
+        "types": {"T": _FLOATS, "Tshape": ("int32", "int64")},
+        "args": {"input_sizes": "Tshape", "filter": "T", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("filter", "out_backprop"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:conv_backprop_input",
+    },
+    "Conv3DBackpropFilterV2": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 3, 4, 3, 2)},
+                    "filter_sizes": {"value": (2, 3, 2, 2, 3), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 3, 4, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 3, 5, 2)},
+                    "filter_sizes": {"value": (2, 1, 3, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 2, 3, 2, 2)},
+                },
+                "attrs": {"strides": (1, 2, 1, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 2, 3, 4, 3)},
+                    "filter_sizes": {"value": (2, 2, 2, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 2, 2, 4, 3)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1, 1), "padding": "SAME", "data_format": "NCDHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 3, 4, 1)},
+                    "filter_sizes": {"value": (2, 2, 2, 1, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 4, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 1, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 0, 3, 4, 1)},
+                    "filter_sizes": {"value": (2, 2, 2, 1, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 0, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 3, 4, 3, 2)},
+                    "filter_sizes": {"value": (2, 3, 2, 2, 3), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 4, 4, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 4 in dim 1, but the output that it belongs to has 3",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 3, 4, 3, 2)},
+                    "filter_sizes": {"value": (2, 3, 2, 3, 3), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 3, 4, 3, 3)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "channels",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter_sizes": "int32", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "out_backprop"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:conv_backprop_filter",
+    },
+    "DepthwiseConv2dNative": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 5, 4, 2)}, "filter": {"shape": (3, 2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 6, 5, 3)}, "filter": {"shape": (2, 3, 3, 1)}},
+                "attrs": {"strides": (1, 2, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 3, 5, 4)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 7, 6, 2)}, "filter": {"shape": (3, 2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 3, 4, 2)}, "filter": {"shape": (2, 2, 2, 1)}},
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 1, 0, 2, 1, 0, 0),
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (0, 3, 4, 2)}, "filter": {"shape": (2, 2, 2, 1)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 4, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "input has 3 channels, but the filter takes 4",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (7, 2, 3, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative: a window of 7 elements over 4",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 3)}, "filter": {"shape": (2, 2, 3, 2)}},
+                "attrs": {"strides": (1, 0, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "strides must be positive",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "filter"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:depthwise",
+    },
+    "DepthwiseConv2dNativeBackpropInput": {
+        "samples": (
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4, 2), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 6, 5, 3), "dtype": "int32"},
+                    "filter": {"shape": (2, 3, 3, 1)},
+                    "out_backprop": {"shape": (1, 3, 2, 3)},
+                },
+                "attrs": {"strides": (1, 2, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 3, 5, 4), "dtype": "int32"},
+                    "filter": {"shape": (2, 2, 3, 2)},
+                    "out_backprop": {"shape": (1, 6, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 7, 6, 2), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "out_backprop": {"shape": (1, 7, 6, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (1, 3, 4, 2), "dtype": "int32"},
+                    "filter": {"shape": (2, 2, 2, 1)},
+                    "out_backprop": {"shape": (1, 2, 6, 2)},
+                },
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 1, 0, 2, 1, 0, 0),
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (0, 3, 4, 2), "dtype": "int32"},
+                    "filter": {"shape": (2, 2, 2, 1)},
+                    "out_backprop": {"shape": (0, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4, 2), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "out_backprop": {"shape": (2, 6, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 6 in dim 1, but the output that it belongs to has 5",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4, 3), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "channels",
+            },
+            {
+                "inputs": {
+                    "input_sizes": {"value": (2, 5, 4), "dtype": "int32"},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "must hold 4 sizes",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input_sizes": "int32", "filter": "T", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("filter", "out_backprop"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:depthwise_backprop_input",
+    },
+    "DepthwiseConv2dNativeBackpropFilter": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter_sizes": {"value": (3, 2, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 3)},
+                    "filter_sizes": {"value": (2, 3, 3, 1), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 3, 2, 3)},
+                },
+                "attrs": {"strides": (1, 2, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 3, 5, 4)},
+                    "filter_sizes": {"value": (2, 2, 3, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 6, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 7, 6, 2)},
+                    "filter_sizes": {"value": (3, 2, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 7, 6, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1)},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 3, 4, 2)},
+                    "filter_sizes": {"value": (2, 2, 2, 1), "dtype": "int32"},
+                    "out_backprop": {"shape": (1, 2, 6, 2)},
+                },
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 1, 0, 2, 1, 0, 0),
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 3, 4, 2)},
+                    "filter_sizes": {"value": (2, 2, 2, 1), "dtype": "int32"},
+                    "out_backprop": {"shape": (0, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter_sizes": {"value": (3, 2, 2, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 6, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 6 in dim 1, but the output that it belongs to has 5",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter_sizes": {"value": (3, 2, 3, 2), "dtype": "int32"},
+                    "out_backprop": {"shape": (2, 5, 4, 4)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "channels",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter_sizes": "int32", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "out_backprop"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.conv:depthwise_backprop_filter",
+    },
     "Add": {
         "samples": (
             {"inputs": {"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": ""},
@@ -3871,6 +4833,907 @@ CASES: dict[str, dict] = {
         "gradcheck_options": {},
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.array:dynamic_stitch",
+    },
+    "MaxPool": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 5, 4, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 6, 5, 3)}},
+                "attrs": {"ksize": (1, 3, 2, 1), "strides": (1, 1, 2, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 2, 5, 6)}},
+                "attrs": {"ksize": (1, 1, 3, 3), "strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 5, 6, 2)}},
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 3, 4, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 5, 2)}},
+                "attrs": {
+                    "ksize": (1, 3, 2, 1),
+                    "strides": (1, 2, 2, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 1, 2, 0, 1, 0, 0),
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 2, 2, 6)}},
+                "attrs": {"ksize": (1, 1, 1, 3), "strides": (1, 1, 1, 3), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "over channels",
+            },
+            {
+                "inputs": {"input": {"shape": (0, 3, 3, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 4)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "rank",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (2, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "a pool does not go over the batch",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 7, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 2, 2), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "ksize needs 4 numbers",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 0, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "strides must be positive",
+            },
+        ),
+        "types": {"T": _REAL},
+        "args": {"input": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool",
+    },
+    "MaxPoolGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((-0.25, -0.5), (2.5, 0.5), (2.0, -2.75), (0.25, 2.75)),
+                                ((1.0, -1.0), (-1.5, 1.25), (-2.0, -2.5), (-1.75, 1.5)),
+                                ((-0.75, -1.25), (1.75, -2.25), (-3.0, 2.25), (0.75, 0.0)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((2.5, 1.25), (2.0, 2.75)), ((1.75, -1.25), (0.75, 2.25))),)},
+                    "grad": {"shape": (1, 2, 2, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((0.0,), (-1.25,), (1.0,)),
+                                ((-1.0,), (0.25,), (-0.25,)),
+                                ((1.25,), (-1.5,), (-0.75,)),
+                                ((-0.5,), (0.75,), (0.5,)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((1.25,), (1.0,)), ((1.25,), (0.75,))),)},
+                    "grad": {"shape": (1, 2, 2, 1)},
+                },
+                "attrs": {"ksize": (1, 3, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((2.0, 0.75, 0.5), (-1.0, -1.75, -0.25), (-0.75, -1.5, 1.75)),
+                                ((-1.25, 0.25, 1.5), (1.0, 0.0, -2.0), (-2.25, -0.5, 1.25)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((2.0, 0.75), (-0.75, 1.75)), ((1.0, 1.5), (1.0, 1.25))),)},
+                    "grad": {"shape": (1, 2, 2, 2)},
+                },
+                "attrs": {"ksize": (1, 1, 3, 3), "strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((2.5, 1.75, 1.0, -2.5, 2.0, -2.25), (-0.25, 0.5, -1.25, 0.0, -2.75, 1.5)),
+                                ((0.25, -0.5, -0.75, 2.25, 0.75, 1.25), (-1.0, -1.5, -1.75, -2.0, 2.75, -3.0)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((2.5, 2.0), (0.5, 1.5)), ((0.25, 2.25), (-1.0, 2.75))),)},
+                    "grad": {"shape": (1, 2, 2, 2)},
+                },
+                "attrs": {"ksize": (1, 1, 1, 3), "strides": (1, 1, 1, 3), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {"shape": (0, 3, 3, 2)},
+                    "orig_output": {"shape": (0, 3, 3, 2)},
+                    "grad": {"shape": (0, 3, 3, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {"value": ((((1.0,), (1.0,), (0.5,)), ((1.0,), (0.0,), (0.5,))),)},
+                    "orig_output": {"value": ((((1.0,), (1.0,)),),)},
+                    "grad": {"value": ((((3.0,), (5.0,)),),)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "the first of equals gets it",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 3, 3, 2)},
+                    "grad": {"shape": (1, 5, 5, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 5 in dim 1",
+            },
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 4, 4, 2)},
+                    "grad": {"shape": (1, 3, 3, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "orig_output has size 4 in dim 1, but a pool of orig_input has 3",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"orig_input": "T", "orig_output": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad",
+    },
+    "MaxPoolGradGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((-0.75, 1.0), (-1.25, -2.75), (2.75, -1.75), (-2.5, 0.25)),
+                                ((1.75, -1.0), (1.5, 2.5), (2.0, 2.25), (0.75, 1.25)),
+                                ((-1.5, -2.0), (-0.25, -0.5), (0.0, -2.25), (0.5, -3.0)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((1.75, 2.5), (2.75, 2.25)), ((-0.25, -0.5), (0.5, -2.25))),)},
+                    "grad": {"shape": (1, 3, 4, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((1.25,), (0.75,), (0.25,)),
+                                ((0.5,), (0.0,), (-0.5,)),
+                                ((-1.0,), (-1.25,), (1.0,)),
+                                ((-0.25,), (-1.5,), (-0.75,)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((1.25,), (1.0,)), ((0.5,), (1.0,))),)},
+                    "grad": {"shape": (1, 4, 3, 1)},
+                },
+                "attrs": {"ksize": (1, 3, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((1.75, 0.75, -0.25), (-1.25, -0.75, -2.0), (0.5, -1.5, 1.5)),
+                                ((2.0, 1.25, 0.0), (-1.0, -0.5, -2.25), (1.0, 0.25, -1.75)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((1.75, 0.75), (0.5, 1.5)), ((2.0, 1.25), (1.0, 0.25))),)},
+                    "grad": {"shape": (1, 2, 3, 3)},
+                },
+                "attrs": {"ksize": (1, 1, 3, 3), "strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                ((-1.75, 1.75, 0.25, 1.0, 0.0, -0.25), (-1.25, -3.0, 2.0, -2.5, -1.0, -1.5)),
+                                ((0.75, -2.0, -2.75, -0.5, -0.75, 2.25), (2.5, 1.25, 2.75, 0.5, 1.5, -2.25)),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": ((((1.75, 1.0), (2.0, -1.0)), ((0.75, 2.25), (2.75, 1.5))),)},
+                    "grad": {"shape": (1, 2, 2, 6)},
+                },
+                "attrs": {"ksize": (1, 1, 1, 3), "strides": (1, 1, 1, 3), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {"shape": (0, 3, 3, 2)},
+                    "orig_output": {"shape": (0, 3, 3, 2)},
+                    "grad": {"shape": (0, 3, 3, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 3, 3, 2)},
+                    "grad": {"shape": (1, 5, 5, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 5 in dim 1",
+            },
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 4, 4, 2)},
+                    "grad": {"shape": (1, 4, 4, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "orig_output has size 4 in dim 1, but a pool of orig_input has 3",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"orig_input": "T", "orig_output": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad_grad",
+    },
+    "AvgPool": {
+        "samples": (
+            {
+                "inputs": {"value": {"shape": (2, 5, 4, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 6, 5, 3)}},
+                "attrs": {"ksize": (1, 3, 2, 1), "strides": (1, 1, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 2, 5, 6)}},
+                "attrs": {"ksize": (1, 1, 3, 3), "strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 5, 6, 2)}},
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 3, 4, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 2, 2, 6)}},
+                "attrs": {"ksize": (1, 1, 1, 3), "strides": (1, 1, 1, 3), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "over channels",
+            },
+            {
+                "inputs": {"value": {"shape": (0, 3, 3, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"value": {"shape": (1, 4, 4)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "rank",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (2, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "a pool does not go over the batch",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 7, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 2, 2), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "ksize needs 4 numbers",
+            },
+            {
+                "inputs": {"value": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 0, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "strides must be positive",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"value": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("value",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:avg_pool",
+    },
+    "AvgPoolGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (2, 5, 4, 2), "dtype": "int32"},
+                    "grad": {"shape": (2, 3, 2, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 6, 5, 3), "dtype": "int32"},
+                    "grad": {"shape": (1, 4, 2, 3)},
+                },
+                "attrs": {"ksize": (1, 3, 2, 1), "strides": (1, 1, 2, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 2, 5, 6), "dtype": "int32"},
+                    "grad": {"shape": (1, 2, 3, 3)},
+                },
+                "attrs": {"ksize": (1, 1, 3, 3), "strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 5, 6, 2), "dtype": "int32"},
+                    "grad": {"shape": (1, 2, 1, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 3, 4, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 2, 2, 6), "dtype": "int32"},
+                    "grad": {"shape": (1, 2, 2, 2)},
+                },
+                "attrs": {"ksize": (1, 1, 1, 3), "strides": (1, 1, 1, 3), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "over channels",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (0, 3, 3, 2), "dtype": "int32"},
+                    "grad": {"shape": (0, 3, 3, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 4, 4, 2), "dtype": "int32"},
+                    "grad": {"shape": (1, 4, 4, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 4 in dim 1, but a pool of such an input has 3",
+            },
+            {
+                "inputs": {"orig_input_shape": {"value": (1, 4, 4), "dtype": "int32"}, "grad": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "must hold 4 sizes",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"orig_input_shape": "int32", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:avg_pool_grad",
+    },
+    "MaxPool3D": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (1, 3, 4, 5, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 1, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 2, 4, 3, 5)}},
+                "attrs": {
+                    "ksize": (1, 1, 2, 3, 2),
+                    "strides": (1, 1, 2, 1, 3),
+                    "padding": "VALID",
+                    "data_format": "NCDHW",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2, 1)}},
+                "attrs": {"ksize": (1, 3, 2, 1, 1), "strides": (1, 1, 2, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 0, 3, 4, 1)}},
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 4, 2)}},
+                "attrs": {"ksize": (2, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "a pool does not go over the batch",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 7, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool",
+    },
+    "MaxPool3DGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                (((-2.0,), (-0.75,), (-0.25,)), ((0.25,), (1.25,), (-1.25,))),
+                                (((-1.75,), (1.75,), (2.0,)), ((0.0,), (-0.5,), (1.0,))),
+                                (((0.5,), (-1.5,), (-2.25,)), ((-1.0,), (1.5,), (0.75,))),
+                            ),
+                        ),
+                    },
+                    "orig_output": {
+                        "value": (((((1.75,), (2.0,)), ((1.25,), (1.0,))), (((1.5,), (0.75,)), ((1.5,), (0.75,)))),),
+                    },
+                    "grad": {"shape": (1, 2, 2, 2, 1)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 1, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                (((2.5, 2.0), (1.0, -0.5), (2.25, 2.75)), ((0.75, -0.25), (-2.5, 0.0), (1.5, 1.75))),
+                                (
+                                    ((-3.0, -2.25), (-2.0, -0.75), (-1.0, 0.25)),
+                                    ((-1.75, 1.25), (0.5, -1.25), (-1.5, -2.75)),
+                                ),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": (((((2.5, 2.0), (2.25, 2.75)),), (((0.5, 1.25), (0.5, 0.25)),)),)},
+                    "grad": {"shape": (1, 2, 1, 2, 2)},
+                },
+                "attrs": {
+                    "ksize": (1, 1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1, 1),
+                    "padding": "VALID",
+                    "data_format": "NCDHW",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 3, 3, 3, 2)},
+                    "grad": {"shape": (1, 5, 5, 5, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 5 in dim 1",
+            },
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 4, 4, 4, 2)},
+                    "grad": {"shape": (1, 3, 3, 3, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "orig_output has size 4 in dim 1, but a pool of orig_input has 3",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"orig_input": "T", "orig_output": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad",
+    },
+    "MaxPool3DGradGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                (((-1.0,), (1.75,), (1.25,)), ((-0.75,), (1.0,), (-0.25,))),
+                                (((0.5,), (0.75,), (-1.75,)), ((-1.5,), (-0.5,), (-1.25,))),
+                                (((0.25,), (2.0,), (1.5,)), ((0.0,), (-2.0,), (-2.25,))),
+                            ),
+                        ),
+                    },
+                    "orig_output": {
+                        "value": (((((1.75,), (1.25,)), ((1.0,), (-0.25,))), (((2.0,), (1.5,)), ((0.0,), (-2.25,)))),),
+                    },
+                    "grad": {"shape": (1, 3, 2, 3, 1)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 1, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input": {
+                        "value": (
+                            (
+                                (((1.75, -0.25), (2.75, -3.0), (0.5, -2.5)), ((0.25, 2.5), (-2.25, 1.0), (-1.25, 0.0))),
+                                (
+                                    ((-2.75, 2.25), (1.5, -0.5), (-0.75, -2.0)),
+                                    ((0.75, 1.25), (2.0, -1.0), (-1.5, -1.75)),
+                                ),
+                            ),
+                        ),
+                    },
+                    "orig_output": {"value": (((((2.75, 2.5), (2.75, 1.0)),), (((2.0, 2.25), (2.0, -0.5)),)),)},
+                    "grad": {"shape": (1, 2, 2, 3, 2)},
+                },
+                "attrs": {
+                    "ksize": (1, 1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1, 1),
+                    "padding": "VALID",
+                    "data_format": "NCDHW",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 3, 3, 3, 2)},
+                    "grad": {"shape": (1, 5, 5, 5, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 5 in dim 1",
+            },
+            {
+                "inputs": {
+                    "orig_input": {"shape": (1, 4, 4, 4, 2)},
+                    "orig_output": {"shape": (1, 4, 4, 4, 2)},
+                    "grad": {"shape": (1, 4, 4, 4, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "orig_output has size 4 in dim 1, but a pool of orig_input has 3",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"orig_input": "T", "orig_output": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad_grad",
+    },
+    "AvgPool3D": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (1, 3, 4, 5, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 1, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 2, 4, 3, 5)}},
+                "attrs": {
+                    "ksize": (1, 1, 2, 3, 2),
+                    "strides": (1, 1, 2, 1, 3),
+                    "padding": "VALID",
+                    "data_format": "NCDHW",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2, 1)}},
+                "attrs": {"ksize": (1, 3, 2, 1, 1), "strides": (1, 1, 2, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 0, 3, 4, 1)}},
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 4, 2)}},
+                "attrs": {"ksize": (2, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "a pool does not go over the batch",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 4, 2)}},
+                "attrs": {"ksize": (1, 7, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:avg_pool",
+    },
+    "AvgPool3DGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 3, 4, 5, 2), "dtype": "int32"},
+                    "grad": {"shape": (1, 2, 4, 3, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 1, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 2, 4, 3, 5), "dtype": "int32"},
+                    "grad": {"shape": (1, 2, 2, 1, 2)},
+                },
+                "attrs": {
+                    "ksize": (1, 1, 2, 3, 2),
+                    "strides": (1, 1, 2, 1, 3),
+                    "padding": "VALID",
+                    "data_format": "NCDHW",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 4, 4, 2, 1), "dtype": "int32"},
+                    "grad": {"shape": (1, 2, 2, 2, 1)},
+                },
+                "attrs": {"ksize": (1, 3, 2, 1, 1), "strides": (1, 1, 2, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 0, 3, 4, 1), "dtype": "int32"},
+                    "grad": {"shape": (1, 0, 3, 4, 1)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 4, 4, 4, 2), "dtype": "int32"},
+                    "grad": {"shape": (1, 4, 4, 4, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 4 in dim 1, but a pool of such an input has 3",
+            },
+            {
+                "inputs": {
+                    "orig_input_shape": {"value": (1, 4, 4, 4), "dtype": "int32"},
+                    "grad": {"shape": (1, 4, 4, 4, 2)},
+                },
+                "attrs": {"ksize": (1, 2, 2, 2, 1), "strides": (1, 1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "must hold 5 sizes",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"orig_input_shape": "int32", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:avg_pool_grad",
     },
     "RandomUniform": {
         "samples": (

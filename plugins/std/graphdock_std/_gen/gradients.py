@@ -190,6 +190,66 @@ def matrix_band_part(op, grad_y):
     return [_tf.matrix_band_part(grad_y, num_lower, num_upper), None, None]
 
 
+def conv2d(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
+
+
+def conv2d_backprop_input(op, grad_output):
+    """filter, out_backprop: fn; input_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
+    return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
+
+
+def conv2d_backprop_filter(op, grad_output):
+    """input, out_backprop: fn; filter_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
+    return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
+
+
+def conv3d(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
+
+
+def conv3d_backprop_input_v2(op, grad_output):
+    """filter, out_backprop: fn; input_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
+    return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
+
+
+def conv3d_backprop_filter_v2(op, grad_output):
+    """input, out_backprop: fn; filter_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
+    return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
+
+
+def depthwise_conv2d_native(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
+
+
+def depthwise_conv2d_native_backprop_input(op, grad_output):
+    """filter, out_backprop: fn; input_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
+    return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
+
+
+def depthwise_conv2d_native_backprop_filter(op, grad_output):
+    """input, out_backprop: fn; filter_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
+    return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
@@ -572,6 +632,66 @@ def dynamic_stitch(op, grad_y):
     """data: fn; indices: none."""
     _fn = _import_module("graphdock_std.array_gradients")
     return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
+
+
+def max_pool(op, grad_output):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.max_pool(op, grad_output)]
+
+
+def max_pool_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad(op, grad_output)]
+
+
+def max_pool_grad_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
+
+
+def avg_pool(op, grad_output):
+    """value: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.avg_pool(op, grad_output)]
+
+
+def avg_pool_grad(op, grad_output):
+    """grad: fn; orig_input_shape: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.avg_pool_grad(op, grad_output)]
+
+
+def max_pool3d(op, grad_output):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.max_pool(op, grad_output)]
+
+
+def max_pool3d_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad(op, grad_output)]
+
+
+def max_pool3d_grad_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
+
+
+def avg_pool3d(op, grad_output):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.avg_pool(op, grad_output)]
+
+
+def avg_pool3d_grad(op, grad_output):
+    """grad: fn; orig_input_shape: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.avg_pool_grad(op, grad_output)]
 
 
 def sum(op, grad_y):

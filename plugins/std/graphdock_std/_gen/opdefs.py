@@ -848,6 +848,521 @@ def where() -> OpDef:
     )
 
 
+def conv2d() -> OpDef:
+    return OpDef(
+        name="Conv2D",
+        version=1,
+        summary="Slides a filter over images: a cross-correlation, as in all of deep learning.",
+        doc=(
+            "TensorFlow 1's windows: with padding SAME the odd zero is added at the end. float16 and bfloat16 are "
+            "accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("use_cudnn_on_gpu", "bool", default=True, doc="Taken for TensorFlow's sake; it says nothing here."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv2d",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.conv:conv",
+        package="graphdock_std",
+        source="specs/conv.yaml:4",
+    )
+
+
+def conv2d_backprop_input() -> OpDef:
+    return OpDef(
+        name="Conv2DBackpropInput",
+        version=1,
+        summary="The gradient of a convolution of images with respect to its input; a transposed convolution.",
+        doc=(
+            "out_backprop must have the shape that the convolution of an input of shape input_sizes has. float16 and "
+            "bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input_sizes", "int32", shape="[R]", memory="host", doc="The shape of the input."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("use_cudnn_on_gpu", "bool", default=True, doc="Taken for TensorFlow's sake; it says nothing here."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv2d_backprop_input",
+        gradient_kinds={"input_sizes": "none", "filter": "fn", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_input",
+        package="graphdock_std",
+        source="specs/conv.yaml:50",
+    )
+
+
+def conv2d_backprop_filter() -> OpDef:
+    return OpDef(
+        name="Conv2DBackpropFilter",
+        version=1,
+        summary="The gradient of a convolution of images with respect to its filter.",
+        doc=(
+            "out_backprop must have the shape that the convolution with a filter of shape filter_sizes has. float16 "
+            "and bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef("filter_sizes", "int32", shape="[R]", memory="host", doc="The shape of the filter."),
+            ArgDef("out_backprop", "T", shape="[_, D1, D2, D3]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("use_cudnn_on_gpu", "bool", default=True, doc="Taken for TensorFlow's sake; it says nothing here."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * size(output) / max(1, D3 if data_format == 'NHWC' else D1)"},
+        gradient="graphdock_std._gen.gradients:conv2d_backprop_filter",
+        gradient_kinds={"input": "fn", "filter_sizes": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_filter",
+        package="graphdock_std",
+        source="specs/conv.yaml:90",
+    )
+
+
+def conv3d() -> OpDef:
+    return OpDef(
+        name="Conv3D",
+        version=1,
+        summary="Slides a filter over volumes: a cross-correlation, as in all of deep learning.",
+        doc=(
+            "TensorFlow 1's windows: with padding SAME the odd zero is added at the end. float16 and bfloat16 are "
+            "accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes, channels as data_format says."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[D, H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * D * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv3d",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.conv:conv",
+        package="graphdock_std",
+        source="specs/conv.yaml:129",
+    )
+
+
+def conv3d_backprop_input_v2() -> OpDef:
+    return OpDef(
+        name="Conv3DBackpropInputV2",
+        version=1,
+        summary="The gradient of a convolution of volumes with respect to its input; a transposed convolution.",
+        doc=(
+            "out_backprop must have the shape that the convolution of an input of shape input_sizes has. float16 and "
+            "bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input_sizes", "Tshape", shape="[R]", memory="host", doc="The shape of the input."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[D, H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tshape", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * D * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv3d_backprop_input_v2",
+        gradient_kinds={"input_sizes": "none", "filter": "fn", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_input",
+        package="graphdock_std",
+        source="specs/conv.yaml:162",
+    )
+
+
+def conv3d_backprop_filter_v2() -> OpDef:
+    return OpDef(
+        name="Conv3DBackpropFilterV2",
+        version=1,
+        summary="The gradient of a convolution of volumes with respect to its filter.",
+        doc=(
+            "out_backprop must have the shape that the convolution with a filter of shape filter_sizes has. float16 "
+            "and bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes, channels as data_format says."),
+            ArgDef("filter_sizes", "int32", shape="[R]", memory="host", doc="The shape of the filter."),
+            ArgDef("out_backprop", "T", shape="[_, D1, D2, D3, D4]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * size(output) / max(1, D4 if data_format == 'NDHWC' else D1)"},
+        gradient="graphdock_std._gen.gradients:conv3d_backprop_filter_v2",
+        gradient_kinds={"input": "fn", "filter_sizes": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_filter",
+        package="graphdock_std",
+        source="specs/conv.yaml:196",
+    )
+
+
+def depthwise_conv2d_native() -> OpDef:
+    return OpDef(
+        name="DepthwiseConv2dNative",
+        version=1,
+        summary="Slides a filter over each channel of images on its own.",
+        doc=(
+            "TensorFlow 1's windows: with padding SAME the odd zero is added at the end. float16 and bfloat16 are "
+            "accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef("filter", "T", shape="[H, W, C, M]", doc="Kernel sizes, channels, and outputs per channel."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:depthwise",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:depthwise_conv2d_native",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.conv:depthwise",
+        package="graphdock_std",
+        source="specs/conv.yaml:229",
+    )
+
+
+def depthwise_conv2d_native_backprop_input() -> OpDef:
+    return OpDef(
+        name="DepthwiseConv2dNativeBackpropInput",
+        version=1,
+        summary="The gradient of a depthwise convolution with respect to its input.",
+        doc=(
+            "out_backprop must have the shape that the convolution of an input of shape input_sizes has. float16 and "
+            "bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input_sizes", "int32", shape="[R]", memory="host", doc="The shape of the input."),
+            ArgDef("filter", "T", shape="[H, W, C, M]", doc="Kernel sizes, channels, and outputs per channel."),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:depthwise_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * H * W"},
+        gradient="graphdock_std._gen.gradients:depthwise_conv2d_native_backprop_input",
+        gradient_kinds={"input_sizes": "none", "filter": "fn", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:depthwise_backprop_input",
+        package="graphdock_std",
+        source="specs/conv.yaml:265",
+    )
+
+
+def depthwise_conv2d_native_backprop_filter() -> OpDef:
+    return OpDef(
+        name="DepthwiseConv2dNativeBackpropFilter",
+        version=1,
+        summary="The gradient of a depthwise convolution with respect to its filter.",
+        doc=(
+            "out_backprop must have the shape that the convolution with a filter of shape filter_sizes has. float16 "
+            "and bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef("filter_sizes", "int32", shape="[R]", memory="host", doc="The shape of the filter."),
+            ArgDef("out_backprop", "T", shape="[_, D1, D2, D3]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:depthwise_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * size(output) / max(1, D3 if data_format == 'NHWC' else D1)"},
+        gradient="graphdock_std._gen.gradients:depthwise_conv2d_native_backprop_filter",
+        gradient_kinds={"input": "fn", "filter_sizes": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:depthwise_backprop_filter",
+        package="graphdock_std",
+        source="specs/conv.yaml:301",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -2450,6 +2965,423 @@ def dynamic_stitch() -> OpDef:
     )
 
 
+def max_pool() -> OpDef:
+    return OpDef(
+        name="MaxPool",
+        version=1,
+        summary="The largest element of each window over images.",
+        doc="Padding never is the largest. Windows may go over channels too. NaN if one is NaN.",
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Elements added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_REAL, default="float32"),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:max_pool",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:max_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:4",
+    )
+
+
+def max_pool_grad() -> OpDef:
+    return OpDef(
+        name="MaxPoolGrad",
+        version=1,
+        summary="The gradient of MaxPool: each window's goes to its first largest element.",
+        doc="The element that equals orig_output is the largest. Where NaN is, none is.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Elements added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:42",
+    )
+
+
+def max_pool_grad_grad() -> OpDef:
+    return OpDef(
+        name="MaxPoolGradGrad",
+        version=1,
+        summary="The elements of grad that stand where each window of orig_input has its first largest element.",
+        doc="The gradient of the gradient of a pool. Where no element equals orig_output, it is 0.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the gradient of orig_input."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Elements added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:78",
+    )
+
+
+def avg_pool() -> OpDef:
+    return OpDef(
+        name="AvgPool",
+        version=1,
+        summary="The mean of each window over images.",
+        doc="Padding is not counted. float16 and bfloat16 are accumulated in float32.",
+        inputs=(ArgDef("value", "T", shape="[_, _, _, _]", doc="A batch of images."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool",
+        gradient_kinds={"value": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:112",
+    )
+
+
+def avg_pool_grad() -> OpDef:
+    return OpDef(
+        name="AvgPoolGrad",
+        version=1,
+        summary="The gradient of AvgPool: each window's is shared by its elements.",
+        inputs=(
+            ArgDef("orig_input_shape", "int32", shape="[R]", memory="host", doc="The shape of what was pooled."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_of_shape",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(grad) + size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool_grad",
+        gradient_kinds={"orig_input_shape": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:147",
+    )
+
+
+def max_pool3d() -> OpDef:
+    return OpDef(
+        name="MaxPool3D",
+        version=1,
+        summary="The largest element of each window over volumes.",
+        doc="Padding never is the largest. Windows may go over channels too. NaN if one is NaN.",
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:max_pool3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:max_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:179",
+    )
+
+
+def max_pool3d_grad() -> OpDef:
+    return OpDef(
+        name="MaxPool3DGrad",
+        version=1,
+        summary="The gradient of MaxPool3D: each window's goes to its first largest element.",
+        doc="The element that equals orig_output is the largest. Where NaN is, none is.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool3d_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:209",
+    )
+
+
+def max_pool3d_grad_grad() -> OpDef:
+    return OpDef(
+        name="MaxPool3DGradGrad",
+        version=1,
+        summary="The elements of grad that stand where each window of orig_input has its first largest element.",
+        doc="The gradient of the gradient of a pool. Where no element equals orig_output, it is 0.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _, _]", doc="Gradients of the gradient of orig_input."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool3d_grad_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:240",
+    )
+
+
+def avg_pool3d() -> OpDef:
+    return OpDef(
+        name="AvgPool3D",
+        version=1,
+        summary="The mean of each window over volumes.",
+        doc="Padding is not counted. float16 and bfloat16 are accumulated in float32.",
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:270",
+    )
+
+
+def avg_pool3d_grad() -> OpDef:
+    return OpDef(
+        name="AvgPool3DGrad",
+        version=1,
+        summary="The gradient of AvgPool3D: each window's is shared by its elements.",
+        inputs=(
+            ArgDef("orig_input_shape", "int32", shape="[R]", memory="host", doc="The shape of what was pooled."),
+            ArgDef("grad", "T", shape="[_, _, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_of_shape",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(grad) + size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool3d_grad",
+        gradient_kinds={"orig_input_shape": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:300",
+    )
+
+
 def random_uniform() -> OpDef:
     return OpDef(
         name="RandomUniform",
@@ -3481,6 +4413,15 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixDiagPart": matrix_diag_part,
     "MatrixBandPart": matrix_band_part,
     "Where": where,
+    "Conv2D": conv2d,
+    "Conv2DBackpropInput": conv2d_backprop_input,
+    "Conv2DBackpropFilter": conv2d_backprop_filter,
+    "Conv3D": conv3d,
+    "Conv3DBackpropInputV2": conv3d_backprop_input_v2,
+    "Conv3DBackpropFilterV2": conv3d_backprop_filter_v2,
+    "DepthwiseConv2dNative": depthwise_conv2d_native,
+    "DepthwiseConv2dNativeBackpropInput": depthwise_conv2d_native_backprop_input,
+    "DepthwiseConv2dNativeBackpropFilter": depthwise_conv2d_native_backprop_filter,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -3557,6 +4498,16 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "L2Loss": l2_loss,
     "DynamicPartition": dynamic_partition,
     "DynamicStitch": dynamic_stitch,
+    "MaxPool": max_pool,
+    "MaxPoolGrad": max_pool_grad,
+    "MaxPoolGradGrad": max_pool_grad_grad,
+    "AvgPool": avg_pool,
+    "AvgPoolGrad": avg_pool_grad,
+    "MaxPool3D": max_pool3d,
+    "MaxPool3DGrad": max_pool3d_grad,
+    "MaxPool3DGradGrad": max_pool3d_grad_grad,
+    "AvgPool3D": avg_pool3d,
+    "AvgPool3DGrad": avg_pool3d_grad,
     "RandomUniform": random_uniform,
     "RandomStandardNormal": random_standard_normal,
     "TruncatedNormal": truncated_normal,
@@ -3612,9 +4563,11 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
+    "conv.yaml": "12014a947b701793",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
+    "pool.yaml": "15e977655cdc29b7",
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
