@@ -268,6 +268,12 @@ def abs(op, grad_y):
     return [grad_y * _tf.sign(x)]
 
 
+def sign(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    return [_ops.zeros_like(x)]
+
+
 def square(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
@@ -539,9 +545,9 @@ def softsign(op, grad_activations):
 
 
 def relu_grad(op, grad_backprops):
-    """gradients: formula; features: none."""
+    """gradients: formula; features: formula."""
     features = op.inputs[1]
-    return [_nn_ops.relu_grad(grad_backprops, features), None]
+    return [_nn_ops.relu_grad(grad_backprops, features), _ops.zeros_like(features)]
 
 
 def bias_add(op, grad_output):

@@ -1000,8 +1000,8 @@ def pow() -> OpDef:
         version=1,
         summary="Elementwise power.",
         doc=(
-            "Integers to negative powers are an error. Where y is 0 the gradient to x is 0; where x is not positive "
-            "the gradient to y is 0."
+            "Integers to negative powers are an error. Where x and y are 0 the gradient to x is 0; where x is not "
+            "positive the gradient to y is 0."
         ),
         inputs=(
             ArgDef("x", "T", shape="[*X]", doc="Left operand."),
@@ -1420,9 +1420,10 @@ def sign() -> OpDef:
         types=(
             TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
         ),
-        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        traits=frozenset({"elementwise", "pure"}),
         scalar="sign(x)",
-        gradient_kinds={"x": "none"},
+        gradient="graphdock_std._gen.gradients:sign",
+        gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sign",
         package="graphdock_std",
         source="specs/math.yaml:610",
@@ -1443,7 +1444,7 @@ def square() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:square",
         package="graphdock_std",
-        source="specs/math.yaml:631",
+        source="specs/math.yaml:632",
     )
 
 
@@ -1461,7 +1462,7 @@ def sqrt() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sqrt",
         package="graphdock_std",
-        source="specs/math.yaml:651",
+        source="specs/math.yaml:652",
     )
 
 
@@ -1480,7 +1481,7 @@ def rsqrt() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:rsqrt",
         reference="graphdock_std.reference.math:rsqrt",
         package="graphdock_std",
-        source="specs/math.yaml:671",
+        source="specs/math.yaml:672",
     )
 
 
@@ -1498,7 +1499,7 @@ def reciprocal() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:reciprocal",
         package="graphdock_std",
-        source="specs/math.yaml:692",
+        source="specs/math.yaml:693",
     )
 
 
@@ -1516,7 +1517,7 @@ def exp() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:exp",
         package="graphdock_std",
-        source="specs/math.yaml:712",
+        source="specs/math.yaml:713",
     )
 
 
@@ -1534,7 +1535,7 @@ def expm1() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:expm1",
         package="graphdock_std",
-        source="specs/math.yaml:732",
+        source="specs/math.yaml:733",
     )
 
 
@@ -1552,7 +1553,7 @@ def log() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log",
         package="graphdock_std",
-        source="specs/math.yaml:752",
+        source="specs/math.yaml:753",
     )
 
 
@@ -1570,7 +1571,7 @@ def log1p() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log1p",
         package="graphdock_std",
-        source="specs/math.yaml:772",
+        source="specs/math.yaml:773",
     )
 
 
@@ -1588,7 +1589,7 @@ def sin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sin",
         package="graphdock_std",
-        source="specs/math.yaml:792",
+        source="specs/math.yaml:793",
     )
 
 
@@ -1606,7 +1607,7 @@ def cos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cos",
         package="graphdock_std",
-        source="specs/math.yaml:812",
+        source="specs/math.yaml:813",
     )
 
 
@@ -1624,7 +1625,7 @@ def tan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tan",
         package="graphdock_std",
-        source="specs/math.yaml:832",
+        source="specs/math.yaml:833",
     )
 
 
@@ -1642,7 +1643,7 @@ def asin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asin",
         package="graphdock_std",
-        source="specs/math.yaml:852",
+        source="specs/math.yaml:853",
     )
 
 
@@ -1660,7 +1661,7 @@ def acos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acos",
         package="graphdock_std",
-        source="specs/math.yaml:872",
+        source="specs/math.yaml:873",
     )
 
 
@@ -1678,7 +1679,7 @@ def atan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atan",
         package="graphdock_std",
-        source="specs/math.yaml:892",
+        source="specs/math.yaml:893",
     )
 
 
@@ -1696,7 +1697,7 @@ def sinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sinh",
         package="graphdock_std",
-        source="specs/math.yaml:912",
+        source="specs/math.yaml:913",
     )
 
 
@@ -1714,7 +1715,7 @@ def cosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cosh",
         package="graphdock_std",
-        source="specs/math.yaml:932",
+        source="specs/math.yaml:933",
     )
 
 
@@ -1732,7 +1733,7 @@ def tanh() -> OpDef:
         gradient_kinds={"x": "op"},
         reference="graphdock_std.reference.math:tanh",
         package="graphdock_std",
-        source="specs/math.yaml:952",
+        source="specs/math.yaml:953",
     )
 
 
@@ -1750,7 +1751,7 @@ def asinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asinh",
         package="graphdock_std",
-        source="specs/math.yaml:972",
+        source="specs/math.yaml:973",
     )
 
 
@@ -1768,7 +1769,7 @@ def acosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acosh",
         package="graphdock_std",
-        source="specs/math.yaml:992",
+        source="specs/math.yaml:993",
     )
 
 
@@ -1786,7 +1787,7 @@ def atanh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atanh",
         package="graphdock_std",
-        source="specs/math.yaml:1012",
+        source="specs/math.yaml:1013",
     )
 
 
@@ -1805,7 +1806,7 @@ def sigmoid() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid",
         reference="graphdock_std.reference.math:sigmoid",
         package="graphdock_std",
-        source="specs/math.yaml:1032",
+        source="specs/math.yaml:1033",
     )
 
 
@@ -1823,7 +1824,7 @@ def erf() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erf",
         package="graphdock_std",
-        source="specs/math.yaml:1054",
+        source="specs/math.yaml:1055",
     )
 
 
@@ -1841,7 +1842,7 @@ def erfc() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erfc",
         package="graphdock_std",
-        source="specs/math.yaml:1075",
+        source="specs/math.yaml:1076",
     )
 
 
@@ -1858,7 +1859,7 @@ def floor() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:floor",
         package="graphdock_std",
-        source="specs/math.yaml:1096",
+        source="specs/math.yaml:1097",
     )
 
 
@@ -1875,7 +1876,7 @@ def ceil() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:ceil",
         package="graphdock_std",
-        source="specs/math.yaml:1117",
+        source="specs/math.yaml:1118",
     )
 
 
@@ -1892,7 +1893,7 @@ def round() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:round",
         package="graphdock_std",
-        source="specs/math.yaml:1138",
+        source="specs/math.yaml:1139",
     )
 
 
@@ -1909,7 +1910,7 @@ def rint() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1159",
+        source="specs/math.yaml:1160",
     )
 
 
@@ -1926,7 +1927,7 @@ def is_nan() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1180",
+        source="specs/math.yaml:1181",
     )
 
 
@@ -1943,7 +1944,7 @@ def is_inf() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1200",
+        source="specs/math.yaml:1201",
     )
 
 
@@ -1960,7 +1961,7 @@ def is_finite() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1220",
+        source="specs/math.yaml:1221",
     )
 
 
@@ -1981,7 +1982,7 @@ def tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1240",
+        source="specs/math.yaml:1241",
     )
 
 
@@ -2002,7 +2003,7 @@ def sigmoid_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1261",
+        source="specs/math.yaml:1262",
     )
 
 
@@ -2025,7 +2026,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1282",
+        source="specs/math.yaml:1283",
     )
 
 
@@ -2049,7 +2050,7 @@ def clip_by_value() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1307",
+        source="specs/math.yaml:1308",
     )
 
 
@@ -2087,7 +2088,7 @@ def mat_mul() -> OpDef:
         reference="graphdock_std.reference.math:matmul",
         operators=("__matmul__",),
         package="graphdock_std",
-        source="specs/math.yaml:1337",
+        source="specs/math.yaml:1338",
     )
 
 
@@ -2312,7 +2313,7 @@ def relu_grad() -> OpDef:
         traits=frozenset({"elementwise", "pure"}),
         scalar="select(features > 0, gradients, 0)",
         gradient="graphdock_std._gen.gradients:relu_grad",
-        gradient_kinds={"gradients": "formula", "features": "none"},
+        gradient_kinds={"gradients": "formula", "features": "formula"},
         reference="graphdock_std.reference.nn:relu_grad",
         package="graphdock_std",
         source="specs/nn.yaml:250",
@@ -2345,7 +2346,7 @@ def bias_add() -> OpDef:
         gradient_kinds={"value": "formula", "bias": "formula"},
         reference="graphdock_std.reference.nn:bias_add",
         package="graphdock_std",
-        source="specs/nn.yaml:271",
+        source="specs/nn.yaml:272",
     )
 
 
@@ -2374,7 +2375,7 @@ def bias_add_grad() -> OpDef:
         gradient_kinds={"out_backprop": "fn"},
         reference="graphdock_std.reference.nn:bias_add_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:295",
+        source="specs/nn.yaml:296",
     )
 
 
@@ -2393,7 +2394,7 @@ def l2_loss() -> OpDef:
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
-        source="specs/nn.yaml:317",
+        source="specs/nn.yaml:318",
     )
 
 
@@ -4217,8 +4218,8 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
-    "math.yaml": "bdedaba7a837123a",
-    "nn.yaml": "fceb935442e164a0",
+    "math.yaml": "96728fd1984e1ecf",
+    "nn.yaml": "f1bdf2cb37e82486",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
