@@ -51,6 +51,8 @@ ENDPOINTS: dict[str, str] = {
     "case": "graphdock.control_flow.cond:case",
     "while_loop": "graphdock.control_flow.while_loop:while_loop",
     "gradients": "graphdock.gradients.backprop:gradients",
+    "AggregationMethod": "graphdock.gradients.aggregation:AggregationMethod",
+    "UnconnectedGradients": "graphdock.gradients.aggregation:UnconnectedGradients",
     "IndexedSlices": "graphdock.gradients.indexed_slices:IndexedSlices",
     "RegisterGradient": "graphdock.gradients.registry:RegisterGradient",
     "NotDifferentiable": "graphdock.gradients.registry:NotDifferentiable",

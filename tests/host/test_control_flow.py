@@ -71,7 +71,8 @@ def test_branches_of_operations_give_the_operation(sess):
     for q in (True, False, True):
         sess.run(out, {p: q})
     assert sess.run(v) == 2
-    assert isinstance(tf.cond(p, lambda: None, lambda: None), tf.Operation)
+    with pytest.raises(ValueError, match="true_fn must return something"):
+        tf.cond(p, lambda: None, lambda: None)
 
 
 def test_structures_go_in_and_out(sess):
@@ -395,3 +396,86 @@ def test_no_iteration_at_all_is_a_limit(sess):
 def test_parallel_iterations_are_at_least_one(wrong):
     with pytest.raises(InvalidArgumentError, match="parallel_iterations is wrong"):
         tf.while_loop(lambda i: i < 5, lambda i: i + 1, [2], parallel_iterations=wrong)
+
+
+# -- what runs in a body
+
+
+def test_an_update_that_no_result_waits_for_does_not_happen(sess):
+    v = tf.Variable(0.0)
+
+    def branch():
+        tf.assign(v, 5.0)
+        return tf.constant(1.0)
+
+    def body(i):
+        tf.assign_add(v, 1.0)
+        return i + 1
+
+    chosen = tf.cond(tf.constant(True), branch, lambda: tf.constant(2.0))
+    looped = tf.while_loop(lambda i: i < 3, body, [tf.constant(0)])
+    sess.run(v.initializer)
+    assert sess.run([chosen, looped]) == [1.0, 3] and sess.run(v) == 0.0
+
+
+def test_an_update_that_a_result_waits_for_happens_though_only_the_node_is_waited_for(sess):
+    v = tf.Variable(0.0)
+
+    def branch():
+        with tf.control_dependencies([tf.assign_add(v, 5.0)]):
+            return tf.constant(1.0), tf.constant(2.0)
+
+    first, second = tf.cond(tf.placeholder_with_default(True, []), branch, lambda: (tf.constant(0.0),) * 2)
+
+    def body(i, x):
+        with tf.control_dependencies([tf.assign_add(v, 1.0)]):
+            return i + 1, tf.identity(x)
+
+    _, kept = tf.while_loop(lambda i, x: i < 3, body, [0, tf.constant(0.0)])
+    with tf.control_dependencies([second, kept]):
+        after = tf.constant(7)
+    sess.run(v.initializer)
+    assert sess.run(after) == 7 and sess.run(v) == 8.0
+    sess.run([first.op, tf.group(kept)])
+    assert sess.run(v) == 16.0
+
+
+def test_a_returned_operation_runs_what_it_waits_for(sess):
+    v, p = tf.Variable(0), tf.placeholder(tf.bool, [])
+    out = tf.cond(p, lambda: tf.group(v.assign_add(1)), lambda: tf.no_op())
+    both = tf.cond(p, lambda: (tf.group(v.assign_add(10)), tf.constant(1)), lambda: (tf.no_op(), tf.constant(0)))
+    sess.run(v.initializer)
+    sess.run(out, {p: True})
+    sess.run(out, {p: False})
+    assert sess.run(v) == 1
+    assert sess.run(both[1], {p: True}) == 1 and sess.run(v) == 11
+
+
+def test_a_returned_operation_goes_through_json(sess, graph):
+    v, p = tf.Variable(0, name="v"), tf.placeholder(tf.bool, [], name="p")
+    tf.cond(p, lambda: tf.group(v.assign_add(1)), lambda: tf.no_op(), name="chosen")
+    text = graph.to_json() if hasattr(graph, "to_json") else graph.as_graph_def()
+    with tf.Graph().as_default() as again:
+        tf.import_graph_def(text, name="")
+        with tf.Session() as other:
+            other.run(again.get_operation_by_name("v/Assign"))
+            other.run(again.get_operation_by_name("chosen"), {again.get_tensor_by_name("p:0"): True})
+            assert other.run(again.get_tensor_by_name("v/Read/ReadVariableOp:0")) == 1
+
+
+def test_control_inputs_of_what_does_not_run_are_not_waited_for(sess):
+    p, a = tf.placeholder(tf.float32, []), tf.constant(3)
+
+    def branch():
+        with tf.control_dependencies([p]):
+            a + 1
+        return a + 2
+
+    assert sess.run(tf.cond(tf.constant(True), branch, lambda: tf.constant(1))) == 5
+
+    def waiting():
+        with tf.control_dependencies([p]):
+            return a + 2
+
+    with pytest.raises(ValueError, match="not fed"):
+        sess.run(tf.cond(tf.constant(True), waiting, lambda: tf.constant(1)))

@@ -214,14 +214,17 @@ def test_inside_a_body_outer_tensors_and_variables_are_xs(sess):
 # -- errors
 
 
-def test_what_is_not_floating_is_refused():
+def test_what_is_not_floating_has_no_gradient_and_gives_none(sess):
     i, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [])
-    with pytest.raises(DTypeError, match=r"ys\[0\] .* must be floating"):
-        tf.gradients(i, x)
-    with pytest.raises(DTypeError, match=r"xs\[1\] .* must be floating"):
-        tf.gradients(x, [x, i])
-    with pytest.raises(DTypeError, match="trainable=False"):
-        tf.gradients(x, tf.Variable(1, name="step"))
+    assert tf.gradients(i * 2, [i]) == [None] == tf.gradients(x, tf.Variable(1, name="step"))
+    of_x, of_i = tf.gradients([x * x, tf.cast(x, tf.int32)], [x, i])
+    assert of_i is None and sess.run(of_x, {x: 3.0}) == 6.0
+    [of_i] = tf.gradients(x, [i], unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    assert of_i.dtype is tf.int32 and sess.run(of_i, {i: 7}) == 0
+
+
+def test_what_can_have_no_gradient_is_refused():
+    x = tf.placeholder(tf.float32, [])
     with pytest.raises(InvalidArgumentError, match=r"xs\[0\] must be a tensor or a Variable"):
         tf.gradients(x, [1.0])
 

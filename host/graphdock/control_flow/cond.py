@@ -80,19 +80,19 @@ def cond(
 ) -> Any:
     """Run ``true_fn`` when ``pred`` is true, else ``false_fn``.
 
-    Both functions are called once, now, to build the two bodies of one Cond node; only the ops of the chosen body run.
+    Both functions are called once, now, to build the two bodies of one Cond node; only ops of the chosen body run, and of those
+    the ones that its result depends on: an update that no result waits for does not happen.
     Tensors made outside are captured: they are computed whichever body runs.
 
     Args:
       pred: a bool tensor of rank 0; not a Python bool, which would choose before anything runs.
-      true_fn, false_fn: take nothing; return tensors (or values that convert), operations or None, nested alike in
-        lists, tuples, namedtuples and dicts, with the same dtypes.
+      true_fn, false_fn: take nothing; return tensors (or values that convert) or operations, nested alike in lists, tuples,
+        namedtuples and dicts, with the same dtypes. Inside of those an element may be None.
       strict: keep a result list or tuple of one as it is; otherwise its one element is returned.
       fn1, fn2: TensorFlow 1's older names of ``true_fn`` and ``false_fn``.
 
     Returns:
-      Tensors nested as the functions' results. Where both return an operation, the Cond operation; where both return
-      None, None inside a structure, and the Cond operation at the top.
+      Tensors nested as the functions' results. Where both return an operation, the Cond operation; where both have None, None.
 
     Raises:
       TypeError: ``pred`` is a Python bool, or a function can't be called. InvalidArgumentError: the branches are nested
@@ -137,6 +137,13 @@ def _branch(body: BodyGraph, function: Callable[[], Any], what: str, strict: boo
     """Call the function inside ``body``; ``body.outputs`` are its tensors. Returns its result, leaves converted."""
     with body_scope(body):
         result = function()
+        if result is None:
+            raise InvalidArgumentError(
+                f"cond: {what} must return something",
+                got="None",
+                site=user_site(),
+                hint="what runs in a branch is what its result depends on: return an operation, such as tf.no_op() or a tf.group",
+            )
         if not strict and isinstance(result, (list, tuple)) and not hasattr(result, "_fields") and len(result) == 1:
             result = result[0]
         leaves: list[Any] = []
@@ -145,8 +152,10 @@ def _branch(body: BodyGraph, function: Callable[[], Any], what: str, strict: boo
                 leaves.append(None)
                 continue
             if isinstance(leaf, Operation):
-                if leaf.graph is not body:
-                    body._adopt_controls([leaf], [])
+                if leaf.graph is body:
+                    body.targets.append(leaf)
+                else:
+                    body.awaited[leaf] = None
                 leaves.append(leaf)
                 continue
             leaves.append(to_tensor(body, leaf, f"cond: output {i} of {what}"))

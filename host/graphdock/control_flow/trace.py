@@ -78,8 +78,8 @@ def add_node(
     lengths: tuple[int, ...],
     bodies: tuple[BodyGraph, ...],
 ) -> Operation:
-    """The Cond or While node itself; outer control inputs of ops in the bodies become its own."""
-    lifted = list(dict.fromkeys(op for body in bodies for op in body.lifted))
+    """The Cond or While node itself; outer control inputs of what runs in the bodies become its own."""
+    lifted = list(dict.fromkeys(op for body in bodies for op in body.lifted()))
     with graph.control_dependencies(lifted):
         return graph.add_op(graph.host.ops.get(op_type), inputs, attrs, name, lengths, bodies)
 

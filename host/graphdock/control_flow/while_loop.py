@@ -43,7 +43,8 @@ def while_loop(
     """Repeat ``body`` while ``cond`` holds.
 
     Both functions are called once, now, to build the two bodies of one While node. Tensors made outside are captured
-    and keep their value through all iterations.
+    and keep their value through all iterations. What runs in an iteration is what the next values of the loop variables, or the
+    condition, depend on: an update that they do not wait for does not happen.
 
     Args:
       cond: takes the loop variables, returns one bool scalar.

@@ -12,7 +12,6 @@ from graphdock.gradients.registry import GradientSource, gradient_of
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.python_op import defined_in
-from graphdock.shape import Dims
 
 __all__ = ["Flow", "Step", "Wanted"]
 
@@ -22,12 +21,10 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One of ``xs``: its tensor in the graph of ``ys`` (a variable's handle), None when nothing there stands for it."""
+    """One of ``xs``: its tensor, a variable's handle; and the dtype of the value."""
 
-    tensor: Tensor | None
+    tensor: Tensor
     dtype: DType
-    dims: Dims
-    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +99,20 @@ class Flow:
     def _find_live(self, ops: Sequence[Operation]) -> None:
         """Ops that depend on an ``xs`` through such inputs."""
         for op in ops:
-            if any(self._is_active(op.inputs[i]) for i, _ in self._edges[op]):
+            if any(self.is_active(op.inputs[i]) for i, _ in self._edges[op]):
                 self._live.add(op)
 
-    def _is_active(self, tensor: Tensor) -> bool:
+    def is_active(self, tensor: Tensor) -> bool:
+        """Whether a gradient that arrives at a tensor reaches an ``xs``."""
         return tensor in self.xs or (tensor not in self.stops and tensor.op in self._live)
 
     def check(self) -> None:
         """Fill ``steps``. Raises GradientError at an op that needs a gradient and has none; the graph is as it was."""
         self._check_level()
+
+    def received(self) -> set[Tensor]:
+        """The tensors that a gradient arrives at; once :meth:`check` or :meth:`check_all` was called."""
+        return set(self.ys) | {s.op.inputs[i] for s in self.steps for i in s.inputs}
 
     def check_all(self) -> None:
         """The same, and look into bodies too, however deep they nest."""
@@ -139,7 +141,7 @@ class Flow:
             active = []
             for i, kind in self._edges[op]:
                 tensor = op.inputs[i]
-                if not self._is_active(tensor):
+                if not self.is_active(tensor):
                     continue
                 source = self._sources[op]
                 if source.missing is not None or kind.startswith("todo"):
@@ -192,9 +194,7 @@ class Flow:
         """Name of an ``xs`` that is reached through that input."""
         tensor = op.inputs[index]
         while tensor not in self.xs:
-            tensor = next(
-                tensor.op.inputs[i] for i, _ in self._edges[tensor.op] if self._is_active(tensor.op.inputs[i])
-            )
+            tensor = next(tensor.op.inputs[i] for i, _ in self._edges[tensor.op] if self.is_active(tensor.op.inputs[i]))
         return tensor.name
 
     def handle_attrs(self, handle: Tensor) -> Mapping[str, Any] | None:

@@ -24,7 +24,8 @@ class BodyGraph(Graph):
       parameters: placeholders for loop variables, in order.
       captures: outer tensor -> placeholder in here, in order of first use.
       outputs: what the body returns.
-      lifted: outer operations that ops in here are to run after; they become control inputs of the node.
+      targets: operations that its function returned. An operation in here runs if an output or a target depends on it.
+      awaited: outer operations that the node is to run after, whatever runs in here.
     """
 
     def __init__(self, name: str, outer: Graph) -> None:
@@ -34,7 +35,9 @@ class BodyGraph(Graph):
         self.parameters: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
         self.outputs: list[Tensor] = []
-        self.lifted: dict[Operation, None] = {}
+        self.targets: list[Operation] = []
+        self.awaited: dict[Operation, None] = {}
+        self._waiting: dict[Operation, list[Operation]] = {}
         self.seed = outer.seed
         self._scopes.devices = outer._scopes.devices
         self._scopes.colocation = outer._scopes.colocation
@@ -90,14 +93,39 @@ class BodyGraph(Graph):
     def _adopt(self, tensor: Tensor, op_type: str) -> Tensor:
         return self.capture(tensor)
 
+    def add_op(self, *args: Any, **kwargs: Any) -> Operation:
+        op = super().add_op(*args, **kwargs)
+        outer = [before for before in self._scopes.control if before.graph is not self]
+        if outer:
+            self._waiting[op] = outer
+        return op
+
     def _adopt_controls(self, control: Sequence[Operation], inputs: Sequence[Tensor]) -> Sequence[Operation]:
-        mine = []
-        for op in control:
-            if op.graph is self:
-                mine.append(op)
-            else:
-                self.lifted[op] = None
-        return mine
+        return [op for op in control if op.graph is self]
+
+    def running(self) -> list[Operation]:
+        """The operations that run: those that an output or a target depends on, in creation order."""
+        found: set[Operation] = set()
+        stack = [*self.targets, *[t.op for t in self.outputs]]
+        while stack:
+            op = stack.pop()
+            if op not in found:
+                found.add(op)
+                stack.extend(op._control)
+                stack.extend([t.op for t in op.inputs])
+        return sorted(found, key=lambda op: op._id)
+
+    def lifted(self) -> list[Operation]:
+        """The outer operations that what runs in here is to run after; they become control inputs of the node."""
+        return list(dict.fromkeys([*self.awaited, *[b for op in self.running() for b in self._waiting.get(op, ())]]))
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """As of any graph; what belongs to a graph around this one is seen too."""
+        convert = getattr(obj, "_as_graph_element", None)
+        element = convert() if convert is not None else obj
+        if isinstance(element, (Tensor, Operation)) and element.graph is not self:
+            return self.outer.as_graph_element(element, allow_tensor, allow_operation)
+        return super().as_graph_element(obj, allow_tensor, allow_operation)
 
     def _known(self, tensor: Tensor) -> Any:
         outer = next((o for o, i in self.captures.items() if i is tensor), None) if tensor.op.verb == "feed" else None

@@ -53,6 +53,7 @@ def _body(
     ) in copies.items():  # only now, since a control input may have been added that is younger than its follower
         copy._control = tuple([copies[before] for before in op._control if before in copies])
     made.outputs = [became[t] for t in body.outputs]
+    made.targets = [copies[op] for op in body.targets]
     return made, became
 
 

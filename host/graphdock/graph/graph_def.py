@@ -6,7 +6,7 @@
     {type: value}},
            "input_lengths", "output_shapes"}
     body, the value of a "func" attribute: {"name", "parameters": [...], "captures": [...], "outputs": ["Add:0"],
-    "nodes": [...]}
+    "targets": ["group_deps"], "nodes": [...]}
 
 What is empty is left out. Nodes stand in creation order; a reader takes any order. ``output_shapes`` is there only
 where ``set_shape`` has said more than the ops do. ``graph_def.schema.json`` beside this file is the JSON Schema.
@@ -143,11 +143,13 @@ def _attr(op: Operation, name: str, value: Any) -> dict[str, Any]:
 
 
 def _body(body: BodyGraph) -> dict[str, Any]:
+    targets = {"targets": [op.name for op in body.targets]} if body.targets else {}
     return {
         "name": body.name,
         "parameters": [t.op.name for t in body.parameters],
         "captures": [t.op.name for t in body.captures.values()],
         "outputs": [t.name for t in body.outputs],
+        **targets,
         "nodes": [],
     }
 

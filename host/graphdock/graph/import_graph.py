@@ -47,7 +47,7 @@ _NODE_KEYS = (
     "attrs",
     "output_shapes",
 )
-_BODY_KEYS = ("name", "parameters", "captures", "outputs", "nodes")
+_BODY_KEYS = ("name", "parameters", "captures", "outputs", "targets", "nodes")
 
 #: (op type, version) -> function that turns a node of that version into one of the next.
 _upgrades: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
@@ -358,6 +358,10 @@ class _Reader:
                 placeholder.op._original = outer.op._original or outer.op
         outputs = [expect(n, str, where) for n in expect(data.get("outputs"), list, f"{where}: outputs")]
         body.outputs = [inner.tensor(n) for n in outputs]
+        for n in expect(data.get("targets", []), list, f"{where}: targets"):
+            if expect(n, str, where) not in inner.ops:
+                raise InvalidArgumentError(f"GraphDef: {where}: there is no operation {n!r} to run in the body")
+            body.targets.append(inner.ops[n])
         body.replace(merged)
         return body
 

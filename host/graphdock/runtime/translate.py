@@ -252,7 +252,7 @@ def _input(builder: Builder, tensor: Tensor, extent: Any) -> Value:
 
 
 def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Operation]:
-    """The operations of a body that do something although nobody reads them, or hold one that does.
+    """The operations of a body that do something besides what they return, or hold one that does; of those that its results need.
 
     Args:
       known: what was found before, of inner bodies too: each is looked at once.
@@ -264,7 +264,7 @@ def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Op
         inner = [b for op in ops for b in op.bodies if b not in known]
         if graph in known or not inner:
             stack.pop()
-            known[graph] = [op for op in ops if op.op_def.is_active or any(known[b] for b in op.bodies)]
+            known[graph] = [op for op in graph.running() if op.op_def.is_active or any(known[b] for b in op.bodies)]
         stack.extend(inner)
     return known[body]
 

@@ -20,15 +20,17 @@ __all__ = ["extremum_grad", "mean_grad", "pow_grad", "prod_grad", "sum_grad"]
 def pow_grad(op: Any, grad: Any) -> tuple[Any, Any]:
     """``d x**y``: y x**(y-1) and x**y ln x.
 
-    For a scalar constant y the first is as short as one would write it by hand. Else it is 0 where y is 0, also at x
-    = 0; the second is 0 where x is not positive, where it has no real value.
+    For a scalar constant y the first is as short as one would write it by hand. Else it is 0 where x and y are 0; the second
+    is 0 where x is not positive, where it has no real value. Where no gradient arrives there is none, also where the
+    derivative overflows.
     """
     x, y = op.inputs
     z = op.outputs[0]
     exponent = _constant(y)
+    absent = _tf.equal(grad, 0)
     if exponent is None:
-        reduced = _tf.select(_tf.equal(y, 0), _ops.ones_like(y), y - 1)
-        to_x = grad * (y * _tf.pow(x, reduced))
+        reduced = _tf.select(_tf.logical_and(_tf.equal(x, 0), _tf.equal(y, 0)), 1, y - 1)
+        to_x = _tf.select(absent, 0, grad * (y * _tf.pow(x, reduced)))
     elif exponent == 0:
         to_x = _ops.zeros_like(grad)
     elif exponent == 1:
@@ -37,7 +39,8 @@ def pow_grad(op: Any, grad: Any) -> tuple[Any, Any]:
         to_x = grad * (2 * x)
     else:
         to_x = grad * (exponent * _tf.pow(x, exponent - 1))
-    to_y = grad * (z * _tf.log(_tf.select(x > 0, x, 1)))
+    unreal = x <= 0
+    to_y = _tf.select(_tf.logical_or(unreal, absent), 0, grad * z * _tf.log(_tf.select(unreal, 1, x)))
     return sum_to(to_x, x, y), sum_to(to_y, y, x)
 
 

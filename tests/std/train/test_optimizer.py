@@ -105,7 +105,10 @@ def test_slots_are_variables_named_after_theirs(scope: str | None) -> None:
         assert tf.trainable_variables() == [w]
     assert expected["Adagrad"][0].get_slot(w, "other") is None
     powers = [v.name for v in expected["Adam"][0].variables()]
-    assert powers == [f"{n}:0" for n in sorted([f"{prefix}W/Adam", f"{prefix}W/Adam_1", "beta1_power", "beta2_power"])]
+    assert powers == [
+        f"{n}:0"
+        for n in sorted([f"{prefix}W/Adam", f"{prefix}W/Adam_1", "training/beta1_power", "training/beta2_power"])
+    ]
     with started() as session:
         np.testing.assert_array_equal(
             session.run(expected["Adagrad"][0].get_slot(w, "accumulator")), np.full((2, 3), 0.25)
@@ -285,7 +288,7 @@ def test_mistakes_are_named() -> None:
         optimizer.minimize(tf.reduce_sum(other), var_list=[w])
     with pytest.raises(tf.errors.DTypeError, match="loss must be floating"):
         optimizer.minimize(count)
-    with pytest.raises(tf.errors.DTypeError, match="count:0"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="depends on none of the variables"):
         optimizer.minimize(other, var_list=[count])
     with pytest.raises(tf.errors.InvalidArgumentError, match="not paired with a Variable|holds something else"):
         optimizer.minimize(other, var_list=[tf.constant(1.0)])

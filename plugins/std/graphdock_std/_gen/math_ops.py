@@ -191,8 +191,8 @@ def pow(x, y, name=None):
 
       z = x ** y
 
-    Integers to negative powers are an error. Where y is 0 the gradient to x is 0; where x is not positive the
-    gradient to y is 0.
+    Integers to negative powers are an error. Where x and y are 0 the gradient to x is 0; where x is not
+    positive the gradient to y is 0.
 
     Args:
       x: tensor of any shape [*X], integer or floating. Left operand.

@@ -85,8 +85,8 @@ class AdamOptimizer(Optimizer):
         return train_ops.resource_apply_adam(*handles, *rates, grad)
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
-        graph = _tf.get_default_graph()
-        power1, power2 = self._powers(graph)
+        with _ops.init_scope():
+            power1, power2 = self._powers(_tf.get_default_graph())
         with _tf.control_dependencies(update_ops), _tf.colocate_with(power1.op):
             done = [
                 power.assign(power.read_value() * self._hyper(name, beta, power), read_value=False)

@@ -109,8 +109,8 @@ class Optimizer:
     ) -> list[tuple[Any, _tf.Variable]]:
         """Pairs of gradient and Variable, for :meth:`apply_gradients` or to be changed before it (clipping).
 
-        The gradient is a Tensor, IndexedSlices, or None where ``loss`` does not depend on the Variable. Arguments are
-        those of :meth:`minimize`; ``aggregation_method`` is taken for TensorFlow's sake.
+        The gradient is a Tensor, IndexedSlices, or None where ``loss`` does not depend on the Variable or that is not floating.
+        Arguments are those of :meth:`minimize`; ``aggregation_method`` is taken for TensorFlow's sake.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise InvalidArgumentError(
@@ -127,18 +127,12 @@ class Optimizer:
         for var in variables:
             if not isinstance(var, _tf.Variable):
                 raise InvalidArgumentError(f"{self._name}: var_list holds something else than Variables", got=repr(var))
-            if not var.dtype.is_floating:
-                raise DTypeError(
-                    f"{self._name} can't change {var.name}",
-                    expected="a floating dtype",
-                    got=var.dtype.name,
-                    hint="make it with trainable=False, or pass var_list",
-                )
         grads = _tf.gradients(
             loss,
             variables,
             grad_ys=grad_loss,
             gate_gradients=gate_gradients == self.GATE_OP,
+            aggregation_method=aggregation_method,
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
         if gate_gradients == self.GATE_GRAPH:
@@ -227,11 +221,16 @@ class Optimizer:
         return sorted((v for v in made if v.graph is graph), key=lambda v: v.name)
 
     def _get_or_make_slot(self, var: Any, value: Any, slot_name: str, op_name: str) -> Any:
-        """The slot of ``var``; made with the initial ``value``, a tensor or a function that returns one."""
+        """The slot of ``var``; made with the initial ``value``, a tensor or a function that returns one.
+
+        It stands below the variable's own name, and that below the variable scope that holds here.
+        """
         slots = self._slots.setdefault(slot_name, {})
         if var.op not in slots:
+            around = _tf.get_variable_scope().name
+            name = f"{around}/{var.op.name}/{op_name}" if around else f"{var.op.name}/{op_name}"
             with _tf.name_scope(None), _tf.colocate_with(var.op):
-                slots[var.op] = _tf.Variable(value, trainable=False, name=f"{var.op.name}/{op_name}", dtype=var.dtype)
+                slots[var.op] = _tf.Variable(value, trainable=False, name=name, dtype=var.dtype)
         return slots[var.op]
 
     def _get_or_make_slot_with_initializer(
@@ -257,10 +256,10 @@ class Optimizer:
         return self._get_or_make_slot(var, value, slot_name, op_name)
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any, dtype: Any = None) -> Any:
-        """A Variable that the optimizer keeps once per graph."""
+        """A Variable that the optimizer keeps once per graph; named ``name`` in the name scope that holds here."""
         key = (name, colocate_with.graph)
         if key not in self._non_slots:
-            with _tf.name_scope(None), _tf.colocate_with(colocate_with.op):
+            with _tf.colocate_with(colocate_with.op):
                 self._non_slots[key] = _tf.Variable(initial_value, trainable=False, name=name, dtype=dtype)
         return self._non_slots[key]
 
