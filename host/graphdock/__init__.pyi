@@ -125,7 +125,6 @@ from graphdock_std._gen.array_ops import scatter_nd as scatter_nd
 from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
-from graphdock_std._gen.math_ops import abs as abs
 from graphdock_std._gen.math_ops import acos as acos
 from graphdock_std._gen.math_ops import acosh as acosh
 from graphdock_std._gen.math_ops import add as add
@@ -161,8 +160,6 @@ from graphdock_std._gen.math_ops import logical_and as logical_and
 from graphdock_std._gen.math_ops import logical_not as logical_not
 from graphdock_std._gen.math_ops import logical_or as logical_or
 from graphdock_std._gen.math_ops import logical_xor as logical_xor
-from graphdock_std._gen.math_ops import matmul as batch_matmul
-from graphdock_std._gen.math_ops import matmul as matmul
 from graphdock_std._gen.math_ops import maximum as maximum
 from graphdock_std._gen.math_ops import minimum as minimum
 from graphdock_std._gen.math_ops import multiply as multiply
@@ -206,6 +203,12 @@ from graphdock_std.array import stack as stack
 from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
+from graphdock_std.complex import abs as abs
+from graphdock_std.complex import angle as angle
+from graphdock_std.complex import complex as complex
+from graphdock_std.complex import conj as conj
+from graphdock_std.complex import imag as imag
+from graphdock_std.complex import real as real
 from graphdock_std.einsum import einsum as einsum
 from graphdock_std.indexing import gather as gather
 from graphdock_std.indexing import one_hot as one_hot
@@ -220,6 +223,10 @@ from graphdock_std.initializers import RandomUniform as random_uniform_initializ
 from graphdock_std.initializers import TruncatedNormal as truncated_normal_initializer
 from graphdock_std.initializers import VarianceScaling as variance_scaling_initializer
 from graphdock_std.initializers import Zeros as zeros_initializer
+from graphdock_std.linalg import matmul as batch_matmul
+from graphdock_std.linalg import matmul as matmul
+from graphdock_std.linalg import norm as norm
+from graphdock_std.linalg import trace as trace
 from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
@@ -228,7 +235,6 @@ from graphdock_std.math import cumsum as cumsum
 from graphdock_std.math import div as div
 from graphdock_std.math import div_no_nan as div_no_nan
 from graphdock_std.math import divide as divide
-from graphdock_std.math import norm as norm
 from graphdock_std.math import reduce_all as reduce_all
 from graphdock_std.math import reduce_any as reduce_any
 from graphdock_std.math import reduce_logsumexp as reduce_logsumexp
@@ -246,7 +252,6 @@ from graphdock_std.math import to_double as to_double
 from graphdock_std.math import to_float as to_float
 from graphdock_std.math import to_int32 as to_int32
 from graphdock_std.math import to_int64 as to_int64
-from graphdock_std.math import trace as trace
 from graphdock_std.math import truediv as truediv
 from graphdock_std.random import get_seed as get_seed
 from graphdock_std.random import random_normal as random_normal
@@ -291,6 +296,7 @@ __all__ = [
     "add",
     "add_n",
     "add_to_collection",
+    "angle",
     "argmax",
     "argmin",
     "as_dtype",
@@ -314,10 +320,12 @@ __all__ = [
     "clip_by_norm",
     "clip_by_value",
     "colocate_with",
+    "complex",
     "complex128",
     "complex64",
     "concat",
     "cond",
+    "conj",
     "constant",
     "constant_initializer",
     "container",
@@ -376,6 +384,7 @@ __all__ = [
     "group",
     "identity",
     "identity_n",
+    "imag",
     "import_graph_def",
     "init_scope",
     "initialize_all_variables",
@@ -441,6 +450,7 @@ __all__ = [
     "random_uniform_initializer",
     "range",
     "rank",
+    "real",
     "realdiv",
     "reciprocal",
     "reduce_all",

@@ -2,22 +2,34 @@
 from graphdock_std._gen.array_ops import matrix_band_part as band_part
 from graphdock_std._gen.array_ops import matrix_diag as diag
 from graphdock_std._gen.array_ops import matrix_diag_part as diag_part
-from graphdock_std._gen.math_ops import matmul as matmul
+from graphdock_std.array import diag as tensor_diag
+from graphdock_std.array import diag_part as tensor_diag_part
 from graphdock_std.array import eye as eye
+from graphdock_std.array import matrix_transpose as matrix_transpose
 from graphdock_std.array import matrix_transpose as transpose
 from graphdock_std.einsum import einsum as einsum
-from graphdock_std.math import norm as norm
+from graphdock_std.linalg import adjoint as adjoint
+from graphdock_std.linalg import matmul as matmul
+from graphdock_std.linalg import matvec as matvec
+from graphdock_std.linalg import norm as norm
+from graphdock_std.linalg import normalize as normalize
+from graphdock_std.linalg import trace as trace
 from graphdock_std.math import tensordot as tensordot
-from graphdock_std.math import trace as trace
 
 __all__ = [
+    "adjoint",
     "band_part",
     "diag",
     "diag_part",
     "einsum",
     "eye",
     "matmul",
+    "matrix_transpose",
+    "matvec",
     "norm",
+    "normalize",
+    "tensor_diag",
+    "tensor_diag_part",
     "tensordot",
     "trace",
     "transpose",

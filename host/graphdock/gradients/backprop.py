@@ -60,9 +60,8 @@ def gradients(
 
     Raises:
       GradientError: an op between ``ys`` and ``xs`` has no gradient; the message has the whole path; nothing was added.
-      DTypeError: ``ys`` or ``xs`` are not floating. InvalidArgumentError: they are of several graphs, or a gradient
-        function
-      returned something that does not fit its op.
+      DTypeError: ``ys`` or ``xs`` are neither floating nor complex, or a complex ``ys`` has no ``grad_ys``.
+      InvalidArgumentError: they are of several graphs, or a gradient function returned something that does not fit its op.
     """
     mode = str(getattr(unconnected_gradients, "value", unconnected_gradients))
     if mode not in ("none", "zero"):
@@ -76,9 +75,12 @@ def gradients(
     for i, y in enumerate(outputs):
         if y.graph is not graph:
             raise InvalidArgumentError(f"gradients: ys[0] and ys[{i}] ({y.name}) are of different graphs")
-        if not y.dtype.is_floating:
+        if not y.dtype.is_differentiable:
             raise DTypeError(
-                f"gradients: ys[{i}] ({y.name}) must be floating", op=y.op.name, site=y.op.site, got=y.dtype.name
+                f"gradients: ys[{i}] ({y.name}) must be floating or complex",
+                op=y.op.name,
+                site=y.op.site,
+                got=y.dtype.name,
             )
     given = _as_list(xs)
     wanted = [_wanted(x, i, graph) for i, x in enumerate(given)]
@@ -136,9 +138,9 @@ def _wanted(x: Any, index: int, graph: Graph) -> Wanted:
         if not isinstance(x, Tensor):
             raise InvalidArgumentError(f"gradients: xs[{index}] must be a tensor or a Variable", got=repr(x))
         tensor, dtype, dims, label = x, x.dtype, x._dims, x.name
-    if not dtype.is_floating:
+    if not dtype.is_differentiable:
         raise DTypeError(
-            f"gradients: xs[{index}] ({label}) must be floating",
+            f"gradients: xs[{index}] ({label}) must be floating or complex",
             op=tensor.op.name,
             site=tensor.op.site,
             got=dtype.name,
@@ -190,6 +192,13 @@ class _Build:
         if len(given) != len(ys):
             raise InvalidArgumentError("gradients: grad_ys does not fit ys", expected=str(len(ys)), got=str(len(given)))
         for i, (y, grad) in enumerate(zip(ys, given, strict=True)):
+            if grad is None and y.dtype.is_complex:
+                raise DTypeError(
+                    f"gradients: ys[{i}] ({y.name}) is complex, so grad_ys must say what arrives at it",
+                    op=y.op.name,
+                    site=y.op.site,
+                    got=y.dtype.name,
+                )
             if grad is None:
                 grad = ones_like(y, name=f"grad_ys_{i}")
             else:
@@ -239,7 +248,7 @@ class _Build:
             arrived = [dense(g) if isinstance(g, IndexedSlices) else g for g in arrived]
         if source.by_user:
             pairs = zip(op.outputs, arrived, strict=True)
-            arrived = [zeros_like(t) if g is None and t.dtype.is_floating else g for t, g in pairs]
+            arrived = [zeros_like(t) if g is None and t.dtype.is_differentiable else g for t, g in pairs]
         try:
             result = source.function(op, *arrived)
         except Exception as error:

@@ -10,6 +10,7 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
 FAMILIES = (
     "array",
+    "complex",
     "core",
     "indexing",
     "math",

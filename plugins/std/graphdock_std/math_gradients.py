@@ -28,16 +28,17 @@ def pow_grad(op: Any, grad: Any) -> tuple[Any, Any]:
     exponent = _constant(y)
     if exponent is None:
         reduced = _tf.select(_tf.equal(y, 0), _ops.ones_like(y), y - 1)
-        to_x = grad * (y * _tf.pow(x, reduced))
+        to_x = grad * _tf.conj(y * _tf.pow(x, reduced))
     elif exponent == 0:
         to_x = _ops.zeros_like(grad)
     elif exponent == 1:
         to_x = grad
     elif exponent == 2:
-        to_x = grad * (2 * x)
+        to_x = grad * (2 * _tf.conj(x))
     else:
-        to_x = grad * (exponent * _tf.pow(x, exponent - 1))
-    to_y = grad * (z * _tf.log(_tf.select(x > 0, x, 1)))
+        to_x = grad * _tf.conj(exponent * _tf.pow(x, exponent - 1))
+    has_log = _tf.not_equal(x, 0) if x.dtype.is_complex else x > 0
+    to_y = grad * _tf.conj(z * _tf.log(_tf.select(has_log, x, 1)))
     return sum_to(to_x, x, y), sum_to(to_y, y, x)
 
 
@@ -71,7 +72,7 @@ def prod_grad(op: Any, grad: Any) -> Any:
     others = _ops.apply_op("Prod", x=ones, axis=axis, keep_dims=True) / ones
     zeros = _ops.cast(zero, grad.dtype)
     rest = _ops.apply_op("Sum", x=zeros, axis=axis, keep_dims=True) - zeros
-    return _kept(grad, op) * _tf.select(_tf.equal(rest, 0), others, 0)
+    return _kept(grad, op) * _tf.conj(_tf.select(_tf.equal(rest, 0), others, 0))
 
 
 def _constant(tensor: Any) -> float | int | None:

@@ -2,7 +2,6 @@
 """Public names of graphdock_std's wrappers: dotted name -> "module:function"."""
 
 ENDPOINTS: dict[str, str] = {
-    "abs": "graphdock_std._gen.math_ops:abs",
     "acos": "graphdock_std._gen.math_ops:acos",
     "acosh": "graphdock_std._gen.math_ops:acosh",
     "add": "graphdock_std._gen.math_ops:add",
@@ -11,7 +10,6 @@ ENDPOINTS: dict[str, str] = {
     "atan": "graphdock_std._gen.math_ops:atan",
     "atan2": "graphdock_std._gen.math_ops:atan2",
     "atanh": "graphdock_std._gen.math_ops:atanh",
-    "batch_matmul": "graphdock_std._gen.math_ops:matmul",
     "broadcast_to": "graphdock_std._gen.array_ops:broadcast_to",
     "ceil": "graphdock_std._gen.math_ops:ceil",
     "clip_by_value": "graphdock_std._gen.math_ops:clip_by_value",
@@ -43,7 +41,6 @@ ENDPOINTS: dict[str, str] = {
     "linalg.band_part": "graphdock_std._gen.array_ops:matrix_band_part",
     "linalg.diag": "graphdock_std._gen.array_ops:matrix_diag",
     "linalg.diag_part": "graphdock_std._gen.array_ops:matrix_diag_part",
-    "linalg.matmul": "graphdock_std._gen.math_ops:matmul",
     "linspace": "graphdock_std._gen.array_ops:lin_space",
     "log": "graphdock_std._gen.math_ops:log",
     "log1p": "graphdock_std._gen.math_ops:log1p",
@@ -54,7 +51,6 @@ ENDPOINTS: dict[str, str] = {
     "manip.reshape": "graphdock_std._gen.array_ops:reshape",
     "manip.reverse": "graphdock_std._gen.array_ops:reverse",
     "manip.tile": "graphdock_std._gen.array_ops:tile",
-    "math.abs": "graphdock_std._gen.math_ops:abs",
     "math.acos": "graphdock_std._gen.math_ops:acos",
     "math.acosh": "graphdock_std._gen.math_ops:acosh",
     "math.add": "graphdock_std._gen.math_ops:add",
@@ -111,7 +107,6 @@ ENDPOINTS: dict[str, str] = {
     "math.tan": "graphdock_std._gen.math_ops:tan",
     "math.tanh": "graphdock_std._gen.math_ops:tanh",
     "math.unsorted_segment_sum": "graphdock_std._gen.array_ops:unsorted_segment_sum",
-    "matmul": "graphdock_std._gen.math_ops:matmul",
     "matrix_band_part": "graphdock_std._gen.array_ops:matrix_band_part",
     "matrix_diag": "graphdock_std._gen.array_ops:matrix_diag",
     "matrix_diag_part": "graphdock_std._gen.array_ops:matrix_diag_part",

@@ -7,6 +7,9 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
+from graphdock_std.complex import imaginary_part as _imaginary_part
+from graphdock_std.complex import real_part as _real_part
+from graphdock_std.complex import times_i as _times_i
 from graphdock_std.grad_support import sum_to as _sum_to
 
 
@@ -190,6 +193,47 @@ def matrix_band_part(op, grad_y):
     return [_tf.matrix_band_part(grad_y, num_lower, num_upper), None, None]
 
 
+def complex(op, grad_z):
+    """real: formula; imag: formula."""
+    real, imag = op.inputs
+    T = op.get_attr("T")
+    return [
+        _sum_to(_ops.cast(_real_part(grad_z), T), real, imag),
+        _sum_to(_ops.cast(_imaginary_part(grad_z), T), imag, real),
+    ]
+
+
+def real(op, grad_y):
+    """input: formula."""
+    T = op.get_attr("T")
+    return [_ops.cast(grad_y, T)]
+
+
+def imag(op, grad_y):
+    """input: formula."""
+    T = op.get_attr("T")
+    return [_times_i(grad_y, T)]
+
+
+def angle(op, grad_y):
+    """input: formula."""
+    input = op.inputs[0]
+    T = op.get_attr("T")
+    return [_times_i(grad_y, T) / _tf.conj(input)]
+
+
+def complex_abs(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    T = op.get_attr("T")
+    return [_ops.cast(grad_y, T) * _tf.sign(x)]
+
+
+def conj(op, grad_y):
+    """input: formula."""
+    return [_tf.conj(grad_y)]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
@@ -205,15 +249,15 @@ def sub(op, grad_z):
 def mul(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
-    return [_sum_to(grad_z * y, x, y), _sum_to(grad_z * x, y, x)]
+    return [_sum_to(grad_z * _tf.conj(y), x, y), _sum_to(grad_z * _tf.conj(x), y, x)]
 
 
 def real_div(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
     z = op.outputs[0]
-    q = grad_z / y
-    return [_sum_to(q, x, y), -_sum_to(q * z, y, x)]
+    q = grad_z / _tf.conj(y)
+    return [_sum_to(q, x, y), -_sum_to(q * _tf.conj(z), y, x)]
 
 
 def floor_mod(op, grad_z):
@@ -271,128 +315,128 @@ def abs(op, grad_y):
 def square(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * (2 * x)]
+    return [grad_y * (2 * _tf.conj(x))]
 
 
 def sqrt(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y / (2 * y)]
+    return [grad_y / (2 * _tf.conj(y))]
 
 
 def rsqrt(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
     y = op.outputs[0]
-    return [grad_y * y / (-2 * x)]
+    return [grad_y * _tf.conj(y) / (-2 * _tf.conj(x))]
 
 
 def reciprocal(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [-(grad_y * _tf.square(y))]
+    return [-(grad_y * _tf.square(_tf.conj(y)))]
 
 
 def exp(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y * y]
+    return [grad_y * _tf.conj(y)]
 
 
 def expm1(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y * (y + 1)]
+    return [grad_y * (_tf.conj(y) + 1)]
 
 
 def log(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / x]
+    return [grad_y / _tf.conj(x)]
 
 
 def log1p(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / (x + 1)]
+    return [grad_y / (_tf.conj(x) + 1)]
 
 
 def sin(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.cos(x)]
+    return [grad_y * _tf.cos(_tf.conj(x))]
 
 
 def cos(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [-(grad_y * _tf.sin(x))]
+    return [-(grad_y * _tf.sin(_tf.conj(x)))]
 
 
 def tan(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y * (_tf.square(y) + 1)]
+    return [grad_y * (_tf.square(_tf.conj(y)) + 1)]
 
 
 def asin(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(1 - _tf.square(x))]
+    return [grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x)))]
 
 
 def acos(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [-(grad_y * _tf.rsqrt(1 - _tf.square(x)))]
+    return [-(grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x))))]
 
 
 def atan(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / (_tf.square(x) + 1)]
+    return [grad_y / (_tf.square(_tf.conj(x)) + 1)]
 
 
 def sinh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.cosh(x)]
+    return [grad_y * _tf.cosh(_tf.conj(x))]
 
 
 def cosh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.sinh(x)]
+    return [grad_y * _tf.sinh(_tf.conj(x))]
 
 
 def tanh(op, grad_y):
-    """x: op."""
+    """x: formula."""
     y = op.outputs[0]
-    return [_ops.apply_op("TanhGrad", y=y, dy=grad_y)]
+    return [_math_ops.tanh_grad(_tf.conj(y), grad_y)]
 
 
 def asinh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(_tf.square(x) + 1)]
+    return [grad_y * _tf.rsqrt(_tf.square(_tf.conj(x)) + 1)]
 
 
 def acosh(op, grad_y):
     """x: formula."""
-    x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(_tf.square(x) - 1)]
+    y = op.outputs[0]
+    return [grad_y / _tf.sinh(_tf.conj(y))]
 
 
 def atanh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / (1 - _tf.square(x))]
+    return [grad_y / (1 - _tf.square(_tf.conj(x)))]
 
 
 def sigmoid(op, grad_y):
-    """x: op."""
+    """x: formula."""
     y = op.outputs[0]
-    return [_ops.apply_op("SigmoidGrad", y=y, dy=grad_y)]
+    return [_math_ops.sigmoid_grad(_tf.conj(y), grad_y)]
 
 
 def erf(op, grad_y):
@@ -410,13 +454,13 @@ def erfc(op, grad_y):
 def tanh_grad(op, grad_dx):
     """y: formula; dy: formula."""
     y, dy = op.inputs
-    return [-2 * (grad_dx * (dy * y)), _math_ops.tanh_grad(y, grad_dx)]
+    return [-2 * (grad_dx * _tf.conj(dy * y)), _math_ops.tanh_grad(_tf.conj(y), grad_dx)]
 
 
 def sigmoid_grad(op, grad_dx):
     """y: formula; dy: formula."""
     y, dy = op.inputs
-    return [grad_dx * (dy * (1 - 2 * y)), _math_ops.sigmoid_grad(y, grad_dx)]
+    return [grad_dx * _tf.conj(dy * (1 - 2 * y)), _math_ops.sigmoid_grad(_tf.conj(y), grad_dx)]
 
 
 def select(op, grad_z):
@@ -448,13 +492,21 @@ def mat_mul(op, grad_y):
     transpose_b = op.get_attr("transpose_b")
     return [
         _sum_to(
-            _tf.matmul(b, grad_y, transpose_b, True) if transpose_a else _tf.matmul(grad_y, b, False, not transpose_b),
+            (
+                _tf.matmul(_tf.conj(b), grad_y, transpose_b, True)
+                if transpose_a
+                else _tf.matmul(grad_y, _tf.conj(b), False, not transpose_b)
+            ),
             a,
             b,
             exact=2,
         ),
         _sum_to(
-            _tf.matmul(grad_y, a, True, transpose_a) if transpose_b else _tf.matmul(a, grad_y, not transpose_a),
+            (
+                _tf.matmul(grad_y, _tf.conj(a), True, transpose_a)
+                if transpose_b
+                else _tf.matmul(_tf.conj(a), grad_y, not transpose_a)
+            ),
             b,
             a,
             exact=2,

@@ -848,6 +848,128 @@ def where() -> OpDef:
     )
 
 
+def complex() -> OpDef:
+    return OpDef(
+        name="Complex",
+        version=1,
+        summary="Complex numbers of real and imaginary parts.",
+        inputs=(
+            ArgDef("real", "T", shape="[*X]", doc="Real parts."),
+            ArgDef("imag", "T", shape="[*Y]", doc="Imaginary parts; broadcast with real."),
+        ),
+        outputs=(ArgDef("z", "Tout", shape="[*Z]"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:complex",
+        gradient_kinds={"real": "formula", "imag": "formula"},
+        reference="graphdock_std.reference.complex:complex_",
+        package="graphdock_std",
+        source="specs/complex.yaml:4",
+    )
+
+
+def real() -> OpDef:
+    return OpDef(
+        name="Real",
+        version=1,
+        summary="Real parts of complex numbers.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:real",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:real",
+        package="graphdock_std",
+        source="specs/complex.yaml:26",
+    )
+
+
+def imag() -> OpDef:
+    return OpDef(
+        name="Imag",
+        version=1,
+        summary="Imaginary parts of complex numbers.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:imag",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:imag",
+        package="graphdock_std",
+        source="specs/complex.yaml:38",
+    )
+
+
+def angle() -> OpDef:
+    return OpDef(
+        name="Angle",
+        version=1,
+        summary="Arguments of complex numbers, in radians from -pi to pi.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:angle",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:angle",
+        package="graphdock_std",
+        source="specs/complex.yaml:50",
+    )
+
+
+def complex_abs() -> OpDef:
+    return OpDef(
+        name="ComplexAbs",
+        version=1,
+        summary="Absolute values of complex numbers.",
+        doc="Computed without overflow of the squares. The gradient at 0 is 0.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:complex_abs",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.complex:complex_abs",
+        package="graphdock_std",
+        source="specs/complex.yaml:62",
+    )
+
+
+def conj() -> OpDef:
+    return OpDef(
+        name="Conj",
+        version=1,
+        summary="Complex conjugates.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:conj",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:conj",
+        package="graphdock_std",
+        source="specs/complex.yaml:77",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -858,7 +980,27 @@ def add() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="x + y",
@@ -882,7 +1024,27 @@ def sub() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="x - y",
@@ -906,7 +1068,27 @@ def mul() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="x * y",
@@ -932,7 +1114,7 @@ def real_div() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="x / y",
@@ -1008,7 +1190,27 @@ def pow() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="pow(x, y)",
@@ -1214,27 +1416,7 @@ def equal() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
-        types=(
-            TypeVarDef(
-                "T",
-                allow=(
-                    "bool",
-                    "int8",
-                    "int16",
-                    "int32",
-                    "int64",
-                    "uint8",
-                    "uint16",
-                    "uint32",
-                    "uint64",
-                    "float16",
-                    "bfloat16",
-                    "float32",
-                    "float64",
-                    "string",
-                ),
-            ),
-        ),
+        types=(TypeVarDef("T", allow=_ANY),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
         scalar="x == y",
@@ -1256,27 +1438,7 @@ def not_equal() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
-        types=(
-            TypeVarDef(
-                "T",
-                allow=(
-                    "bool",
-                    "int8",
-                    "int16",
-                    "int32",
-                    "int64",
-                    "uint8",
-                    "uint16",
-                    "uint32",
-                    "uint64",
-                    "float16",
-                    "bfloat16",
-                    "float32",
-                    "float64",
-                    "string",
-                ),
-            ),
-        ),
+        types=(TypeVarDef("T", allow=_ANY),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
         scalar="x != y",
@@ -1375,7 +1537,21 @@ def neg() -> OpDef:
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(
-            TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
         ),
         traits=frozenset({"elementwise", "pure"}),
         scalar="-x",
@@ -1404,7 +1580,6 @@ def abs() -> OpDef:
         gradient="graphdock_std._gen.gradients:abs",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:abs",
-        operators=("__abs__",),
         package="graphdock_std",
         source="specs/math.yaml:588",
     )
@@ -1418,14 +1593,28 @@ def sign() -> OpDef:
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(
-            TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
         ),
         traits=frozenset({"elementwise", "no_gradient", "pure"}),
         scalar="sign(x)",
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:sign",
         package="graphdock_std",
-        source="specs/math.yaml:610",
+        source="specs/math.yaml:609",
     )
 
 
@@ -1436,14 +1625,34 @@ def square() -> OpDef:
         summary="The square.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         traits=frozenset({"elementwise", "pure"}),
         scalar="x * x",
         gradient="graphdock_std._gen.gradients:square",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:square",
         package="graphdock_std",
-        source="specs/math.yaml:631",
+        source="specs/math.yaml:630",
     )
 
 
@@ -1454,14 +1663,14 @@ def sqrt() -> OpDef:
         summary="Square root.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sqrt(x)",
         gradient="graphdock_std._gen.gradients:sqrt",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sqrt",
         package="graphdock_std",
-        source="specs/math.yaml:651",
+        source="specs/math.yaml:650",
     )
 
 
@@ -1472,7 +1681,7 @@ def rsqrt() -> OpDef:
         summary="Reciprocal of the square root.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="rsqrt(x)",
         gradient="graphdock_std._gen.gradients:rsqrt",
@@ -1480,7 +1689,7 @@ def rsqrt() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:rsqrt",
         reference="graphdock_std.reference.math:rsqrt",
         package="graphdock_std",
-        source="specs/math.yaml:671",
+        source="specs/math.yaml:670",
     )
 
 
@@ -1491,14 +1700,14 @@ def reciprocal() -> OpDef:
         summary="Reciprocal.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="1 / x",
         gradient="graphdock_std._gen.gradients:reciprocal",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:reciprocal",
         package="graphdock_std",
-        source="specs/math.yaml:692",
+        source="specs/math.yaml:691",
     )
 
 
@@ -1509,14 +1718,14 @@ def exp() -> OpDef:
         summary="Exponential.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="exp(x)",
         gradient="graphdock_std._gen.gradients:exp",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:exp",
         package="graphdock_std",
-        source="specs/math.yaml:712",
+        source="specs/math.yaml:711",
     )
 
 
@@ -1527,14 +1736,14 @@ def expm1() -> OpDef:
         summary="Exponential less one, accurate near 0.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="expm1(x)",
         gradient="graphdock_std._gen.gradients:expm1",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:expm1",
         package="graphdock_std",
-        source="specs/math.yaml:732",
+        source="specs/math.yaml:731",
     )
 
 
@@ -1545,14 +1754,14 @@ def log() -> OpDef:
         summary="Natural logarithm.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="log(x)",
         gradient="graphdock_std._gen.gradients:log",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log",
         package="graphdock_std",
-        source="specs/math.yaml:752",
+        source="specs/math.yaml:751",
     )
 
 
@@ -1563,14 +1772,14 @@ def log1p() -> OpDef:
         summary="Natural logarithm of one more than x, accurate near 0.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="log1p(x)",
         gradient="graphdock_std._gen.gradients:log1p",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log1p",
         package="graphdock_std",
-        source="specs/math.yaml:772",
+        source="specs/math.yaml:771",
     )
 
 
@@ -1581,14 +1790,14 @@ def sin() -> OpDef:
         summary="Sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sin(x)",
         gradient="graphdock_std._gen.gradients:sin",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sin",
         package="graphdock_std",
-        source="specs/math.yaml:792",
+        source="specs/math.yaml:791",
     )
 
 
@@ -1599,14 +1808,14 @@ def cos() -> OpDef:
         summary="Cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="cos(x)",
         gradient="graphdock_std._gen.gradients:cos",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cos",
         package="graphdock_std",
-        source="specs/math.yaml:812",
+        source="specs/math.yaml:811",
     )
 
 
@@ -1617,14 +1826,14 @@ def tan() -> OpDef:
         summary="Tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="tan(x)",
         gradient="graphdock_std._gen.gradients:tan",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tan",
         package="graphdock_std",
-        source="specs/math.yaml:832",
+        source="specs/math.yaml:831",
     )
 
 
@@ -1635,14 +1844,14 @@ def asin() -> OpDef:
         summary="Inverse sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="asin(x)",
         gradient="graphdock_std._gen.gradients:asin",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asin",
         package="graphdock_std",
-        source="specs/math.yaml:852",
+        source="specs/math.yaml:851",
     )
 
 
@@ -1653,14 +1862,14 @@ def acos() -> OpDef:
         summary="Inverse cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="acos(x)",
         gradient="graphdock_std._gen.gradients:acos",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acos",
         package="graphdock_std",
-        source="specs/math.yaml:872",
+        source="specs/math.yaml:871",
     )
 
 
@@ -1671,14 +1880,14 @@ def atan() -> OpDef:
         summary="Inverse tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="atan(x)",
         gradient="graphdock_std._gen.gradients:atan",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atan",
         package="graphdock_std",
-        source="specs/math.yaml:892",
+        source="specs/math.yaml:891",
     )
 
 
@@ -1689,14 +1898,14 @@ def sinh() -> OpDef:
         summary="Hyperbolic sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sinh(x)",
         gradient="graphdock_std._gen.gradients:sinh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sinh",
         package="graphdock_std",
-        source="specs/math.yaml:912",
+        source="specs/math.yaml:911",
     )
 
 
@@ -1707,14 +1916,14 @@ def cosh() -> OpDef:
         summary="Hyperbolic cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="cosh(x)",
         gradient="graphdock_std._gen.gradients:cosh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cosh",
         package="graphdock_std",
-        source="specs/math.yaml:932",
+        source="specs/math.yaml:931",
     )
 
 
@@ -1725,14 +1934,14 @@ def tanh() -> OpDef:
         summary="Hyperbolic tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="tanh(x)",
         gradient="graphdock_std._gen.gradients:tanh",
-        gradient_kinds={"x": "op"},
+        gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tanh",
         package="graphdock_std",
-        source="specs/math.yaml:952",
+        source="specs/math.yaml:951",
     )
 
 
@@ -1743,14 +1952,14 @@ def asinh() -> OpDef:
         summary="Inverse hyperbolic sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="asinh(x)",
         gradient="graphdock_std._gen.gradients:asinh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asinh",
         package="graphdock_std",
-        source="specs/math.yaml:972",
+        source="specs/math.yaml:971",
     )
 
 
@@ -1761,14 +1970,14 @@ def acosh() -> OpDef:
         summary="Inverse hyperbolic cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="acosh(x)",
         gradient="graphdock_std._gen.gradients:acosh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acosh",
         package="graphdock_std",
-        source="specs/math.yaml:992",
+        source="specs/math.yaml:991",
     )
 
 
@@ -1779,14 +1988,14 @@ def atanh() -> OpDef:
         summary="Inverse hyperbolic tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="atanh(x)",
         gradient="graphdock_std._gen.gradients:atanh",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atanh",
         package="graphdock_std",
-        source="specs/math.yaml:1012",
+        source="specs/math.yaml:1011",
     )
 
 
@@ -1797,15 +2006,15 @@ def sigmoid() -> OpDef:
         summary="Logistic function.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sigmoid(x)",
         gradient="graphdock_std._gen.gradients:sigmoid",
-        gradient_kinds={"x": "op"},
+        gradient_kinds={"x": "formula"},
         decomposition="graphdock_std._gen.decompositions:sigmoid",
         reference="graphdock_std.reference.math:sigmoid",
         package="graphdock_std",
-        source="specs/math.yaml:1032",
+        source="specs/math.yaml:1031",
     )
 
 
@@ -1823,7 +2032,7 @@ def erf() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erf",
         package="graphdock_std",
-        source="specs/math.yaml:1054",
+        source="specs/math.yaml:1053",
     )
 
 
@@ -1841,7 +2050,7 @@ def erfc() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erfc",
         package="graphdock_std",
-        source="specs/math.yaml:1075",
+        source="specs/math.yaml:1074",
     )
 
 
@@ -1858,7 +2067,7 @@ def floor() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:floor",
         package="graphdock_std",
-        source="specs/math.yaml:1096",
+        source="specs/math.yaml:1095",
     )
 
 
@@ -1875,7 +2084,7 @@ def ceil() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:ceil",
         package="graphdock_std",
-        source="specs/math.yaml:1117",
+        source="specs/math.yaml:1116",
     )
 
 
@@ -1892,7 +2101,7 @@ def round() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:round",
         package="graphdock_std",
-        source="specs/math.yaml:1138",
+        source="specs/math.yaml:1137",
     )
 
 
@@ -1909,7 +2118,7 @@ def rint() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1159",
+        source="specs/math.yaml:1158",
     )
 
 
@@ -1926,7 +2135,7 @@ def is_nan() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1180",
+        source="specs/math.yaml:1179",
     )
 
 
@@ -1943,7 +2152,7 @@ def is_inf() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1200",
+        source="specs/math.yaml:1199",
     )
 
 
@@ -1960,7 +2169,7 @@ def is_finite() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1220",
+        source="specs/math.yaml:1219",
     )
 
 
@@ -1974,14 +2183,14 @@ def tanh_grad() -> OpDef:
             ArgDef("dy", "T", shape="[*S]", doc="Gradient that reaches it."),
         ),
         outputs=(ArgDef("dx", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         gradient="graphdock_std._gen.gradients:tanh_grad",
         gradient_kinds={"y": "formula", "dy": "formula"},
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1240",
+        source="specs/math.yaml:1239",
     )
 
 
@@ -1995,14 +2204,14 @@ def sigmoid_grad() -> OpDef:
             ArgDef("dy", "T", shape="[*S]", doc="Gradient that reaches it."),
         ),
         outputs=(ArgDef("dx", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         gradient="graphdock_std._gen.gradients:sigmoid_grad",
         gradient_kinds={"y": "formula", "dy": "formula"},
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1261",
+        source="specs/math.yaml:1260",
     )
 
 
@@ -2025,7 +2234,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1282",
+        source="specs/math.yaml:1281",
     )
 
 
@@ -2049,7 +2258,7 @@ def clip_by_value() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1307",
+        source="specs/math.yaml:1306",
     )
 
 
@@ -2071,7 +2280,12 @@ def mat_mul() -> OpDef:
             AttrDef("transpose_a", "bool", default=False, doc="Multiply by a transposed."),
             AttrDef("transpose_b", "bool", default=False, doc="Multiply by b transposed."),
         ),
-        types=(TypeVarDef("T", allow=("int32", "int64", "float16", "bfloat16", "float32", "float64")),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=("int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+            ),
+        ),
         let={
             "M": "A1 if transpose_a else A0",
             "K": "A0 if transpose_a else A1",
@@ -2085,9 +2299,8 @@ def mat_mul() -> OpDef:
         gradient="graphdock_std._gen.gradients:mat_mul",
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.math:matmul",
-        operators=("__matmul__",),
         package="graphdock_std",
-        source="specs/math.yaml:1337",
+        source="specs/math.yaml:1336",
     )
 
 
@@ -2660,7 +2873,28 @@ def sum() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(x)"},
@@ -2689,7 +2923,28 @@ def mean() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(x) + size(y)"},
@@ -2718,7 +2973,28 @@ def prod() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
         evaluate="graphdock_std.integer_values:prod",
@@ -2941,7 +3217,28 @@ def cumsum() -> OpDef:
             AttrDef("exclusive", "bool", default=False, doc="Leave the element itself out; the first is then 0."),
             AttrDef("reverse", "bool", default=False, doc="Sum from the end."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:running",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:cumsum",
@@ -2966,7 +3263,28 @@ def sum_to() -> OpDef:
             ArgDef("shape", "Tidx", shape="[R]", memory="host", doc="The shape to come back to."),
         ),
         outputs=(ArgDef("y", "T"),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:sum_to",
         traits=frozenset({"pure", "reduction"}),
         identity="x",
@@ -3481,6 +3799,12 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixDiagPart": matrix_diag_part,
     "MatrixBandPart": matrix_band_part,
     "Where": where,
+    "Complex": complex,
+    "Real": real,
+    "Imag": imag,
+    "Angle": angle,
+    "ComplexAbs": complex_abs,
+    "Conj": conj,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -3605,18 +3929,17 @@ OPERATORS: dict[str, str] = {
     "__xor__": "graphdock_std._gen.math_ops:logical_xor",
     "__invert__": "graphdock_std._gen.math_ops:logical_not",
     "__neg__": "graphdock_std._gen.math_ops:negative",
-    "__abs__": "graphdock_std._gen.math_ops:abs",
-    "__matmul__": "graphdock_std._gen.math_ops:matmul",
 }
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
-    "math.yaml": "bdedaba7a837123a",
+    "complex.yaml": "67236912212a0915",
+    "math.yaml": "4df10bdc1587c861",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
-    "reduce.yaml": "c0887e420645a52a",
+    "reduce.yaml": "840de8cae2f2bf61",
     "scatter.yaml": "65fa0bde3a3fb1e3",
     "train.yaml": "75b642b73e6d7cf6",
 }
