@@ -125,6 +125,14 @@ from graphdock_std._gen.array_ops import scatter_nd as scatter_nd
 from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
+from graphdock_std._gen.linalg_ops import cholesky as cholesky
+from graphdock_std._gen.linalg_ops import matrix_determinant as matrix_determinant
+from graphdock_std._gen.linalg_ops import matrix_inverse as matrix_inverse
+from graphdock_std._gen.linalg_ops import matrix_set_diag as matrix_set_diag
+from graphdock_std._gen.linalg_ops import matrix_solve as matrix_solve
+from graphdock_std._gen.linalg_ops import matrix_triangular_solve as matrix_triangular_solve
+from graphdock_std._gen.linalg_ops import qr as qr
+from graphdock_std._gen.linalg_ops import slogdet as log_matrix_determinant
 from graphdock_std._gen.math_ops import acos as acos
 from graphdock_std._gen.math_ops import acosh as acosh
 from graphdock_std._gen.math_ops import add as add
@@ -227,6 +235,11 @@ from graphdock_std.linalg import matmul as batch_matmul
 from graphdock_std.linalg import matmul as matmul
 from graphdock_std.linalg import norm as norm
 from graphdock_std.linalg import trace as trace
+from graphdock_std.linalg_solve import cholesky_solve as cholesky_solve
+from graphdock_std.linalg_solve import matrix_solve_ls as matrix_solve_ls
+from graphdock_std.linalg_solve import self_adjoint_eig as self_adjoint_eig
+from graphdock_std.linalg_solve import self_adjoint_eigvals as self_adjoint_eigvals
+from graphdock_std.linalg_solve import svd as svd
 from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
@@ -316,6 +329,8 @@ __all__ = [
     "cast",
     "ceil",
     "check_numerics",
+    "cholesky",
+    "cholesky_solve",
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
@@ -408,6 +423,7 @@ __all__ = [
     "local_variables_initializer",
     "log",
     "log1p",
+    "log_matrix_determinant",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -416,9 +432,15 @@ __all__ = [
     "math",
     "matmul",
     "matrix_band_part",
+    "matrix_determinant",
     "matrix_diag",
     "matrix_diag_part",
+    "matrix_inverse",
+    "matrix_set_diag",
+    "matrix_solve",
+    "matrix_solve_ls",
     "matrix_transpose",
+    "matrix_triangular_solve",
     "maximum",
     "meshgrid",
     "minimum",
@@ -442,6 +464,7 @@ __all__ = [
     "placeholder_with_default",
     "pow",
     "py_func",
+    "qr",
     "random",
     "random_normal",
     "random_normal_initializer",
@@ -479,6 +502,8 @@ __all__ = [
     "scatter_sub",
     "scatter_update",
     "select",
+    "self_adjoint_eig",
+    "self_adjoint_eigvals",
     "sequence_mask",
     "set_random_seed",
     "shape",
@@ -498,6 +523,7 @@ __all__ = [
     "strided_slice",
     "string",
     "subtract",
+    "svd",
     "tan",
     "tanh",
     "tensordot",

@@ -13,6 +13,7 @@ FAMILIES = (
     "complex",
     "core",
     "indexing",
+    "linalg",
     "math",
     "matmul",
     "nn",

@@ -33,9 +33,11 @@ MODES = [(False, False), (True, False), (False, True)]
 def test_transposed_and_adjoint(dtype: Any, left: tuple[bool, bool], right: tuple[bool, bool]) -> None:
     a = draw((2, 4, 3) if any(left) else (2, 3, 4), dtype)
     b = draw((5, 4) if any(right) else (4, 5), dtype, 1)
-    y = tf.matmul(a, b, left[0], right[0], left[1], right[1], True, False, "product")
-    assert y.name == "product:0"
-    np.testing.assert_allclose(run(y), turned(a, *left) @ turned(b, *right), rtol=1e-5, atol=1e-5)
+    with tf.Graph().as_default():
+        y = tf.matmul(a, b, left[0], right[0], left[1], right[1], True, False, "product")
+        assert y.name == "product:0"
+        result = run(y)
+    np.testing.assert_allclose(result, turned(a, *left) @ turned(b, *right), rtol=1e-5, atol=1e-5)
 
 
 def test_either_transposed_or_adjoint() -> None:
@@ -72,7 +74,8 @@ def test_vector_norms(order: Any, axis: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "axis"), [("fro", None), ("fro", 1), (0, None), (-1, 0), (3, (0, 1)), ("nuc", (0, 1)), (2, (0, 0)), (2, (0, 1, 2))]
+    ("order", "axis"),
+    [("fro", None), ("fro", 1), (0, None), (-1, 0), (3, (0, 1)), ("nuc", (0, 1)), (2, (0, 0)), (2, (0, 1, 2))],
 )
 def test_norms_that_tensorflow_refuses(order: Any, axis: Any) -> None:
     with pytest.raises(ValueError):

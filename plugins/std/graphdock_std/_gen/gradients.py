@@ -234,6 +234,94 @@ def conj(op, grad_y):
     return [_tf.conj(grad_y)]
 
 
+def matrix_inverse(op, grad_y):
+    """input: formula."""
+    y = op.outputs[0]
+    adjoint = op.get_attr("adjoint")
+    return [
+        (
+            -_tf.matmul(y, _tf.matmul(grad_y, y, False, False, True))
+            if adjoint
+            else -_tf.matmul(_tf.matmul(y, grad_y, False, False, True), y, False, False, False, True)
+        ),
+    ]
+
+
+def matrix_solve(op, grad_y):
+    """matrix: formula; rhs: formula."""
+    matrix = op.inputs[0]
+    y = op.outputs[0]
+    adjoint = op.get_attr("adjoint")
+    r = _tf.matrix_solve(matrix, grad_y, not adjoint)
+    return [
+        -_tf.matmul(y, r, False, False, False, True) if adjoint else -_tf.matmul(r, y, False, False, False, True),
+        r,
+    ]
+
+
+def matrix_triangular_solve(op, grad_y):
+    """matrix, rhs: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    grads_triangular_solve = _fn.triangular_solve(op, grad_y)
+    return [grads_triangular_solve[0], grads_triangular_solve[1]]
+
+
+def cholesky(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.cholesky(op, grad_y)]
+
+
+def qr(op, grad_q, grad_r):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.qr(op, grad_q, grad_r)]
+
+
+def svd(op, grad_s, grad_u, grad_v):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.svd(op, grad_s, grad_u, grad_v)]
+
+
+def self_adjoint_eig_v2(op, grad_e, grad_v):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.self_adjoint_eig(op, grad_e, grad_v)]
+
+
+def matrix_determinant(op, grad_y):
+    """input: formula."""
+    input = op.inputs[0]
+    y = op.outputs[0]
+    return [_tf.expand_dims(_tf.expand_dims(grad_y * _tf.conj(y), -1), -1) * _tf.matrix_inverse(input, True)]
+
+
+def log_matrix_determinant(op, grad_sign, grad_log_abs_determinant):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.log_determinant(op, grad_sign, grad_log_abs_determinant)]
+
+
+def matrix_solve_ls(op, grad_y):
+    """matrix, rhs: fn; l2_regularizer: none."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    grads_solve_ls = _fn.solve_ls(op, grad_y)
+    return [grads_solve_ls[0], grads_solve_ls[1], None]
+
+
+def lu(op, grad_lu, grad_p):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.lu(op, grad_lu, grad_p)]
+
+
+def matrix_set_diag(op, grad_y):
+    """input: formula; diagonal: formula."""
+    diagonal = op.inputs[1]
+    return [_tf.matrix_set_diag(grad_y, _ops.zeros_like(diagonal)), _tf.matrix_diag_part(grad_y)]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs

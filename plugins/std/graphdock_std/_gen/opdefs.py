@@ -970,6 +970,311 @@ def conj() -> OpDef:
     )
 
 
+def matrix_inverse() -> OpDef:
+    return OpDef(
+        name="MatrixInverse",
+        version=1,
+        summary="Inverses of square matrices.",
+        doc="A singular matrix is an InvalidArgumentError.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        attrs=(AttrDef("adjoint", "bool", default=False, doc="Invert the conjugated and transposed."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_inverse",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.linalg:inverse",
+        package="graphdock_std",
+        source="specs/linalg.yaml:4",
+    )
+
+
+def matrix_solve() -> OpDef:
+    return OpDef(
+        name="MatrixSolve",
+        version=1,
+        summary="Solutions of systems of linear equations.",
+        doc="A singular matrix is an InvalidArgumentError. Batches do not broadcast.",
+        inputs=(
+            ArgDef("matrix", "T", shape="[*B, M, M]", doc="A batch of square matrices."),
+            ArgDef("rhs", "T", shape="[*B, M, K]", doc="Right-hand sides."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, M, K]"),),
+        attrs=(AttrDef("adjoint", "bool", default=False, doc="Solve with the conjugated and transposed."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * M + size(matrix) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_solve",
+        gradient_kinds={"matrix": "formula", "rhs": "formula"},
+        reference="graphdock_std.reference.linalg:solve",
+        package="graphdock_std",
+        source="specs/linalg.yaml:32",
+    )
+
+
+def matrix_triangular_solve() -> OpDef:
+    return OpDef(
+        name="MatrixTriangularSolve",
+        version=1,
+        summary="Solutions of triangular systems of linear equations.",
+        doc=(
+            "The other triangle is not read. A zero on the diagonal is an InvalidArgumentError. Batches do not "
+            "broadcast."
+        ),
+        inputs=(
+            ArgDef("matrix", "T", shape="[*B, M, M]", doc="A batch of square matrices."),
+            ArgDef("rhs", "T", shape="[*B, M, K]", doc="Right-hand sides."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, M, K]"),),
+        attrs=(
+            AttrDef("lower", "bool", default=True, doc="The lower triangle is meant, else the upper one."),
+            AttrDef("adjoint", "bool", default=False, doc="Solve with the conjugated and transposed."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_triangular_solve",
+        gradient_kinds={"matrix": "fn", "rhs": "fn"},
+        reference="graphdock_std.reference.linalg:triangular_solve",
+        package="graphdock_std",
+        source="specs/linalg.yaml:63",
+    )
+
+
+def cholesky() -> OpDef:
+    return OpDef(
+        name="Cholesky",
+        version=1,
+        summary="Lower triangular roots of symmetric (Hermitian) positive definite matrices.",
+        doc=(
+            "Only the lower triangle is read. A matrix that is not positive definite is an InvalidArgumentError. The "
+            "gradient is that by a symmetric matrix (Murray, 2016)."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of positive definite matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(y) * M // 3"},
+        gradient="graphdock_std._gen.gradients:cholesky",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:cholesky",
+        package="graphdock_std",
+        source="specs/linalg.yaml:94",
+    )
+
+
+def qr() -> OpDef:
+    return OpDef(
+        name="Qr",
+        version=1,
+        summary="Matrices as products of one with orthonormal columns and an upper triangular one.",
+        doc=(
+            "By Householder reflections, so that the diagonal of r is real and may be negative. The gradient needs a "
+            "q that is square or not full."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="A batch of matrices."),),
+        outputs=(ArgDef("q", "T", shape="[*B, M, K]"), ArgDef("r", "T", shape="[*B, K, N]")),
+        attrs=(
+            AttrDef(
+                "full_matrices",
+                "bool",
+                default=False,
+                doc="Make q square, M by M; else it has min(M, N) columns.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        let={"K": "M if full_matrices else min(M, N)"},
+        traits=frozenset({"pure"}),
+        cost={"flops": "4 * size(input) * min(M, N)"},
+        gradient="graphdock_std._gen.gradients:qr",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:qr",
+        package="graphdock_std",
+        source="specs/linalg.yaml:119",
+    )
+
+
+def svd() -> OpDef:
+    return OpDef(
+        name="Svd",
+        version=1,
+        summary="Singular values of matrices, and the vectors that belong to them.",
+        doc=(
+            "Values stand in descending order. Vectors are defined up to a common factor of size 1. Without "
+            "compute_uv u and v are empty. Gradients by vectors need distinct values (Townsend, 2016), and of a "
+            "complex matrix a result that does not depend on those factors."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="A batch of matrices."),),
+        outputs=(ArgDef("s", "Tout", shape="[*B, K]"), ArgDef("u", "T"), ArgDef("v", "T")),
+        attrs=(
+            AttrDef("compute_uv", "bool", default=True, doc="Compute the vectors too."),
+            AttrDef(
+                "full_matrices",
+                "bool",
+                default=False,
+                doc="Make u and v square; else they have min(M, N) columns.",
+            ),
+        ),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        let={"K": "min(M, N)"},
+        shape_fn="graphdock_std.shape_fns_linalg:svd",
+        traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(input) * min(M, N)"},
+        gradient="graphdock_std._gen.gradients:svd",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:svd",
+        package="graphdock_std",
+        source="specs/linalg.yaml:145",
+    )
+
+
+def self_adjoint_eig_v2() -> OpDef:
+    return OpDef(
+        name="SelfAdjointEigV2",
+        version=1,
+        summary="Eigenvalues of symmetric (Hermitian) matrices, and the vectors that belong to them.",
+        doc=(
+            "Only the lower triangle is read, and only it has a gradient. Values stand in ascending order; they are "
+            "real, but have the dtype of the input. Vectors, the columns of v, are defined up to a factor of size 1. "
+            "Without compute_v v is empty. Gradients by vectors need distinct values."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of symmetric matrices."),),
+        outputs=(ArgDef("e", "T", shape="[*B, M]"), ArgDef("v", "T")),
+        attrs=(AttrDef("compute_v", "bool", default=True, doc="Compute the vectors too."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        shape_fn="graphdock_std.shape_fns_linalg:self_adjoint_eig",
+        traits=frozenset({"pure"}),
+        cost={"flops": "9 * size(input) * M"},
+        gradient="graphdock_std._gen.gradients:self_adjoint_eig_v2",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:self_adjoint_eig",
+        package="graphdock_std",
+        source="specs/linalg.yaml:177",
+    )
+
+
+def matrix_determinant() -> OpDef:
+    return OpDef(
+        name="MatrixDeterminant",
+        version=1,
+        summary="Determinants of square matrices.",
+        doc="The gradient needs a matrix that has an inverse.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_determinant",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.linalg:determinant",
+        package="graphdock_std",
+        source="specs/linalg.yaml:200",
+    )
+
+
+def log_matrix_determinant() -> OpDef:
+    return OpDef(
+        name="LogMatrixDeterminant",
+        version=1,
+        summary="Signs of determinants and the logarithms of their sizes.",
+        doc="Of a singular matrix 0 and minus infinity. log_abs_determinant is real, but has the dtype of the input.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("sign", "T", shape="[*B]"), ArgDef("log_abs_determinant", "T", shape="[*B]")),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input) * M"},
+        gradient="graphdock_std._gen.gradients:log_matrix_determinant",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:log_determinant",
+        package="graphdock_std",
+        source="specs/linalg.yaml:221",
+    )
+
+
+def matrix_solve_ls() -> OpDef:
+    return OpDef(
+        name="MatrixSolveLs",
+        version=1,
+        summary="Least-squares solutions of systems of linear equations.",
+        doc=(
+            "Where there are fewer equations than unknowns, the solution of least norm. fast solves the normal "
+            "equations, with the regularizer, and refuses a matrix without full rank; else the solution is that of "
+            "least norm by singular values, and the regularizer is ignored."
+        ),
+        inputs=(
+            ArgDef("matrix", "T", shape="[*B, M, N]", doc="A batch of matrices."),
+            ArgDef("rhs", "T", shape="[*B, M, K]", doc="Right-hand sides."),
+            ArgDef(
+                "l2_regularizer",
+                "float64",
+                shape="[]",
+                memory="host",
+                doc="Weight of the squared norm of the solution.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, N, K]"),),
+        attrs=(AttrDef("fast", "bool", default=True, doc="Solve the normal equations."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(matrix) * min(M, N) + 2 * size(y) * N"},
+        gradient="graphdock_std._gen.gradients:matrix_solve_ls",
+        gradient_kinds={"matrix": "fn", "rhs": "fn", "l2_regularizer": "none"},
+        reference="graphdock_std.reference.linalg:solve_ls",
+        package="graphdock_std",
+        source="specs/linalg.yaml:242",
+    )
+
+
+def lu() -> OpDef:
+    return OpDef(
+        name="Lu",
+        version=1,
+        summary="Square matrices as products of a lower and an upper triangular one, with rows exchanged.",
+        doc=(
+            "lu holds the upper factor, and below the diagonal the lower one, whose diagonal is 1; row i of the "
+            "product is row p[i] of the input. A singular matrix is an InvalidArgumentError."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("lu", "T", shape="[*B, M, M]"), ArgDef("p", "output_idx_type", shape="[*B, M]")),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),
+            TypeVarDef("output_idx_type", allow=("int32", "int64"), default="int32"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(lu) * M"},
+        gradient="graphdock_std._gen.gradients:lu",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:lu",
+        package="graphdock_std",
+        source="specs/linalg.yaml:270",
+    )
+
+
+def matrix_set_diag() -> OpDef:
+    return OpDef(
+        name="MatrixSetDiag",
+        version=1,
+        summary="Matrices with another diagonal.",
+        inputs=(
+            ArgDef("input", "T", shape="[*B, M, N]", doc="A batch of matrices."),
+            ArgDef("diagonal", "T", shape="[*B, min(M, N)]", doc="Their new diagonals."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, M, N]"),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:matrix_set_diag",
+        gradient_kinds={"input": "formula", "diagonal": "formula"},
+        reference="graphdock_std.reference.linalg:set_diag",
+        package="graphdock_std",
+        source="specs/linalg.yaml:293",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -3805,6 +4110,18 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "Angle": angle,
     "ComplexAbs": complex_abs,
     "Conj": conj,
+    "MatrixInverse": matrix_inverse,
+    "MatrixSolve": matrix_solve,
+    "MatrixTriangularSolve": matrix_triangular_solve,
+    "Cholesky": cholesky,
+    "Qr": qr,
+    "Svd": svd,
+    "SelfAdjointEigV2": self_adjoint_eig_v2,
+    "MatrixDeterminant": matrix_determinant,
+    "LogMatrixDeterminant": log_matrix_determinant,
+    "MatrixSolveLs": matrix_solve_ls,
+    "Lu": lu,
+    "MatrixSetDiag": matrix_set_diag,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -3935,6 +4252,7 @@ OPERATORS: dict[str, str] = {
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "complex.yaml": "67236912212a0915",
+    "linalg.yaml": "25a06de7b2fd8368",
     "math.yaml": "4df10bdc1587c861",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
