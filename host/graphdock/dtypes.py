@@ -91,6 +91,11 @@ class DType:
         return self.kind in "iu"
 
     @property
+    def is_differentiable(self) -> bool:
+        """Whether gradients reach tensors of this type: floating and complex ones."""
+        return self.kind in "fc"
+
+    @property
     def is_bool(self) -> bool:
         return self.kind == "b"
 

@@ -151,7 +151,8 @@ def _sample_tensor(place: Place, at: Path_, value: Any) -> None:
 
 def gradcheck_inputs(place: Place, op: Op, entries: tuple[GradEntry, ...]) -> tuple[str, ...]:
     able = {n for e in entries if e.kind in ("formula", "op", "fn") for n in e.inputs}
-    able &= {a.name for a in place.spec.inputs if "float64" in op.dtypes_of(a.dtype) or a.dtype in place.type_attrs}
+    wide = {"float64", "complex128"}
+    able &= {a.name for a in place.spec.inputs if wide & set(op.dtypes_of(a.dtype)) or a.dtype in place.type_attrs}
     ordered = tuple(a.name for a in place.spec.inputs if a.name in able)
     wanted = place.spec.tests.gradcheck
     if wanted is None or wanted.inputs is None:

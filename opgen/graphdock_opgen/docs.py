@@ -35,9 +35,12 @@ def dtype_words(op: Op, dtype: str) -> str:
         return "any dtype"
     for words, group in (
         ("any dtype", "any"),
+        ("integer, floating or complex", "numeric"),
         ("integer or floating", "real"),
+        ("floating or complex", "inexact"),
         ("floating", "floats"),
         ("integer", "ints"),
+        ("complex", "complex"),
     ):
         if set(allowed) == set(DTYPE_CLASSES[group]):
             return words

@@ -38,14 +38,17 @@ ATTR_TYPES = (*SCALAR_ATTR_TYPES, *(f"list({t})" for t in SCALAR_ATTR_TYPES))
 
 #: dtypes by class, as ``allow`` may name them.
 _INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_COMPLEX = ("complex64", "complex128")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
     "ints": _INTS,
     "index": ("int32", "int64"),
     "floats": _FLOATS,
     "real": (*_INTS, *_FLOATS),
-    "numeric": (*_INTS, *_FLOATS),
-    "any": ("bool", *_INTS, *_FLOATS, "complex64", "complex128", "string"),
+    "complex": _COMPLEX,
+    "inexact": (*_FLOATS, *_COMPLEX),
+    "numeric": (*_INTS, *_FLOATS, *_COMPLEX),
+    "any": ("bool", *_INTS, *_FLOATS, *_COMPLEX, "string"),
 }
 
 

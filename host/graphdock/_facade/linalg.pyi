@@ -2,23 +2,81 @@
 from graphdock_std._gen.array_ops import matrix_band_part as band_part
 from graphdock_std._gen.array_ops import matrix_diag as diag
 from graphdock_std._gen.array_ops import matrix_diag_part as diag_part
-from graphdock_std._gen.math_ops import matmul as matmul
+from graphdock_std._gen.linalg_ops import cholesky as cholesky
+from graphdock_std._gen.linalg_ops import lu as lu
+from graphdock_std._gen.linalg_ops import matrix_determinant as det
+from graphdock_std._gen.linalg_ops import matrix_inverse as inv
+from graphdock_std._gen.linalg_ops import matrix_set_diag as set_diag
+from graphdock_std._gen.linalg_ops import matrix_solve as solve
+from graphdock_std._gen.linalg_ops import matrix_triangular_solve as triangular_solve
+from graphdock_std._gen.linalg_ops import qr as qr
+from graphdock_std._gen.linalg_ops import slogdet as slogdet
+from graphdock_std.array import diag as tensor_diag
+from graphdock_std.array import diag_part as tensor_diag_part
 from graphdock_std.array import eye as eye
+from graphdock_std.array import matrix_transpose as matrix_transpose
 from graphdock_std.array import matrix_transpose as transpose
 from graphdock_std.einsum import einsum as einsum
-from graphdock_std.math import norm as norm
+from graphdock_std.linalg import adjoint as adjoint
+from graphdock_std.linalg import matmul as matmul
+from graphdock_std.linalg import matvec as matvec
+from graphdock_std.linalg import norm as norm
+from graphdock_std.linalg import normalize as normalize
+from graphdock_std.linalg import trace as trace
+from graphdock_std.linalg_solve import cholesky_solve as cholesky_solve
+from graphdock_std.linalg_solve import expm as expm
+from graphdock_std.linalg_solve import logdet as logdet
+from graphdock_std.linalg_solve import lu_matrix_inverse as lu_matrix_inverse
+from graphdock_std.linalg_solve import lu_reconstruct as lu_reconstruct
+from graphdock_std.linalg_solve import lu_solve as lu_solve
+from graphdock_std.linalg_solve import matrix_rank as matrix_rank
+from graphdock_std.linalg_solve import matrix_solve_ls as lstsq
+from graphdock_std.linalg_solve import pinv as pinv
+from graphdock_std.linalg_solve import self_adjoint_eig as eigh
+from graphdock_std.linalg_solve import self_adjoint_eigvals as eigvalsh
+from graphdock_std.linalg_solve import svd as svd
+from graphdock_std.linalg_solve import tridiagonal_matmul as tridiagonal_matmul
+from graphdock_std.linalg_solve import tridiagonal_solve as tridiagonal_solve
 from graphdock_std.math import tensordot as tensordot
-from graphdock_std.math import trace as trace
 
 __all__ = [
+    "adjoint",
     "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "det",
     "diag",
     "diag_part",
+    "eigh",
+    "eigvalsh",
     "einsum",
+    "expm",
     "eye",
+    "inv",
+    "logdet",
+    "lstsq",
+    "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
+    "lu_solve",
     "matmul",
+    "matrix_rank",
+    "matrix_transpose",
+    "matvec",
     "norm",
+    "normalize",
+    "pinv",
+    "qr",
+    "set_diag",
+    "slogdet",
+    "solve",
+    "svd",
+    "tensor_diag",
+    "tensor_diag_part",
     "tensordot",
     "trace",
     "transpose",
+    "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]

@@ -58,12 +58,12 @@ def gradients(
 
     Returns:
       One entry per ``xs``, of its shape and dtype: a Tensor, IndexedSlices where all of its uses are gathers, or None. An
-      ``xs`` that is not floating has none.
+      ``xs`` that is neither floating nor complex has none.
 
     Raises:
       GradientError: an op between ``ys`` and ``xs`` has no gradient; the message has the whole path; nothing was added.
-      DTypeError: a gradient of another dtype than its ``ys``. InvalidArgumentError: they are of several graphs, or a gradient
-        function returned something that does not fit its op.
+      DTypeError: a gradient of another dtype than its ``ys``, or a complex ``ys`` has no ``grad_ys``.
+      InvalidArgumentError: they are of several graphs, or a gradient function returned something that does not fit its op.
     """
     mode = str(getattr(unconnected_gradients, "value", unconnected_gradients))
     if mode not in ("none", "zero"):
@@ -83,11 +83,11 @@ def gradients(
         raise InvalidArgumentError(
             "gradients: grad_ys does not fit ys", expected=str(len(outputs)), got=str(len(grads))
         )
-    floating = [i for i, y in enumerate(outputs) if y.dtype.is_floating]
-    sources, ends = [outputs[i] for i in floating], {w.tensor for w in wanted if w.dtype.is_floating}
+    smooth = [i for i, y in enumerate(outputs) if y.dtype.is_differentiable]
+    sources, ends = [outputs[i] for i in smooth], {w.tensor for w in wanted if w.dtype.is_differentiable}
     levels = Levels(graph, sources, ends, stops)
     with graph.as_default(), graph.name_scope(name):
-        arriving = [_seed(outputs[i], grads[i], i) for i in floating]
+        arriving = [_seed(outputs[i], grads[i], i) for i in smooth]
         totals = levels.build(sources, arriving, ends, colocate_gradients_with_ops, gate_gradients)
         result = []
         for x, want in zip(given, wanted, strict=True):
@@ -100,6 +100,13 @@ def gradients(
 
 def _seed(y: Tensor, grad: Any, index: int) -> Any:
     """What arrives at ``ys[index]``."""
+    if grad is None and y.dtype.is_complex:
+        raise DTypeError(
+            f"gradients: ys[{index}] ({y.name}) is complex, so grad_ys must say what arrives at it",
+            op=y.op.name,
+            site=y.op.site,
+            got=y.dtype.name,
+        )
     if grad is None:
         return ones_like(y, name=f"grad_ys_{index}")
     if not isinstance(grad, IndexedSlices):

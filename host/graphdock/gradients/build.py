@@ -78,7 +78,7 @@ class Build:
             arrived = [dense(g) if isinstance(g, IndexedSlices) else g for g in arrived]
         if source.by_user:
             pairs = zip(op.outputs, arrived, strict=True)
-            arrived = [zeros_like(t) if g is None and t.dtype.is_floating else g for t, g in pairs]
+            arrived = [zeros_like(t) if g is None and t.dtype.is_differentiable else g for t, g in pairs]
         try:
             result = source.function(op, *arrived)
         except Exception as error:

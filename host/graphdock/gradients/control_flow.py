@@ -63,7 +63,7 @@ def _side(
     from graphdock.gradients.backprop import continue_gradients
 
     placeholders = [branch.captures[t] for t in op.inputs[1:]]
-    wanted = [t for t in placeholders if t.dtype.is_floating or t.dtype.kind in "RV"]
+    wanted = [t for t in placeholders if t.dtype.is_differentiable or t.dtype.kind in "RV"]
     ys: list[Tensor] = []
     arrived: list[Tensor] = []
     for y, grad in zip(branch.outputs, grads, strict=True):

@@ -18,9 +18,9 @@ def add_n(op: Operation, grad: Any) -> list[Any]:
 
 
 def cast(op: Operation, grad: Any) -> Any:
-    """The gradient in the input's dtype; none between types that are not both floating."""
+    """The gradient in the input's dtype, of a complex one for a real input the real part; else none."""
     source = op.inputs[0].dtype
-    if not source.is_floating or not grad.dtype.is_floating:
+    if not source.is_differentiable or not grad.dtype.is_differentiable:
         return None
     return _cast(grad, source)
 

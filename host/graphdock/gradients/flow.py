@@ -91,7 +91,7 @@ class Flow:
             if kind != "none" and (arg.differentiable or source.by_user):
                 for i in range(at, at + count):
                     dtype = op.inputs[i].dtype
-                    if dtype.is_floating or dtype.kind in "RV":
+                    if dtype.is_differentiable or dtype.kind in "RV":
                         edges.append((i, kind))
             at += count
         return edges
@@ -160,8 +160,8 @@ class Flow:
         found = []
         for body in op.bodies[1:] if op.verb == "loop" else op.bodies:
             if op.verb == "loop":
-                ys = [t for t in body.outputs if t.dtype.is_floating or t.dtype.kind == "V"]
-                xs = {t for t in body.parameters if t.dtype.is_floating or t.dtype.kind == "V"}
+                ys = [t for t in body.outputs if t.dtype.is_differentiable or t.dtype.kind == "V"]
+                xs = {t for t in body.parameters if t.dtype.is_differentiable or t.dtype.kind == "V"}
             else:
                 ys = [inner for inner, outer in zip(body.outputs, op.outputs, strict=True) if outer in receiving]
                 xs = set()

@@ -101,7 +101,7 @@ class _WayBack:
 
     def _reached(self) -> list[int]:
         """The floating loop variables that what has a gradient depends on, within an iteration or over several."""
-        numbers = {t: i for i, t in enumerate(self.step.parameters[: self.count]) if t.dtype.is_floating}
+        numbers = {t: i for i, t in enumerate(self.step.parameters[: self.count]) if t.dtype.is_differentiable}
         with_gradient = [k for k, grad in enumerate(self.grads) if grad is not None]
         found = {k for k in with_gradient if k < self.count}
         stack = [self.step.outputs[k] for k in with_gradient]
@@ -136,7 +136,7 @@ class _WayBack:
         captured = range(elements.stop, len(op.inputs))
         inside = {j: step.parameters[j] for j in (*self.variables, *elements)}
         inside.update((j, step.captures[op.inputs[j]]) for j in captured)
-        inside = {j: t for j, t in inside.items() if t.dtype.is_floating or t.dtype.kind in "RV"}
+        inside = {j: t for j, t in inside.items() if t.dtype.is_differentiable or t.dtype.kind in "RV"}
         found = dict(zip(inside, continue_gradients(back, ys, list(inside.values()), arriving), strict=True))
         self.found = bool(self.variables) or any(g is not None for g in found.values())
         for k in self.variables:

@@ -21,7 +21,7 @@ def check_numerics(tensor: Any, **attrs: Any) -> Any:
 
 def add_n(inputs: Any, **attrs: Any) -> Any:
     dtype = inputs[0].dtype
-    wide = np.float64 if dtype.kind not in "iu" else object
+    wide = object if dtype.kind in "iu" else np.complex128 if dtype.kind == "c" else np.float64
     total = np.zeros(inputs[0].shape, wide)
     for x in inputs:
         total = total + x.astype(wide)
@@ -42,6 +42,10 @@ def shape(input: Any, out_type: Any = "int32", **attrs: Any) -> Any:
 
 def cast(x: Any, DstT: Any, **attrs: Any) -> Any:
     target = as_dtype(DstT).np
+    if target.kind == "c":
+        return np.array([complex(v) for v in x.ravel().tolist()], target).reshape(x.shape)
+    if x.dtype.kind == "c" and target.kind != "b":
+        x = np.array([v.real for v in x.ravel().tolist()]).reshape(x.shape)
     if target.kind == "b":
         return np.array([v != 0 for v in x.ravel().tolist()], bool).reshape(x.shape)
     if target.kind in "iu":

@@ -290,7 +290,7 @@ class CustomOp(Generic[R]):
 
         def gradient(op: Any, *grads: Any) -> Any:
             pairs = zip(op.outputs, grads, strict=True)
-            return function(op, *[zeros_like(y) if g is None and y.dtype.is_floating else g for y, g in pairs])
+            return function(op, *[zeros_like(y) if g is None and y.dtype.is_differentiable else g for y, g in pairs])
 
         self.gradient_function = function
         self._gradient = _target("gradient", gradient)

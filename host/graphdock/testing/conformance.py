@@ -15,8 +15,8 @@ output that takes over its input); outside of debug mode (where a device records
 aliased by a result; that the inferred shape agrees; and that the op's decomposition computes the same. Whatever the memory, each
 call of a kernel leaves its inputs as they are, writes nothing beside its outputs, and takes nothing for granted that was in them or
 in its scratch buffers before (:mod:`graphdock.runtime.honesty`). ``error`` cases must raise the message of the spec.
-``gradient`` cases compare ``gradients`` with central differences in float64. On a device with queues that has ``extent`` each
-case runs under the race checker (:mod:`graphdock.testing.driver.races`).
+``gradient`` cases compare ``gradients`` with central differences in float64 and complex128. On a device with queues that has
+``extent`` each case runs under the race checker (:mod:`graphdock.testing.driver.races`).
 
 Where a backend has several kernels for an op, or one with a label, each of them is pinned and checked in cases of its own. Devices
 that the backend brings have ``device`` cases: memory, copies, queues and recordings (:mod:`graphdock.testing.device_check`).
@@ -47,7 +47,7 @@ from graphdock.testing.bench import Bench
 from graphdock.testing.case import Case, ConformanceError, Missing, Refused
 from graphdock.testing.device_check import check_device, checks_of
 from graphdock.testing.driver.races import RaceError
-from graphdock.testing.gradient_case import check_gradient, in_float64
+from graphdock.testing.gradient_case import check_gradient, wide_types
 from graphdock.testing.samples import bindings
 from graphdock.testing.value_check import check_error, check_value
 from graphdock.testing.watching import Watching
@@ -206,9 +206,8 @@ class Conformance:
                 break
         if data["gradcheck"]:
             for index, sample in enumerate(data["samples"]):
-                found = in_float64(opdef, data, sample)
-                if found is not None:
-                    yield Case(name, "gradient", index, found, data)
+                for types in wide_types(opdef, data, sample):
+                    yield Case(name, "gradient", index, types, data)
 
     def xfail(self, case: Case) -> str | None:
         """Why the backend's manifest expects the case to fail, or None."""

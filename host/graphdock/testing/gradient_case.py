@@ -1,8 +1,12 @@
-"""A ``gradient`` case of conformance: the gradient of one op against central differences in float64."""
+"""A ``gradient`` case of conformance: the gradient of one op against central differences in float64 and complex128.
+
+The gradient of a real number L by a complex x is dL/dRe x + i dL/dIm x, so that a step against it makes L smaller. What
+arrives at a complex y as w makes L the real part of the sum of conj(w) y.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +21,10 @@ from graphdock.testing.case import Case, ConformanceError
 from graphdock.testing.numeric import central_differences, difference
 from graphdock.testing.samples import bindings, make_arrays
 
-__all__ = ["check_gradient", "in_float64"]
+__all__ = ["check_gradient", "wide_types"]
+
+
+_WIDE = frozenset({"float64", "complex128"})
 
 
 class _Jump(Exception):
@@ -48,19 +55,19 @@ def _gradients(
     graph = Graph(bench.host)
     program = bench.build(graph, bench.host.ops.get(case.op), arrays, case.attrs, how, fed=case.data["gradcheck"])
     feed = program.feed(arrays)
-    ys = [y for y in program.outputs if y.dtype.is_floating]
-    if any(y.dtype.name != "float64" for y in ys):
+    ys = [y for y in program.outputs if y.dtype.is_differentiable]
+    if any(y.dtype.name not in _WIDE for y in ys):
         return {}  # a sample that narrows (Cast): differences of float32 say nothing
     session = bench.open(graph, "exact" if how == "planned" else "generic", wide=True)
     if how == "planned":
         bench.own_kernel(session, program, arrays, case)
     rng = np.random.default_rng(1)
-    weights = [np.asarray(rng.uniform(0.5, 1.5, v.shape)) for v in session.run(ys, feed)]
+    weights = [_weights(rng, v) for v in session.run(ys, feed)]
     xs = [
         (name if i is None else f"{name}[{i}]", tensor)
         for name in case.data["gradcheck"]
         for i, tensor in _listed(program.inputs[name])
-        if tensor.dtype.name == "float64"
+        if tensor.dtype.name in _WIDE
     ]
     with graph.as_default():
         made = gradients(ys, [x for _, x in xs], [convert_to_tensor(w) for w in weights])
@@ -76,10 +83,10 @@ def _gradients(
             results = session.run(ys, {**feed, tensor: x})
             if any(r.shape != w.shape for w, r in zip(weights, results, strict=True)):
                 raise _Jump
-            return float(sum(np.sum(w * r) for w, r in zip(weights, results, strict=True)))
+            return float(sum(np.sum(np.conj(w) * r).real for w, r in zip(weights, results, strict=True)))
 
         try:
-            right = central_differences(loss, [feed[tensor]], 0, numeric["eps"])
+            right = _differences(loss, feed[tensor], numeric["eps"])
         except _Jump:
             continue
         problem = difference(result[label], right, numeric)
@@ -88,13 +95,31 @@ def _gradients(
     return result
 
 
-def in_float64(opdef: OpDef, data: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, str] | None:
-    """The dtypes in which a sample's gradient can be checked, or None."""
+def wide_types(opdef: OpDef, data: Mapping[str, Any], sample: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The dtypes in which a sample's gradient can be checked: float64, complex128, both or none."""
     wanted = {data["args"][name] for name in data["gradcheck"]}
+    found: dict[frozenset[str], dict[str, str]] = {}
     for types in bindings(opdef, data, sample):
-        if all(types.get(var, var) == "float64" for var in wanted):
-            return types
-    return None
+        names = frozenset(types.get(var, var) for var in wanted)
+        if names <= _WIDE and len(names) == 1:
+            found.setdefault(names, types)
+    return list(found.values())
+
+
+def _weights(rng: np.random.Generator, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    weights = np.asarray(rng.uniform(0.5, 1.5, value.shape))
+    return weights + 1j * rng.uniform(0.5, 1.5, value.shape) if value.dtype.kind == "c" else weights
+
+
+def _differences(loss: Callable[[Any], float], x: np.ndarray[Any, Any], eps: float) -> np.ndarray[Any, Any]:
+    """Central differences by the real and the imaginary part of each element."""
+    if x.dtype.kind != "c":
+        return central_differences(loss, [x], 0, eps)
+    real, imag = np.array(x.real), np.array(x.imag)
+    return np.asarray(
+        central_differences(lambda re: loss(re + 1j * imag), [real], 0, eps)
+        + 1j * central_differences(lambda im: loss(real + 1j * im), [imag], 0, eps)
+    )
 
 
 def _listed(value: Any) -> list[tuple[int | None, Any]]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any, Literal
 
+import graphdock as _tf
 import numpy as np
 from graphdock import dtypes, errors
 from graphdock import ops as _ops
@@ -35,18 +36,24 @@ def _static(dims: Any) -> bool:
 # shape
 
 
-def transpose(a: TensorLike, perm: TensorLike | None = None, name: str | None = None) -> _ops.Tensor:
-    """Axis k of the result is axis ``perm[k]`` of ``a``; by default the axes are reversed."""
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, name: str | None = None, conjugate: bool = False
+) -> _ops.Tensor:
+    """Axis k of the result is axis ``perm[k]`` of ``a``; by default the axes are reversed. ``conjugate`` conjugates it too."""
     x = _convert(a)
     if perm is None:
         dims = static_shape(x)
         perm = list(builtins.range(len(dims)))[::-1] if dims is not None else rank(x) - 1 - range(0, rank(x))
-    return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
+    return _ops.apply_op("Transpose", x=_conjugate(x, conjugate), perm=perm, name=name)
 
 
-def matrix_transpose(a: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """The last two axes swapped."""
-    x = _convert(a)
+def _conjugate(x: Any, wanted: bool) -> Any:
+    return _tf.conj(x) if wanted else x
+
+
+def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> _ops.Tensor:
+    """The last two axes swapped; ``conjugate`` conjugates the elements too."""
+    x = _conjugate(_convert(a), conjugate)
     dims = static_shape(x)
     if dims is not None and len(dims) < 2:
         raise errors.ShapeError(f"matrix_transpose needs a matrix, but the shape is {x.shape}")

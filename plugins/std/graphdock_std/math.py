@@ -359,39 +359,6 @@ def accumulate_n(
     return total
 
 
-def trace(x: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """Sum of the diagonal of a matrix, or of each of a batch."""
-    with _ops.name_scope(name, "Trace"):
-        return _reduce("Sum", _tf.matrix_diag_part(x), -1, False, None)
-
-
-def norm(
-    tensor: TensorLike,
-    ord: Any = "euclidean",
-    axis: TensorLike | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    keep_dims: bool | None = None,
-) -> _ops.Tensor:
-    """Vector norm over axes: ``"euclidean"`` (or 2, over one or all axes), 1, ``inf``, or any positive number.
-
-    Raises:
-      InvalidArgumentError: another ``ord``.
-    """
-    keep = bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims))
-    with _ops.name_scope(name, "norm"):
-        x = _ops.convert_to_tensor(tensor)
-        if ord in ("euclidean", "fro", 2, 2.0):
-            return _tf.sqrt(_reduce("Sum", _tf.square(x), axis, keep, None))
-        if isinstance(ord, (int, float)) and ord == np.inf:
-            return _reduce("Max", _tf.abs(x), axis, keep, None)
-        if isinstance(ord, (int, float)) and ord == 1:
-            return _reduce("Sum", _tf.abs(x), axis, keep, None)
-        if isinstance(ord, (int, float)) and ord > 0:
-            return _tf.pow(_reduce("Sum", _tf.pow(_tf.abs(x), float(ord)), axis, keep, None), 1.0 / ord)
-    raise InvalidArgumentError("unknown norm", expected="'euclidean', 1, 2, inf or a positive number", got=repr(ord))
-
-
 def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) -> _ops.Tensor:
     """Contract axes of a with axes of b, as one matrix product.
 

@@ -30,17 +30,17 @@ def pow_grad(op: Any, grad: Any) -> tuple[Any, Any]:
     absent = _tf.equal(grad, 0)
     if exponent is None:
         reduced = _tf.select(_tf.logical_and(_tf.equal(x, 0), _tf.equal(y, 0)), 1, y - 1)
-        to_x = _tf.select(absent, 0, grad * (y * _tf.pow(x, reduced)))
+        to_x = _tf.select(absent, 0, grad * _tf.conj(y * _tf.pow(x, reduced)))
     elif exponent == 0:
         to_x = _ops.zeros_like(grad)
     elif exponent == 1:
         to_x = grad
     elif exponent == 2:
-        to_x = grad * (2 * x)
+        to_x = grad * (2 * _tf.conj(x))
     else:
-        to_x = grad * (exponent * _tf.pow(x, exponent - 1))
-    unreal = x <= 0
-    to_y = _tf.select(_tf.logical_or(unreal, absent), 0, grad * z * _tf.log(_tf.select(unreal, 1, x)))
+        to_x = grad * _tf.conj(exponent * _tf.pow(x, exponent - 1))
+    unreal = _tf.equal(x, 0) if x.dtype.is_complex else x <= 0
+    to_y = _tf.select(_tf.logical_or(unreal, absent), 0, grad * _tf.conj(z * _tf.log(_tf.select(unreal, 1, x))))
     return sum_to(to_x, x, y), sum_to(to_y, y, x)
 
 
@@ -74,7 +74,7 @@ def prod_grad(op: Any, grad: Any) -> Any:
     others = _ops.apply_op("Prod", x=ones, axis=axis, keep_dims=True) / ones
     zeros = _ops.cast(zero, grad.dtype)
     rest = _ops.apply_op("Sum", x=zeros, axis=axis, keep_dims=True) - zeros
-    return _kept(grad, op) * _tf.select(_tf.equal(rest, 0), others, 0)
+    return _kept(grad, op) * _tf.conj(_tf.select(_tf.equal(rest, 0), others, 0))
 
 
 def _constant(tensor: Any) -> float | int | None:

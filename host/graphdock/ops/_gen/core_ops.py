@@ -127,7 +127,7 @@ def add_n(inputs, name=None):
     """Sum of tensors of one shape.
 
     Args:
-      inputs: list of tensors of any shape [*S], integer or floating. Tensors of one shape and dtype.
+      inputs: list of tensors of any shape [*S], integer, floating or complex. Tensors of one shape and dtype.
       name: name of the operation (default "AddN").
 
     Returns:
@@ -159,7 +159,7 @@ def ones_like(x, name=None):
     """Ones of the shape and dtype of x.
 
     Args:
-      x: tensor of any shape [*S], integer or floating. Any tensor.
+      x: tensor of any shape [*S], integer, floating or complex. Any tensor.
       name: name of the operation (default "OnesLike").
 
     Returns:
@@ -191,18 +191,19 @@ def shape(input, out_type="int32", name=None):
 def cast(x, DstT, name=None):
     """The tensor in another dtype.
 
-    Floating to integer truncates towards zero; out-of-range values are NumPy's. Anything but 0 becomes true.
+    Floating to integer truncates towards zero; out-of-range values are NumPy's. Complex to real takes the real
+    part. Anything but 0 becomes true.
 
     Args:
       x: tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
-        bfloat16, float32 or float64. Any numeric or bool tensor.
-      DstT: dtype: bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32
-        or float64.
+        bfloat16, float32, float64, complex64 or complex128. Any numeric or bool tensor.
+      DstT: dtype: bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32,
+        float64, complex64 or complex128.
       name: name of the operation (default "Cast").
 
     Returns:
       Tensor of any shape [*S], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
-        bfloat16, float32 or float64.
+        bfloat16, float32, float64, complex64 or complex128.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -407,7 +408,7 @@ def assign_add_variable_op(resource, value, name=None):
 
     Args:
       resource: handle of a variable. A handle.
-      value: tensor of any shape, integer or floating. What is added; the variable's shape.
+      value: tensor of any shape, integer, floating or complex. What is added; the variable's shape.
       name: name of the operation (default "AssignAddVariableOp").
 
     Returns:
@@ -424,7 +425,7 @@ def assign_sub_variable_op(resource, value, name=None):
 
     Args:
       resource: handle of a variable. A handle.
-      value: tensor of any shape, integer or floating. What is subtracted; the variable's shape.
+      value: tensor of any shape, integer, floating or complex. What is subtracted; the variable's shape.
       name: name of the operation (default "AssignSubVariableOp").
 
     Returns:

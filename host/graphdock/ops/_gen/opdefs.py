@@ -25,20 +25,6 @@ _ANY = (
     "complex128",
     "string",
 )
-_REAL = (
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-)
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -161,7 +147,27 @@ def add_n() -> OpDef:
         inputs=(ArgDef("inputs", "T", shape="[*S]", arity="many", count="N", doc="Tensors of one shape and dtype."),),
         outputs=(ArgDef("sum", "T", shape="[*S]"),),
         attrs=(AttrDef("N", "int", minimum=1, doc="How many.", inferred=True),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         traits=frozenset({"aggregate", "commutative", "elementwise", "pure"}),
         identity="inputs",
         cost={"flops": "(N - 1) * size(sum)"},
@@ -197,7 +203,27 @@ def ones_like() -> OpDef:
         summary="Ones of the shape and dtype of x.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="Any tensor."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         traits=frozenset({"no_gradient", "pure"}),
         cost={"flops": "0", "bytes": "bytes(y)"},
         gradient_kinds={"x": "none"},
@@ -230,7 +256,10 @@ def cast() -> OpDef:
         name="Cast",
         version=1,
         summary="The tensor in another dtype.",
-        doc="Floating to integer truncates towards zero; out-of-range values are NumPy's. Anything but 0 becomes true.",
+        doc=(
+            "Floating to integer truncates towards zero; out-of-range values are NumPy's. Complex to real takes the "
+            "real part. Anything but 0 becomes true."
+        ),
         inputs=(ArgDef("x", "SrcT", shape="[*S]", doc="Any numeric or bool tensor."),),
         outputs=(ArgDef("y", "DstT", shape="[*S]"),),
         types=(
@@ -250,6 +279,8 @@ def cast() -> OpDef:
                     "bfloat16",
                     "float32",
                     "float64",
+                    "complex64",
+                    "complex128",
                 ),
             ),
             TypeVarDef(
@@ -268,6 +299,8 @@ def cast() -> OpDef:
                     "bfloat16",
                     "float32",
                     "float64",
+                    "complex64",
+                    "complex128",
                 ),
             ),
         ),
@@ -297,7 +330,7 @@ def check_numerics() -> OpDef:
         gradient_kinds={"tensor": "formula"},
         reference="graphdock.ops.core_reference:check_numerics",
         package="graphdock",
-        source="specs/core.yaml:158",
+        source="specs/core.yaml:159",
     )
 
 
@@ -324,7 +357,7 @@ def cond() -> OpDef:
         gradient="graphdock.ops._gen.gradients:cond",
         gradient_kinds={"pred": "none", "inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:171",
+        source="specs/core.yaml:172",
     )
 
 
@@ -374,7 +407,7 @@ def while_() -> OpDef:
         gradient="graphdock.ops._gen.gradients:while_",
         gradient_kinds={"inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:191",
+        source="specs/core.yaml:192",
     )
 
 
@@ -391,7 +424,7 @@ def optional_from_value() -> OpDef:
         gradient="graphdock.ops._gen.gradients:optional_from_value",
         gradient_kinds={"x": "fn"},
         package="graphdock",
-        source="specs/core.yaml:217",
+        source="specs/core.yaml:218",
     )
 
 
@@ -404,7 +437,7 @@ def optional_none() -> OpDef:
         executes="none",
         traits=frozenset({"no_gradient", "pure"}),
         package="graphdock",
-        source="specs/core.yaml:227",
+        source="specs/core.yaml:228",
     )
 
 
@@ -424,7 +457,7 @@ def optional_get_value() -> OpDef:
         gradient="graphdock.ops._gen.gradients:optional_get_value",
         gradient_kinds={"optional": "fn"},
         package="graphdock",
-        source="specs/core.yaml:234",
+        source="specs/core.yaml:235",
     )
 
 
@@ -449,7 +482,7 @@ def var_handle_op() -> OpDef:
         resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:247",
+        source="specs/core.yaml:248",
     )
 
 
@@ -466,7 +499,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:260",
+        source="specs/core.yaml:261",
     )
 
 
@@ -486,7 +519,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:270",
+        source="specs/core.yaml:271",
     )
 
 
@@ -499,13 +532,33 @@ def assign_add_variable_op() -> OpDef:
             ArgDef("resource", "resource", shape="[]", access="writes", doc="A handle."),
             ArgDef("value", "dtype", doc="What is added; the variable's shape."),
         ),
-        types=(TypeVarDef("dtype", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "dtype",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
         traits=frozenset({"no_gradient"}),
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:282",
+        source="specs/core.yaml:283",
     )
 
 
@@ -518,13 +571,33 @@ def assign_sub_variable_op() -> OpDef:
             ArgDef("resource", "resource", shape="[]", access="writes", doc="A handle."),
             ArgDef("value", "dtype", doc="What is subtracted; the variable's shape."),
         ),
-        types=(TypeVarDef("dtype", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "dtype",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         shape_fn="graphdock.ops.core_shapes:assign_variable",
         traits=frozenset({"no_gradient"}),
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:293",
+        source="specs/core.yaml:294",
     )
 
 
@@ -540,7 +613,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:304",
+        source="specs/core.yaml:305",
     )
 
 
@@ -555,7 +628,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:313",
+        source="specs/core.yaml:314",
     )
 
 
@@ -575,7 +648,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:321",
+        source="specs/core.yaml:322",
     )
 
 
@@ -596,7 +669,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:335",
+        source="specs/core.yaml:336",
     )
 
 
@@ -622,7 +695,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:349",
+        source="specs/core.yaml:350",
     )
 
 
@@ -659,4 +732,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "4c774374b3f0ac6f"}
+SPECS: dict[str, str] = {"core.yaml": "9c79e8dd38f32ec0"}

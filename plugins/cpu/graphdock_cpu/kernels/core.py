@@ -79,10 +79,23 @@ def _shape(ctx: BuildContext) -> Bound | Callable[..., Any]:
 
 
 def _cast(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    target = ctx.outputs[0].dtype
+    if ctx.inputs[0].dtype.is_complex and not target.is_complex:
+        return _cast_complex(ctx)
     if ctx.fresh:
-        dtype = ctx.outputs[0].dtype.np
+        dtype = target.np
         return lambda x: x.astype(dtype)
     return Bound(np.copyto, args=(Out(0), In(0), Lit("unsafe")))
+
+
+def _cast_complex(ctx: BuildContext) -> Callable[..., Any]:
+    """The real part; for bool whether it is not 0."""
+    dtype = ctx.outputs[0].dtype.np
+    if dtype.kind == "b":
+        return (lambda x: np.asarray(np.not_equal(x, 0))) if ctx.fresh else (lambda x, y: np.not_equal(x, 0, y))
+    if ctx.fresh:
+        return lambda x: x.real.astype(dtype)
+    return lambda x, y: np.copyto(y, x.real, "unsafe")
 
 
 def _check_numerics(ctx: BuildContext) -> Bound | Callable[..., Any]:

@@ -40,7 +40,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
-    "matmul",
+    "mat_mul",
     "maximum",
     "minimum",
     "multiply",
@@ -130,7 +130,7 @@ def clip_by_value(
     clip_value_max: TensorLike,
     name: str | None = None,
 ) -> Tensor: ...
-def matmul(
+def mat_mul(
     a: TensorLike,
     b: TensorLike,
     transpose_a: bool = False,

@@ -6,6 +6,7 @@ computed without bounds and wrapped to it.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ def elementwise(function: Callable[..., Any], *arrays: Any, dtype: Any = None) -
     first, *_ = arrays = tuple(np.asarray(a) for a in arrays)
     dtype = np.dtype(first.dtype if dtype is None else dtype)
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    columns = [[_number(v) for v in np.broadcast_to(a, shape).reshape(-1)] for a in arrays]
+    columns = [[number(v) for v in np.broadcast_to(a, shape).reshape(-1)] for a in arrays]
     values = [function(*row) for row in zip(*columns, strict=True)]
     out = np.empty(len(values), dtype)
     for i, value in enumerate(values):
@@ -28,7 +29,7 @@ def elementwise(function: Callable[..., Any], *arrays: Any, dtype: Any = None) -
     return out.reshape(shape)
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
     """A Python number for a NumPy one; ml_dtypes' bfloat16 has no ``item`` that gives a float."""
     if isinstance(value, (bytes, str, bool, np.bool_)):
         return value if isinstance(value, (bytes, str)) else bool(value)
@@ -47,12 +48,14 @@ def wrap(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _guarded(function: Callable[[float], float], **special: float) -> Callable[[float], float]:
-    """``function``, where Python raises what IEEE 754 answers with infinity or NaN.
+    """``function``, where Python raises what IEEE 754 answers with infinity or NaN; of a complex number that of ``cmath``.
 
     ``overflow`` is the answer to OverflowError; ``zero`` the one at 0; anything else out of the domain is NaN.
     """
 
-    def guarded(x: float) -> float:
+    def guarded(x: Any) -> Any:
+        if isinstance(x, complex):
+            return getattr(cmath, function.__name__)(x)
         try:
             return function(x)
         except OverflowError:
@@ -75,9 +78,11 @@ def mul(x: Any, y: Any) -> np.ndarray:
     return elementwise(lambda a, b: a * b, x, y)
 
 
-def _divide(a: float, b: float) -> float:
+def _divide(a: Any, b: Any) -> Any:
     if b != 0:
         return a / b
+    if isinstance(b, complex):
+        return complex(_NAN, _NAN)
     return _NAN if a == 0 or a != a else math.copysign(_INF, a) * math.copysign(1.0, b)
 
 
@@ -106,7 +111,7 @@ def floor_mod(x: Any, y: Any) -> np.ndarray:
 
 
 def _power(a: Any, b: Any) -> Any:
-    if isinstance(a, int):
+    if isinstance(a, (int, complex)):
         return a**b
     try:
         return math.pow(a, b)
@@ -184,8 +189,14 @@ def abs(x: Any) -> np.ndarray:
     return elementwise(lambda a: a if a > 0 else 0 - a, x)
 
 
+def _sign(a: Any) -> Any:
+    if isinstance(a, complex):
+        return a / math.hypot(a.real, a.imag) if a else a
+    return a if a != a else (a > 0) - (a < 0)
+
+
 def sign(x: Any) -> np.ndarray:
-    return elementwise(lambda a: a if a != a else (a > 0) - (a < 0), x)
+    return elementwise(_sign, x)
 
 
 def square(x: Any) -> np.ndarray:
@@ -197,7 +208,10 @@ def sqrt(x: Any) -> np.ndarray:
 
 
 def rsqrt(x: Any) -> np.ndarray:
-    return elementwise(_guarded(lambda a: 1.0 / math.sqrt(a), zero=_INF), x)
+    return elementwise(
+        lambda a: 1 / cmath.sqrt(a) if isinstance(a, complex) else _guarded(lambda b: 1.0 / math.sqrt(b), zero=_INF)(a),
+        x,
+    )
 
 
 def reciprocal(x: Any) -> np.ndarray:
@@ -209,15 +223,21 @@ def exp(x: Any) -> np.ndarray:
 
 
 def expm1(x: Any) -> np.ndarray:
-    return elementwise(_guarded(math.expm1), x)
+    return elementwise(lambda a: cmath.exp(a) - 1 if isinstance(a, complex) else _guarded(math.expm1)(a), x)
 
 
 def log(x: Any) -> np.ndarray:
     return elementwise(_guarded(math.log, zero=-_INF), x)
 
 
+def _log1p(a: Any) -> Any:
+    if isinstance(a, complex):
+        return cmath.log(1 + a)
+    return -_INF if a == -1 else _guarded(math.log1p)(a)
+
+
 def log1p(x: Any) -> np.ndarray:
-    return elementwise(lambda a: -_INF if a == -1 else _guarded(math.log1p)(a), x)
+    return elementwise(_log1p, x)
 
 
 def sin(x: Any) -> np.ndarray:
@@ -241,11 +261,15 @@ def acos(x: Any) -> np.ndarray:
 
 
 def atan(x: Any) -> np.ndarray:
-    return elementwise(math.atan, x)
+    return elementwise(_guarded(math.atan), x)
+
+
+def _sinh(a: Any) -> Any:
+    return cmath.sinh(a) if isinstance(a, complex) else _guarded(math.sinh, overflow=math.copysign(_INF, a))(a)
 
 
 def sinh(x: Any) -> np.ndarray:
-    return elementwise(lambda a: _guarded(math.sinh, overflow=math.copysign(_INF, a))(a), x)
+    return elementwise(_sinh, x)
 
 
 def cosh(x: Any) -> np.ndarray:
@@ -253,11 +277,11 @@ def cosh(x: Any) -> np.ndarray:
 
 
 def tanh(x: Any) -> np.ndarray:
-    return elementwise(math.tanh, x)
+    return elementwise(_guarded(math.tanh), x)
 
 
 def asinh(x: Any) -> np.ndarray:
-    return elementwise(math.asinh, x)
+    return elementwise(_guarded(math.asinh), x)
 
 
 def acosh(x: Any) -> np.ndarray:
@@ -268,7 +292,9 @@ def atanh(x: Any) -> np.ndarray:
     return elementwise(lambda a: a * _INF if a in (1, -1) else _guarded(math.atanh)(a), x)
 
 
-def _logistic(a: float) -> float:
+def _logistic(a: Any) -> Any:
+    if isinstance(a, complex):
+        return 1 / (1 + cmath.exp(-a))
     if a >= 0:
         return 1.0 / (1.0 + math.exp(-a))
     e = math.exp(a)
@@ -341,7 +367,7 @@ def clip_by_value(x: Any, low: Any, high: Any) -> np.ndarray:
 
 
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> np.ndarray:
-    """Dot products one by one: ``math.fsum`` for floats, unbounded integers for integers."""
+    """Dot products one by one: ``math.fsum`` for floats, unbounded integers for integers, plain sums for complex numbers."""
     a, b = np.asarray(a), np.asarray(b)
     if transpose_a:
         a = np.swapaxes(a, -1, -2)
@@ -351,16 +377,16 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False)
     m, n = a.shape[-2], b.shape[-1]
     left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
     right = np.broadcast_to(b, (*batch, *b.shape[-2:]))
-    total: Callable[[Any], Any] = math.fsum if a.dtype.kind not in "iu" else _exact_sum
+    total: Callable[[Any], Any] = _exact_sum if a.dtype.kind in "iuc" else math.fsum
     out = np.empty((*batch, m, n), a.dtype)
     for index in np.ndindex(out.shape):
         row, column = left[(*index[:-2], index[-2])], right[(*index[:-2], slice(None), index[-1])]
-        products = [_number(p) * _number(q) for p, q in zip(row, column, strict=True)]
+        products = [number(p) * number(q) for p, q in zip(row, column, strict=True)]
         out[index] = wrap(total(products), a.dtype)
     return out
 
 
-def _exact_sum(values: list[int]) -> int:
+def _exact_sum(values: list[Any]) -> Any:
     total = 0
     for v in values:
         total += v

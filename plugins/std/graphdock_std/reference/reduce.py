@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_std.reference.math import wrap
+from graphdock_std.reference.math import number, wrap
 
 Reduce = Callable[[list[Any]], Any]
 
@@ -21,8 +21,7 @@ def _reduced(x: Any, axis: Any, keep_dims: bool, function: Reduce) -> np.ndarray
     groups: dict[tuple[int, ...], list[Any]] = {index: [] for index in np.ndindex(shape)}
     for index in np.ndindex(x.shape):
         value = x[index]
-        number = int(value) if x.dtype.kind in "iu" else bool(value) if x.dtype.kind == "b" else float(value)
-        groups[tuple(0 if i in axes else d for i, d in enumerate(index))].append(number)
+        groups[tuple(0 if i in axes else d for i, d in enumerate(index))].append(number(value))
     out = np.empty(shape, x.dtype)
     for index, values in groups.items():
         out[index] = wrap(function(values), x.dtype)
@@ -125,7 +124,7 @@ def cumsum(x: Any, axis: Any, exclusive: bool = False, reverse: bool = False) ->
         place, size = index[at], x.shape[at]
         first, last = (place + exclusive, size) if reverse else (0, place + 1 - exclusive)
         line = [x[(*index[:at], i, *index[at + 1 :])] for i in range(first, last)]
-        numbers = [int(v) if x.dtype.kind in "iu" else float(v) for v in line]
+        numbers = [number(v) for v in line]
         out[index] = wrap(_total(numbers), x.dtype)
     return out
 
@@ -148,7 +147,7 @@ def sum_to(x: Any, shape: Any) -> np.ndarray:
     groups: dict[tuple[int, ...], list[Any]] = {index: [] for index in np.ndindex(target)}
     for index in np.ndindex(x.shape):
         place = tuple(0 if target[i] == 1 else d for i, d in enumerate(index[lead:]))
-        groups[place].append(int(x[index]) if x.dtype.kind in "iu" else float(x[index]))
+        groups[place].append(number(x[index]))
     out = np.empty(target, x.dtype)
     for index, values in groups.items():
         out[index] = wrap(_total(values), x.dtype)

@@ -1,0 +1,30 @@
+"""Names of complex arithmetic that are written by hand."""
+
+from __future__ import annotations
+
+#: Public functions of tensors, which formulas may call.
+FUNCTIONS = {
+    "abs": "graphdock_std.complex:abs",
+    "angle": "graphdock_std.complex:angle",
+    "complex": "graphdock_std.complex:complex",
+    "conj": "graphdock_std.complex:conj",
+    "imag": "graphdock_std.complex:imag",
+    "real": "graphdock_std.complex:real",
+    "math.abs": "graphdock_std.complex:abs",
+    "math.angle": "graphdock_std.complex:angle",
+    "math.conj": "graphdock_std.complex:conj",
+    "math.imag": "graphdock_std.complex:imag",
+    "math.real": "graphdock_std.complex:real",
+}
+
+#: What formulas may call besides, though it is not public.
+HELPERS = {
+    "imaginary_part": "graphdock_std.complex:imaginary_part",
+    "real_part": "graphdock_std.complex:real_part",
+    "times_i": "graphdock_std.complex:times_i",
+}
+
+#: The operator ``abs()``, which is one of two ops.
+OPERATORS = {
+    "__abs__": "graphdock_std.complex:abs",
+}
