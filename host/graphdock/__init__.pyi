@@ -40,6 +40,8 @@ from graphdock.dtypes import uint32 as uint32
 from graphdock.dtypes import uint64 as uint64
 from graphdock.dtypes import uint8 as uint8
 from graphdock.dtypes import variant as variant
+from graphdock.gradients.aggregation import AggregationMethod as AggregationMethod
+from graphdock.gradients.aggregation import UnconnectedGradients as UnconnectedGradients
 from graphdock.gradients.backprop import gradients as gradients
 from graphdock.gradients.indexed_slices import IndexedSlices as IndexedSlices
 from graphdock.gradients.registry import NoGradient as NoGradient
@@ -133,7 +135,14 @@ from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
 from graphdock_std._gen.bits_ops import bitcast as bitcast
-from graphdock_std._gen.math_ops import abs as abs
+from graphdock_std._gen.linalg_ops import cholesky as cholesky
+from graphdock_std._gen.linalg_ops import matrix_determinant as matrix_determinant
+from graphdock_std._gen.linalg_ops import matrix_inverse as matrix_inverse
+from graphdock_std._gen.linalg_ops import matrix_set_diag as matrix_set_diag
+from graphdock_std._gen.linalg_ops import matrix_solve as matrix_solve
+from graphdock_std._gen.linalg_ops import matrix_triangular_solve as matrix_triangular_solve
+from graphdock_std._gen.linalg_ops import qr as qr
+from graphdock_std._gen.linalg_ops import slogdet as log_matrix_determinant
 from graphdock_std._gen.math_ops import acos as acos
 from graphdock_std._gen.math_ops import acosh as acosh
 from graphdock_std._gen.math_ops import add as add
@@ -169,8 +178,6 @@ from graphdock_std._gen.math_ops import logical_and as logical_and
 from graphdock_std._gen.math_ops import logical_not as logical_not
 from graphdock_std._gen.math_ops import logical_or as logical_or
 from graphdock_std._gen.math_ops import logical_xor as logical_xor
-from graphdock_std._gen.math_ops import matmul as batch_matmul
-from graphdock_std._gen.math_ops import matmul as matmul
 from graphdock_std._gen.math_ops import maximum as maximum
 from graphdock_std._gen.math_ops import minimum as minimum
 from graphdock_std._gen.math_ops import multiply as multiply
@@ -235,6 +242,12 @@ from graphdock_std.array import stack as stack
 from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
+from graphdock_std.complex import abs as abs
+from graphdock_std.complex import angle as angle
+from graphdock_std.complex import complex as complex
+from graphdock_std.complex import conj as conj
+from graphdock_std.complex import imag as imag
+from graphdock_std.complex import real as real
 from graphdock_std.einsum import einsum as einsum
 from graphdock_std.image_color import saturate_cast as saturate_cast
 from graphdock_std.image_geometry import random_crop as random_crop
@@ -257,6 +270,15 @@ from graphdock_std.initializers import TruncatedNormal as truncated_normal_initi
 from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
 from graphdock_std.initializers import VarianceScaling as variance_scaling_initializer
 from graphdock_std.initializers import Zeros as zeros_initializer
+from graphdock_std.linalg import matmul as batch_matmul
+from graphdock_std.linalg import matmul as matmul
+from graphdock_std.linalg import norm as norm
+from graphdock_std.linalg import trace as trace
+from graphdock_std.linalg_solve import cholesky_solve as cholesky_solve
+from graphdock_std.linalg_solve import matrix_solve_ls as matrix_solve_ls
+from graphdock_std.linalg_solve import self_adjoint_eig as self_adjoint_eig
+from graphdock_std.linalg_solve import self_adjoint_eigvals as self_adjoint_eigvals
+from graphdock_std.linalg_solve import svd as svd
 from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
@@ -266,7 +288,6 @@ from graphdock_std.math import cumsum as cumsum
 from graphdock_std.math import div as div
 from graphdock_std.math import div_no_nan as div_no_nan
 from graphdock_std.math import divide as divide
-from graphdock_std.math import norm as norm
 from graphdock_std.math import reduce_all as reduce_all
 from graphdock_std.math import reduce_any as reduce_any
 from graphdock_std.math import reduce_logsumexp as reduce_logsumexp
@@ -284,7 +305,6 @@ from graphdock_std.math import to_double as to_double
 from graphdock_std.math import to_float as to_float
 from graphdock_std.math import to_int32 as to_int32
 from graphdock_std.math import to_int64 as to_int64
-from graphdock_std.math import trace as trace
 from graphdock_std.math import truediv as truediv
 from graphdock_std.random import get_seed as get_seed
 from graphdock_std.random import random_normal as random_normal
@@ -340,6 +360,7 @@ from graphdock_std.train.clipping import global_norm as global_norm
 
 __all__ = [
     "AUTO_REUSE",
+    "AggregationMethod",
     "Assert",
     "ConfigProto",
     "DType",
@@ -363,6 +384,7 @@ __all__ = [
     "SessionConfig",
     "Tensor",
     "TensorShape",
+    "UnconnectedGradients",
     "Variable",
     "VariableScope",
     "abs",
@@ -372,6 +394,7 @@ __all__ = [
     "add",
     "add_n",
     "add_to_collection",
+    "angle",
     "argmax",
     "argmin",
     "argsort",
@@ -402,14 +425,18 @@ __all__ = [
     "cast",
     "ceil",
     "check_numerics",
+    "cholesky",
+    "cholesky_solve",
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
     "colocate_with",
+    "complex",
     "complex128",
     "complex64",
     "concat",
     "cond",
+    "conj",
     "constant",
     "constant_initializer",
     "container",
@@ -476,6 +503,7 @@ __all__ = [
     "histogram_fixed_width_bins",
     "identity",
     "identity_n",
+    "imag",
     "image",
     "import_graph_def",
     "init_scope",
@@ -501,6 +529,7 @@ __all__ = [
     "local_variables_initializer",
     "log",
     "log1p",
+    "log_matrix_determinant",
     "log_sigmoid",
     "logical_and",
     "logical_not",
@@ -510,9 +539,15 @@ __all__ = [
     "math",
     "matmul",
     "matrix_band_part",
+    "matrix_determinant",
     "matrix_diag",
     "matrix_diag_part",
+    "matrix_inverse",
+    "matrix_set_diag",
+    "matrix_solve",
+    "matrix_solve_ls",
     "matrix_transpose",
+    "matrix_triangular_solve",
     "maximum",
     "meshgrid",
     "minimum",
@@ -539,6 +574,7 @@ __all__ = [
     "placeholder_with_default",
     "pow",
     "py_func",
+    "qr",
     "random",
     "random_crop",
     "random_gamma",
@@ -550,6 +586,7 @@ __all__ = [
     "random_uniform_initializer",
     "range",
     "rank",
+    "real",
     "realdiv",
     "reciprocal",
     "reduce_all",
@@ -596,6 +633,8 @@ __all__ = [
     "segment_prod",
     "segment_sum",
     "select",
+    "self_adjoint_eig",
+    "self_adjoint_eigvals",
     "sequence_mask",
     "set_random_seed",
     "setdiff1d",
@@ -626,6 +665,7 @@ __all__ = [
     "strided_slice",
     "string",
     "subtract",
+    "svd",
     "tan",
     "tanh",
     "tensor_scatter_add",

@@ -2,7 +2,6 @@
 from graphdock.ops._gen.core_ops import add_n as add_n
 from graphdock_std._gen.array_ops import invert_permutation as invert_permutation
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
-from graphdock_std._gen.math_ops import abs as abs
 from graphdock_std._gen.math_ops import acos as acos
 from graphdock_std._gen.math_ops import acosh as acosh
 from graphdock_std._gen.math_ops import add as add
@@ -68,6 +67,11 @@ from graphdock_std._gen.segment_ops import unsorted_segment_min as unsorted_segm
 from graphdock_std._gen.segment_ops import unsorted_segment_prod as unsorted_segment_prod
 from graphdock_std.activations import log_sigmoid as log_sigmoid
 from graphdock_std.activations import zero_fraction as zero_fraction
+from graphdock_std.complex import abs as abs
+from graphdock_std.complex import angle as angle
+from graphdock_std.complex import conj as conj
+from graphdock_std.complex import imag as imag
+from graphdock_std.complex import real as real
 from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
@@ -104,6 +108,7 @@ __all__ = [
     "acosh",
     "add",
     "add_n",
+    "angle",
     "argmax",
     "argmin",
     "asin",
@@ -113,6 +118,7 @@ __all__ = [
     "atanh",
     "bincount",
     "ceil",
+    "conj",
     "cos",
     "cosh",
     "count_nonzero",
@@ -130,6 +136,7 @@ __all__ = [
     "floormod",
     "greater",
     "greater_equal",
+    "imag",
     "in_top_k",
     "invert_permutation",
     "is_finite",
@@ -153,6 +160,7 @@ __all__ = [
     "negative",
     "not_equal",
     "pow",
+    "real",
     "reciprocal",
     "reduce_all",
     "reduce_any",

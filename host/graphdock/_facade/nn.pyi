@@ -23,12 +23,33 @@ from graphdock_std.candidates import log_uniform_candidate_sampler as log_unifor
 from graphdock_std.candidates import nce_loss as nce_loss
 from graphdock_std.candidates import sampled_softmax_loss as sampled_softmax_loss
 from graphdock_std.candidates import uniform_candidate_sampler as uniform_candidate_sampler
+from graphdock_std.convolution import atrous_conv2d as atrous_conv2d
+from graphdock_std.convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
+from graphdock_std.convolution import conv1d as conv1d
+from graphdock_std.convolution import conv1d_transpose as conv1d_transpose
+from graphdock_std.convolution import conv2d as conv2d
+from graphdock_std.convolution import conv2d_backprop_filter as conv2d_backprop_filter
+from graphdock_std.convolution import conv2d_backprop_input as conv2d_backprop_input
+from graphdock_std.convolution import conv2d_transpose as conv2d_transpose
+from graphdock_std.convolution import conv3d as conv3d
+from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter
+from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter_v2
+from graphdock_std.convolution import conv3d_transpose as conv3d_transpose
+from graphdock_std.convolution import conv_transpose as conv_transpose
+from graphdock_std.convolution import convolution as convolution
 from graphdock_std.cross_entropy import log_poisson_loss as log_poisson_loss
 from graphdock_std.cross_entropy import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2
 from graphdock_std.cross_entropy import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphdock_std.cross_entropy import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
+from graphdock_std.depthwise import depthwise_conv2d as depthwise_conv2d
+from graphdock_std.depthwise import depthwise_conv2d_native as depthwise_conv2d_native
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_native_backprop_filter
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as depthwise_conv2d_backprop_input
+from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input
+from graphdock_std.depthwise import separable_conv2d as separable_conv2d
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
@@ -44,6 +65,17 @@ from graphdock_std.normalization import fused_batch_norm as fused_batch_norm
 from graphdock_std.normalization import normalize_moments as normalize_moments
 from graphdock_std.normalization import sufficient_statistics as sufficient_statistics
 from graphdock_std.normalization import weighted_moments as weighted_moments
+from graphdock_std.pooling import avg_pool as avg_pool
+from graphdock_std.pooling import avg_pool as avg_pool2d
+from graphdock_std.pooling import avg_pool1d as avg_pool1d
+from graphdock_std.pooling import avg_pool3d as avg_pool3d
+from graphdock_std.pooling import avg_pool_v2 as avg_pool_v2
+from graphdock_std.pooling import max_pool as max_pool
+from graphdock_std.pooling import max_pool1d as max_pool1d
+from graphdock_std.pooling import max_pool2d as max_pool2d
+from graphdock_std.pooling import max_pool3d as max_pool3d
+from graphdock_std.pooling import max_pool_v2 as max_pool_v2
+from graphdock_std.pooling import pool as pool
 from graphdock_std.selection import in_top_k as in_top_k
 from graphdock_std.selection import top_k as top_k
 from graphdock_std.space import depth_to_space as depth_to_space
@@ -52,12 +84,37 @@ from graphdock_std.space import space_to_depth as space_to_depth
 
 __all__ = [
     "all_candidate_sampler",
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "avg_pool_v2",
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
     "compute_accidental_hits",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2",
+    "conv3d_transpose",
+    "conv_transpose",
+    "convolution",
     "crelu",
     "depth_to_space",
+    "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
+    "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter",
+    "depthwise_conv2d_native_backprop_input",
     "dropout",
     "elu",
     "embedding_lookup",
@@ -73,15 +130,22 @@ __all__ = [
     "log_softmax",
     "log_uniform_candidate_sampler",
     "lrn",
+    "max_pool",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_pool_v2",
     "moments",
     "nce_loss",
     "normalize_moments",
     "nth_element",
+    "pool",
     "relu",
     "relu6",
     "relu_layer",
     "sampled_softmax_loss",
     "selu",
+    "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
     "softmax",

@@ -155,15 +155,12 @@ def bitcast(input, type, name=None):
     last dim, which must be of that size, is taken away. The first element is the least significant.
 
     Args:
-      input: tensor of any shape, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
-        float32, float64, complex64 or complex128. Any tensor of numbers.
-      type: dtype: int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32,
-        float64, complex64 or complex128.
+      input: tensor of any shape, integer, floating or complex. Any tensor of numbers.
+      type: dtype: integer, floating or complex.
       name: name of the operation (default "Bitcast").
 
     Returns:
-      Tensor of any shape, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
-        float32, float64, complex64 or complex128.
+      Tensor of any shape, integer, floating or complex.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.

@@ -9,6 +9,9 @@ from graphdock_std._gen import image_color_ops as _image_color_ops
 from graphdock_std._gen import image_resize_ops as _image_resize_ops
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
+from graphdock_std.complex import imaginary_part as _imaginary_part
+from graphdock_std.complex import real_part as _real_part
+from graphdock_std.complex import times_i as _times_i
 from graphdock_std.grad_support import sum_to as _sum_to
 
 
@@ -192,6 +195,107 @@ def matrix_band_part(op, grad_y):
     return [_tf.matrix_band_part(grad_y, num_lower, num_upper), None, None]
 
 
+def complex(op, grad_z):
+    """real: formula; imag: formula."""
+    real, imag = op.inputs
+    T = op.get_attr("T")
+    return [
+        _sum_to(_ops.cast(_real_part(grad_z), T), real, imag),
+        _sum_to(_ops.cast(_imaginary_part(grad_z), T), imag, real),
+    ]
+
+
+def real(op, grad_y):
+    """input: formula."""
+    T = op.get_attr("T")
+    return [_ops.cast(grad_y, T)]
+
+
+def imag(op, grad_y):
+    """input: formula."""
+    T = op.get_attr("T")
+    return [_times_i(grad_y, T)]
+
+
+def angle(op, grad_y):
+    """input: formula."""
+    input = op.inputs[0]
+    T = op.get_attr("T")
+    return [_times_i(grad_y, T) / _tf.conj(input)]
+
+
+def complex_abs(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    T = op.get_attr("T")
+    return [_ops.cast(grad_y, T) * _tf.sign(x)]
+
+
+def conj(op, grad_y):
+    """input: formula."""
+    return [_tf.conj(grad_y)]
+
+
+def conv2d(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
+
+
+def conv2d_backprop_input(op, grad_output):
+    """filter, out_backprop: fn; input_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
+    return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
+
+
+def conv2d_backprop_filter(op, grad_output):
+    """input, out_backprop: fn; filter_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
+    return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
+
+
+def conv3d(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
+
+
+def conv3d_backprop_input_v2(op, grad_output):
+    """filter, out_backprop: fn; input_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
+    return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
+
+
+def conv3d_backprop_filter_v2(op, grad_output):
+    """input, out_backprop: fn; filter_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
+    return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
+
+
+def depthwise_conv2d_native(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.conv_input(op, grad_output), _fn.conv_filter(op, grad_output)]
+
+
+def depthwise_conv2d_native_backprop_input(op, grad_output):
+    """filter, out_backprop: fn; input_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_input_grad = _fn.conv_backprop_input_grad(op, grad_output)
+    return [None, grads_conv_backprop_input_grad[0], grads_conv_backprop_input_grad[1]]
+
+
+def depthwise_conv2d_native_backprop_filter(op, grad_output):
+    """input, out_backprop: fn; filter_sizes: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
+    return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
+
+
 def rgb_to_hsv(op, grad_output):
     """images: fn."""
     _fn = _import_module("graphdock_std.image_gradients")
@@ -346,6 +450,94 @@ def resize_area_grad(op, grad_output):
     ]
 
 
+def matrix_inverse(op, grad_y):
+    """input: formula."""
+    y = op.outputs[0]
+    adjoint = op.get_attr("adjoint")
+    return [
+        (
+            -_tf.matmul(y, _tf.matmul(grad_y, y, False, False, True))
+            if adjoint
+            else -_tf.matmul(_tf.matmul(y, grad_y, False, False, True), y, False, False, False, True)
+        ),
+    ]
+
+
+def matrix_solve(op, grad_y):
+    """matrix: formula; rhs: formula."""
+    matrix = op.inputs[0]
+    y = op.outputs[0]
+    adjoint = op.get_attr("adjoint")
+    r = _tf.matrix_solve(matrix, grad_y, not adjoint)
+    return [
+        -_tf.matmul(y, r, False, False, False, True) if adjoint else -_tf.matmul(r, y, False, False, False, True),
+        r,
+    ]
+
+
+def matrix_triangular_solve(op, grad_y):
+    """matrix, rhs: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    grads_triangular_solve = _fn.triangular_solve(op, grad_y)
+    return [grads_triangular_solve[0], grads_triangular_solve[1]]
+
+
+def cholesky(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.cholesky(op, grad_y)]
+
+
+def qr(op, grad_q, grad_r):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.qr(op, grad_q, grad_r)]
+
+
+def svd(op, grad_s, grad_u, grad_v):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.svd(op, grad_s, grad_u, grad_v)]
+
+
+def self_adjoint_eig_v2(op, grad_e, grad_v):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.self_adjoint_eig(op, grad_e, grad_v)]
+
+
+def matrix_determinant(op, grad_y):
+    """input: formula."""
+    input = op.inputs[0]
+    y = op.outputs[0]
+    return [_tf.expand_dims(_tf.expand_dims(grad_y * _tf.conj(y), -1), -1) * _tf.matrix_inverse(input, True)]
+
+
+def log_matrix_determinant(op, grad_sign, grad_log_abs_determinant):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.log_determinant(op, grad_sign, grad_log_abs_determinant)]
+
+
+def matrix_solve_ls(op, grad_y):
+    """matrix, rhs: fn; l2_regularizer: none."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    grads_solve_ls = _fn.solve_ls(op, grad_y)
+    return [grads_solve_ls[0], grads_solve_ls[1], None]
+
+
+def lu(op, grad_lu, grad_p):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.lu(op, grad_lu, grad_p)]
+
+
+def matrix_set_diag(op, grad_y):
+    """input: formula; diagonal: formula."""
+    diagonal = op.inputs[1]
+    return [_tf.matrix_set_diag(grad_y, _ops.zeros_like(diagonal)), _tf.matrix_diag_part(grad_y)]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
@@ -361,15 +553,15 @@ def sub(op, grad_z):
 def mul(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
-    return [_sum_to(grad_z * y, x, y), _sum_to(grad_z * x, y, x)]
+    return [_sum_to(grad_z * _tf.conj(y), x, y), _sum_to(grad_z * _tf.conj(x), y, x)]
 
 
 def real_div(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
     z = op.outputs[0]
-    q = grad_z / y
-    return [_sum_to(q, x, y), -_sum_to(q * z, y, x)]
+    q = grad_z / _tf.conj(y)
+    return [_sum_to(q, x, y), -_sum_to(q * _tf.conj(z), y, x)]
 
 
 def floor_mod(op, grad_z):
@@ -424,131 +616,137 @@ def abs(op, grad_y):
     return [grad_y * _tf.sign(x)]
 
 
+def sign(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    return [_ops.zeros_like(x)]
+
+
 def square(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * (2 * x)]
+    return [grad_y * (2 * _tf.conj(x))]
 
 
 def sqrt(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y / (2 * y)]
+    return [grad_y / (2 * _tf.conj(y))]
 
 
 def rsqrt(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
     y = op.outputs[0]
-    return [grad_y * y / (-2 * x)]
+    return [grad_y * _tf.conj(y) / (-2 * _tf.conj(x))]
 
 
 def reciprocal(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [-(grad_y * _tf.square(y))]
+    return [-(grad_y * _tf.square(_tf.conj(y)))]
 
 
 def exp(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y * y]
+    return [grad_y * _tf.conj(y)]
 
 
 def expm1(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y * (y + 1)]
+    return [grad_y * (_tf.conj(y) + 1)]
 
 
 def log(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / x]
+    return [grad_y / _tf.conj(x)]
 
 
 def log1p(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / (x + 1)]
+    return [grad_y / (_tf.conj(x) + 1)]
 
 
 def sin(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.cos(x)]
+    return [grad_y * _tf.cos(_tf.conj(x))]
 
 
 def cos(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [-(grad_y * _tf.sin(x))]
+    return [-(grad_y * _tf.sin(_tf.conj(x)))]
 
 
 def tan(op, grad_y):
     """x: formula."""
     y = op.outputs[0]
-    return [grad_y * (_tf.square(y) + 1)]
+    return [grad_y * (_tf.square(_tf.conj(y)) + 1)]
 
 
 def asin(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(1 - _tf.square(x))]
+    return [grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x)))]
 
 
 def acos(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [-(grad_y * _tf.rsqrt(1 - _tf.square(x)))]
+    return [-(grad_y * _tf.rsqrt(1 - _tf.square(_tf.conj(x))))]
 
 
 def atan(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / (_tf.square(x) + 1)]
+    return [grad_y / (_tf.square(_tf.conj(x)) + 1)]
 
 
 def sinh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.cosh(x)]
+    return [grad_y * _tf.cosh(_tf.conj(x))]
 
 
 def cosh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.sinh(x)]
+    return [grad_y * _tf.sinh(_tf.conj(x))]
 
 
 def tanh(op, grad_y):
-    """x: op."""
+    """x: formula."""
     y = op.outputs[0]
-    return [_ops.apply_op("TanhGrad", y=y, dy=grad_y)]
+    return [_math_ops.tanh_grad(_tf.conj(y), grad_y)]
 
 
 def asinh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(_tf.square(x) + 1)]
+    return [grad_y * _tf.rsqrt(_tf.square(_tf.conj(x)) + 1)]
 
 
 def acosh(op, grad_y):
     """x: formula."""
-    x = op.inputs[0]
-    return [grad_y * _tf.rsqrt(_tf.square(x) - 1)]
+    y = op.outputs[0]
+    return [grad_y / _tf.sinh(_tf.conj(y))]
 
 
 def atanh(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
-    return [grad_y / (1 - _tf.square(x))]
+    return [grad_y / (1 - _tf.square(_tf.conj(x)))]
 
 
 def sigmoid(op, grad_y):
-    """x: op."""
+    """x: formula."""
     y = op.outputs[0]
-    return [_ops.apply_op("SigmoidGrad", y=y, dy=grad_y)]
+    return [_math_ops.sigmoid_grad(_tf.conj(y), grad_y)]
 
 
 def erf(op, grad_y):
@@ -566,13 +764,13 @@ def erfc(op, grad_y):
 def tanh_grad(op, grad_dx):
     """y: formula; dy: formula."""
     y, dy = op.inputs
-    return [-2 * (grad_dx * (dy * y)), _math_ops.tanh_grad(y, grad_dx)]
+    return [-2 * (grad_dx * _tf.conj(dy * y)), _math_ops.tanh_grad(_tf.conj(y), grad_dx)]
 
 
 def sigmoid_grad(op, grad_dx):
     """y: formula; dy: formula."""
     y, dy = op.inputs
-    return [grad_dx * (dy * (1 - 2 * y)), _math_ops.sigmoid_grad(y, grad_dx)]
+    return [grad_dx * _tf.conj(dy * (1 - 2 * y)), _math_ops.sigmoid_grad(_tf.conj(y), grad_dx)]
 
 
 def select(op, grad_z):
@@ -604,13 +802,21 @@ def mat_mul(op, grad_y):
     transpose_b = op.get_attr("transpose_b")
     return [
         _sum_to(
-            _tf.matmul(b, grad_y, transpose_b, True) if transpose_a else _tf.matmul(grad_y, b, False, not transpose_b),
+            (
+                _tf.matmul(_tf.conj(b), grad_y, transpose_b, True)
+                if transpose_a
+                else _tf.matmul(grad_y, _tf.conj(b), False, not transpose_b)
+            ),
             a,
             b,
             exact=2,
         ),
         _sum_to(
-            _tf.matmul(grad_y, a, True, transpose_a) if transpose_b else _tf.matmul(a, grad_y, not transpose_a),
+            (
+                _tf.matmul(grad_y, _tf.conj(a), True, transpose_a)
+                if transpose_b
+                else _tf.matmul(_tf.conj(a), grad_y, not transpose_a)
+            ),
             b,
             a,
             exact=2,
@@ -695,9 +901,9 @@ def softsign(op, grad_activations):
 
 
 def relu_grad(op, grad_backprops):
-    """gradients: formula; features: none."""
+    """gradients: formula; features: formula."""
     features = op.inputs[1]
-    return [_nn_ops.relu_grad(grad_backprops, features), None]
+    return [_nn_ops.relu_grad(grad_backprops, features), _ops.zeros_like(features)]
 
 
 def bias_add(op, grad_output):
@@ -779,6 +985,66 @@ def dynamic_stitch(op, grad_y):
     """data: fn; indices: none."""
     _fn = _import_module("graphdock_std.array_gradients")
     return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
+
+
+def max_pool(op, grad_output):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.max_pool(op, grad_output)]
+
+
+def max_pool_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad(op, grad_output)]
+
+
+def max_pool_grad_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
+
+
+def avg_pool(op, grad_output):
+    """value: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.avg_pool(op, grad_output)]
+
+
+def avg_pool_grad(op, grad_output):
+    """grad: fn; orig_input_shape: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.avg_pool_grad(op, grad_output)]
+
+
+def max_pool3d(op, grad_output):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.max_pool(op, grad_output)]
+
+
+def max_pool3d_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad(op, grad_output)]
+
+
+def max_pool3d_grad_grad(op, grad_output):
+    """orig_input: none; orig_output: none; grad: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, None, _fn.max_pool_grad_grad(op, grad_output)]
+
+
+def avg_pool3d(op, grad_output):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.avg_pool(op, grad_output)]
+
+
+def avg_pool3d_grad(op, grad_output):
+    """grad: fn; orig_input_shape: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.avg_pool_grad(op, grad_output)]
 
 
 def reverse_sequence(op, grad_y):

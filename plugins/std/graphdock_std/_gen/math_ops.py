@@ -38,7 +38,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
-    "matmul",
+    "mat_mul",
     "maximum",
     "minimum",
     "multiply",
@@ -72,7 +72,7 @@ def add(x, y, name=None):
       z = x + y
 
     Args:
-      x: tensor of any shape [*X], integer or floating. Left operand.
+      x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
       name: name of the operation (default "Add").
 
@@ -91,7 +91,7 @@ def subtract(x, y, name=None):
       z = x - y
 
     Args:
-      x: tensor of any shape [*X], integer or floating. Left operand.
+      x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
       name: name of the operation (default "Sub").
 
@@ -110,7 +110,7 @@ def multiply(x, y, name=None):
       z = x * y
 
     Args:
-      x: tensor of any shape [*X], integer or floating. Left operand.
+      x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
       name: name of the operation (default "Mul").
 
@@ -131,7 +131,7 @@ def realdiv(x, y, name=None):
     The operator / and tf.truediv cast integers first and then use this op.
 
     Args:
-      x: tensor of any shape [*X], floating. Left operand.
+      x: tensor of any shape [*X], floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
       name: name of the operation (default "RealDiv").
 
@@ -195,7 +195,7 @@ def pow(x, y, name=None):
     positive the gradient to y is 0.
 
     Args:
-      x: tensor of any shape [*X], integer or floating. Left operand.
+      x: tensor of any shape [*X], integer, floating or complex. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
       name: name of the operation (default "Pow").
 
@@ -372,8 +372,7 @@ def equal(x, y, name=None):
     NaN equals nothing.
 
     Args:
-      x: tensor of any shape [*X], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
-        bfloat16, float32, float64 or string. Left operand.
+      x: tensor of any shape [*X], any dtype. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
       name: name of the operation (default "Equal").
 
@@ -394,8 +393,7 @@ def not_equal(x, y, name=None):
     NaN equals nothing.
 
     Args:
-      x: tensor of any shape [*X], bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
-        bfloat16, float32, float64 or string. Left operand.
+      x: tensor of any shape [*X], any dtype. Left operand.
       y: tensor of any shape [*Y], of x's dtype. Right operand; broadcasts with x.
       name: name of the operation (default "NotEqual").
 
@@ -477,8 +475,8 @@ def negative(x, name=None):
       y = -x
 
     Args:
-      x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32 or float64. The
-        argument.
+      x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64
+        or complex128. The argument.
       name: name of the operation (default "Neg").
 
     Returns:
@@ -517,8 +515,8 @@ def sign(x, name=None):
       y = sign(x)
 
     Args:
-      x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32 or float64. The
-        argument.
+      x: tensor of any shape [*S], int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64
+        or complex128. The argument.
       name: name of the operation (default "Sign").
 
     Returns:
@@ -536,7 +534,7 @@ def square(x, name=None):
       y = x^2
 
     Args:
-      x: tensor of any shape [*S], integer or floating. The argument.
+      x: tensor of any shape [*S], integer, floating or complex. The argument.
       name: name of the operation (default "Square").
 
     Returns:
@@ -554,7 +552,7 @@ def sqrt(x, name=None):
       y = sqrt(x)
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Sqrt").
 
     Returns:
@@ -572,7 +570,7 @@ def rsqrt(x, name=None):
       y = 1 / sqrt(x)
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Rsqrt").
 
     Returns:
@@ -590,7 +588,7 @@ def reciprocal(x, name=None):
       y = 1 / x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Reciprocal").
 
     Returns:
@@ -608,7 +606,7 @@ def exp(x, name=None):
       y = e^x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Exp").
 
     Returns:
@@ -626,7 +624,7 @@ def expm1(x, name=None):
       y = e^x - 1
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Expm1").
 
     Returns:
@@ -644,7 +642,7 @@ def log(x, name=None):
       y = ln x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Log").
 
     Returns:
@@ -662,7 +660,7 @@ def log1p(x, name=None):
       y = ln(1 + x)
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Log1p").
 
     Returns:
@@ -680,7 +678,7 @@ def sin(x, name=None):
       y = sin x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Sin").
 
     Returns:
@@ -698,7 +696,7 @@ def cos(x, name=None):
       y = cos x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Cos").
 
     Returns:
@@ -716,7 +714,7 @@ def tan(x, name=None):
       y = tan x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Tan").
 
     Returns:
@@ -734,7 +732,7 @@ def asin(x, name=None):
       y = asin x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Asin").
 
     Returns:
@@ -752,7 +750,7 @@ def acos(x, name=None):
       y = acos x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Acos").
 
     Returns:
@@ -770,7 +768,7 @@ def atan(x, name=None):
       y = atan x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Atan").
 
     Returns:
@@ -788,7 +786,7 @@ def sinh(x, name=None):
       y = sinh x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Sinh").
 
     Returns:
@@ -806,7 +804,7 @@ def cosh(x, name=None):
       y = cosh x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Cosh").
 
     Returns:
@@ -824,7 +822,7 @@ def tanh(x, name=None):
       y = tanh x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Tanh").
 
     Returns:
@@ -842,7 +840,7 @@ def asinh(x, name=None):
       y = asinh x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Asinh").
 
     Returns:
@@ -860,7 +858,7 @@ def acosh(x, name=None):
       y = acosh x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Acosh").
 
     Returns:
@@ -878,7 +876,7 @@ def atanh(x, name=None):
       y = atanh x
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Atanh").
 
     Returns:
@@ -896,7 +894,7 @@ def sigmoid(x, name=None):
       y = 1 / (1 + e^-x)
 
     Args:
-      x: tensor of any shape [*S], floating. The argument.
+      x: tensor of any shape [*S], floating or complex. The argument.
       name: name of the operation (default "Sigmoid").
 
     Returns:
@@ -1076,7 +1074,7 @@ def tanh_grad(y, dy, name=None):
       dx = dy (1 - y^2)
 
     Args:
-      y: tensor of any shape [*S], floating. What Tanh computed.
+      y: tensor of any shape [*S], floating or complex. What Tanh computed.
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
       name: name of the operation (default "TanhGrad").
 
@@ -1095,7 +1093,7 @@ def sigmoid_grad(y, dy, name=None):
       dx = dy y (1 - y)
 
     Args:
-      y: tensor of any shape [*S], floating. What Sigmoid computed.
+      y: tensor of any shape [*S], floating or complex. What Sigmoid computed.
       dy: tensor of any shape [*S], of y's dtype. Gradient that reaches it.
       name: name of the operation (default "SigmoidGrad").
 
@@ -1150,7 +1148,7 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
     return _ops.apply_op("ClipByValue", x=t, low=clip_value_min, high=clip_value_max, name=name)
 
 
-def matmul(a, b, transpose_a=False, transpose_b=False, name=None):
+def mat_mul(a, b, transpose_a=False, transpose_b=False, name=None):
     """Product of matrices, or of batches of them.
 
       y = op(a) op(b)
@@ -1159,7 +1157,8 @@ def matmul(a, b, transpose_a=False, transpose_b=False, name=None):
     in float32.
 
     Args:
-      a: tensor of shape [*Ba, A0, A1], int32, int64, float16, bfloat16, float32 or float64. Left matrix.
+      a: tensor of shape [*Ba, A0, A1], int32, int64, float16, bfloat16, float32, float64, complex64 or
+        complex128. Left matrix.
       b: tensor of shape [*Bb, B0, B1], of a's dtype. Right matrix.
       transpose_a: bool. Multiply by a transposed. Default False.
       transpose_b: bool. Multiply by b transposed. Default False.

@@ -1230,6 +1230,643 @@ def compute_accidental_hits() -> OpDef:
     )
 
 
+def complex() -> OpDef:
+    return OpDef(
+        name="Complex",
+        version=1,
+        summary="Complex numbers of real and imaginary parts.",
+        inputs=(
+            ArgDef("real", "T", shape="[*X]", doc="Real parts."),
+            ArgDef("imag", "T", shape="[*Y]", doc="Imaginary parts; broadcast with real."),
+        ),
+        outputs=(ArgDef("z", "Tout", shape="[*Z]"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:complex",
+        gradient_kinds={"real": "formula", "imag": "formula"},
+        reference="graphdock_std.reference.complex:complex_",
+        package="graphdock_std",
+        source="specs/complex.yaml:4",
+    )
+
+
+def real() -> OpDef:
+    return OpDef(
+        name="Real",
+        version=1,
+        summary="Real parts of complex numbers.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:real",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:real",
+        package="graphdock_std",
+        source="specs/complex.yaml:26",
+    )
+
+
+def imag() -> OpDef:
+    return OpDef(
+        name="Imag",
+        version=1,
+        summary="Imaginary parts of complex numbers.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:imag",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:imag",
+        package="graphdock_std",
+        source="specs/complex.yaml:38",
+    )
+
+
+def angle() -> OpDef:
+    return OpDef(
+        name="Angle",
+        version=1,
+        summary="Arguments of complex numbers, in radians from -pi to pi.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:angle",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:angle",
+        package="graphdock_std",
+        source="specs/complex.yaml:50",
+    )
+
+
+def complex_abs() -> OpDef:
+    return OpDef(
+        name="ComplexAbs",
+        version=1,
+        summary="Absolute values of complex numbers.",
+        doc="Computed without overflow of the squares. The gradient at 0 is 0.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "Tout", shape="[*S]"),),
+        types=(
+            TypeVarDef("T", allow=("complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:complex_abs",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.complex:complex_abs",
+        package="graphdock_std",
+        source="specs/complex.yaml:62",
+    )
+
+
+def conj() -> OpDef:
+    return OpDef(
+        name="Conj",
+        version=1,
+        summary="Complex conjugates.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:conj",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.complex:conj",
+        package="graphdock_std",
+        source="specs/complex.yaml:77",
+    )
+
+
+def conv2d() -> OpDef:
+    return OpDef(
+        name="Conv2D",
+        version=1,
+        summary="Slides a filter over images: a cross-correlation, as in all of deep learning.",
+        doc=(
+            "TensorFlow 1's windows: with padding SAME the odd zero is added at the end. float16 and bfloat16 are "
+            "accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("use_cudnn_on_gpu", "bool", default=True, doc="Taken for TensorFlow's sake; it says nothing here."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv2d",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.conv:conv",
+        package="graphdock_std",
+        source="specs/conv.yaml:4",
+    )
+
+
+def conv2d_backprop_input() -> OpDef:
+    return OpDef(
+        name="Conv2DBackpropInput",
+        version=1,
+        summary="The gradient of a convolution of images with respect to its input; a transposed convolution.",
+        doc=(
+            "out_backprop must have the shape that the convolution of an input of shape input_sizes has. float16 and "
+            "bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input_sizes", "int32", shape="[R]", memory="host", doc="The shape of the input."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("use_cudnn_on_gpu", "bool", default=True, doc="Taken for TensorFlow's sake; it says nothing here."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv2d_backprop_input",
+        gradient_kinds={"input_sizes": "none", "filter": "fn", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_input",
+        package="graphdock_std",
+        source="specs/conv.yaml:50",
+    )
+
+
+def conv2d_backprop_filter() -> OpDef:
+    return OpDef(
+        name="Conv2DBackpropFilter",
+        version=1,
+        summary="The gradient of a convolution of images with respect to its filter.",
+        doc=(
+            "out_backprop must have the shape that the convolution with a filter of shape filter_sizes has. float16 "
+            "and bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef("filter_sizes", "int32", shape="[R]", memory="host", doc="The shape of the filter."),
+            ArgDef("out_backprop", "T", shape="[_, D1, D2, D3]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("use_cudnn_on_gpu", "bool", default=True, doc="Taken for TensorFlow's sake; it says nothing here."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * size(output) / max(1, D3 if data_format == 'NHWC' else D1)"},
+        gradient="graphdock_std._gen.gradients:conv2d_backprop_filter",
+        gradient_kinds={"input": "fn", "filter_sizes": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_filter",
+        package="graphdock_std",
+        source="specs/conv.yaml:90",
+    )
+
+
+def conv3d() -> OpDef:
+    return OpDef(
+        name="Conv3D",
+        version=1,
+        summary="Slides a filter over volumes: a cross-correlation, as in all of deep learning.",
+        doc=(
+            "TensorFlow 1's windows: with padding SAME the odd zero is added at the end. float16 and bfloat16 are "
+            "accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes, channels as data_format says."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[D, H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * D * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv3d",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.conv:conv",
+        package="graphdock_std",
+        source="specs/conv.yaml:129",
+    )
+
+
+def conv3d_backprop_input_v2() -> OpDef:
+    return OpDef(
+        name="Conv3DBackpropInputV2",
+        version=1,
+        summary="The gradient of a convolution of volumes with respect to its input; a transposed convolution.",
+        doc=(
+            "out_backprop must have the shape that the convolution of an input of shape input_sizes has. float16 and "
+            "bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input_sizes", "Tshape", shape="[R]", memory="host", doc="The shape of the input."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[D, H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tshape", allow=("int32", "int64"), default="int32")),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * D * H * W * C"},
+        gradient="graphdock_std._gen.gradients:conv3d_backprop_input_v2",
+        gradient_kinds={"input_sizes": "none", "filter": "fn", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_input",
+        package="graphdock_std",
+        source="specs/conv.yaml:162",
+    )
+
+
+def conv3d_backprop_filter_v2() -> OpDef:
+    return OpDef(
+        name="Conv3DBackpropFilterV2",
+        version=1,
+        summary="The gradient of a convolution of volumes with respect to its filter.",
+        doc=(
+            "out_backprop must have the shape that the convolution with a filter of shape filter_sizes has. float16 "
+            "and bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes, channels as data_format says."),
+            ArgDef("filter_sizes", "int32", shape="[R]", memory="host", doc="The shape of the filter."),
+            ArgDef("out_backprop", "T", shape="[_, D1, D2, D3, D4]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:conv_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * size(output) / max(1, D4 if data_format == 'NDHWC' else D1)"},
+        gradient="graphdock_std._gen.gradients:conv3d_backprop_filter_v2",
+        gradient_kinds={"input": "fn", "filter_sizes": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:conv_backprop_filter",
+        package="graphdock_std",
+        source="specs/conv.yaml:196",
+    )
+
+
+def depthwise_conv2d_native() -> OpDef:
+    return OpDef(
+        name="DepthwiseConv2dNative",
+        version=1,
+        summary="Slides a filter over each channel of images on its own.",
+        doc=(
+            "TensorFlow 1's windows: with padding SAME the odd zero is added at the end. float16 and bfloat16 are "
+            "accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef("filter", "T", shape="[H, W, C, M]", doc="Kernel sizes, channels, and outputs per channel."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:depthwise",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:depthwise_conv2d_native",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.conv:depthwise",
+        package="graphdock_std",
+        source="specs/conv.yaml:229",
+    )
+
+
+def depthwise_conv2d_native_backprop_input() -> OpDef:
+    return OpDef(
+        name="DepthwiseConv2dNativeBackpropInput",
+        version=1,
+        summary="The gradient of a depthwise convolution with respect to its input.",
+        doc=(
+            "out_backprop must have the shape that the convolution of an input of shape input_sizes has. float16 and "
+            "bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input_sizes", "int32", shape="[R]", memory="host", doc="The shape of the input."),
+            ArgDef("filter", "T", shape="[H, W, C, M]", doc="Kernel sizes, channels, and outputs per channel."),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:depthwise_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * H * W"},
+        gradient="graphdock_std._gen.gradients:depthwise_conv2d_native_backprop_input",
+        gradient_kinds={"input_sizes": "none", "filter": "fn", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:depthwise_backprop_input",
+        package="graphdock_std",
+        source="specs/conv.yaml:265",
+    )
+
+
+def depthwise_conv2d_native_backprop_filter() -> OpDef:
+    return OpDef(
+        name="DepthwiseConv2dNativeBackpropFilter",
+        version=1,
+        summary="The gradient of a depthwise convolution with respect to its filter.",
+        doc=(
+            "out_backprop must have the shape that the convolution with a filter of shape filter_sizes has. float16 "
+            "and bfloat16 are accumulated in float32."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef("filter_sizes", "int32", shape="[R]", memory="host", doc="The shape of the filter."),
+            ArgDef("out_backprop", "T", shape="[_, D1, D2, D3]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:depthwise_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(out_backprop) * size(output) / max(1, D3 if data_format == 'NHWC' else D1)"},
+        gradient="graphdock_std._gen.gradients:depthwise_conv2d_native_backprop_filter",
+        gradient_kinds={"input": "fn", "filter_sizes": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.conv:depthwise_backprop_filter",
+        package="graphdock_std",
+        source="specs/conv.yaml:301",
+    )
+
+
 def rgb_to_hsv() -> OpDef:
     return OpDef(
         name="RGBToHSV",
@@ -1660,6 +2297,311 @@ def resize_area_grad() -> OpDef:
     )
 
 
+def matrix_inverse() -> OpDef:
+    return OpDef(
+        name="MatrixInverse",
+        version=1,
+        summary="Inverses of square matrices.",
+        doc="A singular matrix is an InvalidArgumentError.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        attrs=(AttrDef("adjoint", "bool", default=False, doc="Invert the conjugated and transposed."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_inverse",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.linalg:inverse",
+        package="graphdock_std",
+        source="specs/linalg.yaml:4",
+    )
+
+
+def matrix_solve() -> OpDef:
+    return OpDef(
+        name="MatrixSolve",
+        version=1,
+        summary="Solutions of systems of linear equations.",
+        doc="A singular matrix is an InvalidArgumentError. Batches do not broadcast.",
+        inputs=(
+            ArgDef("matrix", "T", shape="[*B, M, M]", doc="A batch of square matrices."),
+            ArgDef("rhs", "T", shape="[*B, M, K]", doc="Right-hand sides."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, M, K]"),),
+        attrs=(AttrDef("adjoint", "bool", default=False, doc="Solve with the conjugated and transposed."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * M + size(matrix) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_solve",
+        gradient_kinds={"matrix": "formula", "rhs": "formula"},
+        reference="graphdock_std.reference.linalg:solve",
+        package="graphdock_std",
+        source="specs/linalg.yaml:32",
+    )
+
+
+def matrix_triangular_solve() -> OpDef:
+    return OpDef(
+        name="MatrixTriangularSolve",
+        version=1,
+        summary="Solutions of triangular systems of linear equations.",
+        doc=(
+            "The other triangle is not read. A zero on the diagonal is an InvalidArgumentError. Batches do not "
+            "broadcast."
+        ),
+        inputs=(
+            ArgDef("matrix", "T", shape="[*B, M, M]", doc="A batch of square matrices."),
+            ArgDef("rhs", "T", shape="[*B, M, K]", doc="Right-hand sides."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, M, K]"),),
+        attrs=(
+            AttrDef("lower", "bool", default=True, doc="The lower triangle is meant, else the upper one."),
+            AttrDef("adjoint", "bool", default=False, doc="Solve with the conjugated and transposed."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_triangular_solve",
+        gradient_kinds={"matrix": "fn", "rhs": "fn"},
+        reference="graphdock_std.reference.linalg:triangular_solve",
+        package="graphdock_std",
+        source="specs/linalg.yaml:63",
+    )
+
+
+def cholesky() -> OpDef:
+    return OpDef(
+        name="Cholesky",
+        version=1,
+        summary="Lower triangular roots of symmetric (Hermitian) positive definite matrices.",
+        doc=(
+            "Only the lower triangle is read. A matrix that is not positive definite is an InvalidArgumentError. The "
+            "gradient is that by a symmetric matrix (Murray, 2016)."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of positive definite matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(y) * M // 3"},
+        gradient="graphdock_std._gen.gradients:cholesky",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:cholesky",
+        package="graphdock_std",
+        source="specs/linalg.yaml:94",
+    )
+
+
+def qr() -> OpDef:
+    return OpDef(
+        name="Qr",
+        version=1,
+        summary="Matrices as products of one with orthonormal columns and an upper triangular one.",
+        doc=(
+            "By Householder reflections, so that the diagonal of r is real and may be negative. The gradient needs a "
+            "q that is square or not full."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="A batch of matrices."),),
+        outputs=(ArgDef("q", "T", shape="[*B, M, K]"), ArgDef("r", "T", shape="[*B, K, N]")),
+        attrs=(
+            AttrDef(
+                "full_matrices",
+                "bool",
+                default=False,
+                doc="Make q square, M by M; else it has min(M, N) columns.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        let={"K": "M if full_matrices else min(M, N)"},
+        traits=frozenset({"pure"}),
+        cost={"flops": "4 * size(input) * min(M, N)"},
+        gradient="graphdock_std._gen.gradients:qr",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:qr",
+        package="graphdock_std",
+        source="specs/linalg.yaml:119",
+    )
+
+
+def svd() -> OpDef:
+    return OpDef(
+        name="Svd",
+        version=1,
+        summary="Singular values of matrices, and the vectors that belong to them.",
+        doc=(
+            "Values stand in descending order. Vectors are defined up to a common factor of size 1. Without "
+            "compute_uv u and v are empty. Gradients by vectors need distinct values (Townsend, 2016), and of a "
+            "complex matrix a result that does not depend on those factors."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="A batch of matrices."),),
+        outputs=(ArgDef("s", "Tout", shape="[*B, K]"), ArgDef("u", "T"), ArgDef("v", "T")),
+        attrs=(
+            AttrDef("compute_uv", "bool", default=True, doc="Compute the vectors too."),
+            AttrDef(
+                "full_matrices",
+                "bool",
+                default=False,
+                doc="Make u and v square; else they have min(M, N) columns.",
+            ),
+        ),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+        ),
+        let={"K": "min(M, N)"},
+        shape_fn="graphdock_std.shape_fns_linalg:svd",
+        traits=frozenset({"pure"}),
+        cost={"flops": "8 * size(input) * min(M, N)"},
+        gradient="graphdock_std._gen.gradients:svd",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:svd",
+        package="graphdock_std",
+        source="specs/linalg.yaml:145",
+    )
+
+
+def self_adjoint_eig_v2() -> OpDef:
+    return OpDef(
+        name="SelfAdjointEigV2",
+        version=1,
+        summary="Eigenvalues of symmetric (Hermitian) matrices, and the vectors that belong to them.",
+        doc=(
+            "Only the lower triangle is read, and only it has a gradient. Values stand in ascending order; they are "
+            "real, but have the dtype of the input. Vectors, the columns of v, are defined up to a factor of size 1. "
+            "Without compute_v v is empty. Gradients by vectors need distinct values."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of symmetric matrices."),),
+        outputs=(ArgDef("e", "T", shape="[*B, M]"), ArgDef("v", "T")),
+        attrs=(AttrDef("compute_v", "bool", default=True, doc="Compute the vectors too."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        shape_fn="graphdock_std.shape_fns_linalg:self_adjoint_eig",
+        traits=frozenset({"pure"}),
+        cost={"flops": "9 * size(input) * M"},
+        gradient="graphdock_std._gen.gradients:self_adjoint_eig_v2",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:self_adjoint_eig",
+        package="graphdock_std",
+        source="specs/linalg.yaml:177",
+    )
+
+
+def matrix_determinant() -> OpDef:
+    return OpDef(
+        name="MatrixDeterminant",
+        version=1,
+        summary="Determinants of square matrices.",
+        doc="The gradient needs a matrix that has an inverse.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_determinant",
+        gradient_kinds={"input": "formula"},
+        reference="graphdock_std.reference.linalg:determinant",
+        package="graphdock_std",
+        source="specs/linalg.yaml:200",
+    )
+
+
+def log_matrix_determinant() -> OpDef:
+    return OpDef(
+        name="LogMatrixDeterminant",
+        version=1,
+        summary="Signs of determinants and the logarithms of their sizes.",
+        doc="Of a singular matrix 0 and minus infinity. log_abs_determinant is real, but has the dtype of the input.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("sign", "T", shape="[*B]"), ArgDef("log_abs_determinant", "T", shape="[*B]")),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input) * M"},
+        gradient="graphdock_std._gen.gradients:log_matrix_determinant",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:log_determinant",
+        package="graphdock_std",
+        source="specs/linalg.yaml:221",
+    )
+
+
+def matrix_solve_ls() -> OpDef:
+    return OpDef(
+        name="MatrixSolveLs",
+        version=1,
+        summary="Least-squares solutions of systems of linear equations.",
+        doc=(
+            "Where there are fewer equations than unknowns, the solution of least norm. fast solves the normal "
+            "equations, with the regularizer, and refuses a matrix without full rank; else the solution is that of "
+            "least norm by singular values, and the regularizer is ignored."
+        ),
+        inputs=(
+            ArgDef("matrix", "T", shape="[*B, M, N]", doc="A batch of matrices."),
+            ArgDef("rhs", "T", shape="[*B, M, K]", doc="Right-hand sides."),
+            ArgDef(
+                "l2_regularizer",
+                "float64",
+                shape="[]",
+                memory="host",
+                doc="Weight of the squared norm of the solution.",
+            ),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, N, K]"),),
+        attrs=(AttrDef("fast", "bool", default=True, doc="Solve the normal equations."),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(matrix) * min(M, N) + 2 * size(y) * N"},
+        gradient="graphdock_std._gen.gradients:matrix_solve_ls",
+        gradient_kinds={"matrix": "fn", "rhs": "fn", "l2_regularizer": "none"},
+        reference="graphdock_std.reference.linalg:solve_ls",
+        package="graphdock_std",
+        source="specs/linalg.yaml:242",
+    )
+
+
+def lu() -> OpDef:
+    return OpDef(
+        name="Lu",
+        version=1,
+        summary="Square matrices as products of a lower and an upper triangular one, with rows exchanged.",
+        doc=(
+            "lu holds the upper factor, and below the diagonal the lower one, whose diagonal is 1; row i of the "
+            "product is row p[i] of the input. A singular matrix is an InvalidArgumentError."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("lu", "T", shape="[*B, M, M]"), ArgDef("p", "output_idx_type", shape="[*B, M]")),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),
+            TypeVarDef("output_idx_type", allow=("int32", "int64"), default="int32"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(lu) * M"},
+        gradient="graphdock_std._gen.gradients:lu",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:lu",
+        package="graphdock_std",
+        source="specs/linalg.yaml:270",
+    )
+
+
+def matrix_set_diag() -> OpDef:
+    return OpDef(
+        name="MatrixSetDiag",
+        version=1,
+        summary="Matrices with another diagonal.",
+        inputs=(
+            ArgDef("input", "T", shape="[*B, M, N]", doc="A batch of matrices."),
+            ArgDef("diagonal", "T", shape="[*B, min(M, N)]", doc="Their new diagonals."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, M, N]"),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:matrix_set_diag",
+        gradient_kinds={"input": "formula", "diagonal": "formula"},
+        reference="graphdock_std.reference.linalg:set_diag",
+        package="graphdock_std",
+        source="specs/linalg.yaml:293",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -1670,7 +2612,27 @@ def add() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="x + y",
@@ -1694,7 +2656,27 @@ def sub() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="x - y",
@@ -1718,7 +2700,27 @@ def mul() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "pure"}),
         scalar="x * y",
@@ -1744,7 +2746,7 @@ def real_div() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="x / y",
@@ -1812,15 +2814,35 @@ def pow() -> OpDef:
         version=1,
         summary="Elementwise power.",
         doc=(
-            "Integers to negative powers are an error. Where y is 0 the gradient to x is 0; where x is not positive "
-            "the gradient to y is 0."
+            "Integers to negative powers are an error. Where x and y are 0 the gradient to x is 0; where x is not "
+            "positive the gradient to y is 0."
         ),
         inputs=(
             ArgDef("x", "T", shape="[*X]", doc="Left operand."),
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "T", shape="[*Z]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
         scalar="pow(x, y)",
@@ -2026,27 +3048,7 @@ def equal() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
-        types=(
-            TypeVarDef(
-                "T",
-                allow=(
-                    "bool",
-                    "int8",
-                    "int16",
-                    "int32",
-                    "int64",
-                    "uint8",
-                    "uint16",
-                    "uint32",
-                    "uint64",
-                    "float16",
-                    "bfloat16",
-                    "float32",
-                    "float64",
-                    "string",
-                ),
-            ),
-        ),
+        types=(TypeVarDef("T", allow=_ANY),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
         scalar="x == y",
@@ -2068,27 +3070,7 @@ def not_equal() -> OpDef:
             ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
         ),
         outputs=(ArgDef("z", "bool", shape="[*Z]"),),
-        types=(
-            TypeVarDef(
-                "T",
-                allow=(
-                    "bool",
-                    "int8",
-                    "int16",
-                    "int32",
-                    "int64",
-                    "uint8",
-                    "uint16",
-                    "uint32",
-                    "uint64",
-                    "float16",
-                    "bfloat16",
-                    "float32",
-                    "float64",
-                    "string",
-                ),
-            ),
-        ),
+        types=(TypeVarDef("T", allow=_ANY),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"commutative", "elementwise", "no_gradient", "pure"}),
         scalar="x != y",
@@ -2187,7 +3169,21 @@ def neg() -> OpDef:
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(
-            TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
         ),
         traits=frozenset({"elementwise", "pure"}),
         scalar="-x",
@@ -2216,7 +3212,6 @@ def abs() -> OpDef:
         gradient="graphdock_std._gen.gradients:abs",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:abs",
-        operators=("__abs__",),
         package="graphdock_std",
         source="specs/math.yaml:588",
     )
@@ -2230,14 +3225,29 @@ def sign() -> OpDef:
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(
-            TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
         ),
-        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        traits=frozenset({"elementwise", "pure"}),
         scalar="sign(x)",
-        gradient_kinds={"x": "none"},
+        gradient="graphdock_std._gen.gradients:sign",
+        gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sign",
         package="graphdock_std",
-        source="specs/math.yaml:610",
+        source="specs/math.yaml:609",
     )
 
 
@@ -2248,7 +3258,27 @@ def square() -> OpDef:
         summary="The square.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_REAL),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         traits=frozenset({"elementwise", "pure"}),
         scalar="x * x",
         gradient="graphdock_std._gen.gradients:square",
@@ -2266,7 +3296,7 @@ def sqrt() -> OpDef:
         summary="Square root.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sqrt(x)",
         gradient="graphdock_std._gen.gradients:sqrt",
@@ -2284,7 +3314,7 @@ def rsqrt() -> OpDef:
         summary="Reciprocal of the square root.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="rsqrt(x)",
         gradient="graphdock_std._gen.gradients:rsqrt",
@@ -2303,7 +3333,7 @@ def reciprocal() -> OpDef:
         summary="Reciprocal.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="1 / x",
         gradient="graphdock_std._gen.gradients:reciprocal",
@@ -2321,7 +3351,7 @@ def exp() -> OpDef:
         summary="Exponential.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="exp(x)",
         gradient="graphdock_std._gen.gradients:exp",
@@ -2339,7 +3369,7 @@ def expm1() -> OpDef:
         summary="Exponential less one, accurate near 0.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="expm1(x)",
         gradient="graphdock_std._gen.gradients:expm1",
@@ -2357,7 +3387,7 @@ def log() -> OpDef:
         summary="Natural logarithm.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="log(x)",
         gradient="graphdock_std._gen.gradients:log",
@@ -2375,7 +3405,7 @@ def log1p() -> OpDef:
         summary="Natural logarithm of one more than x, accurate near 0.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="log1p(x)",
         gradient="graphdock_std._gen.gradients:log1p",
@@ -2393,7 +3423,7 @@ def sin() -> OpDef:
         summary="Sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sin(x)",
         gradient="graphdock_std._gen.gradients:sin",
@@ -2411,7 +3441,7 @@ def cos() -> OpDef:
         summary="Cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="cos(x)",
         gradient="graphdock_std._gen.gradients:cos",
@@ -2429,7 +3459,7 @@ def tan() -> OpDef:
         summary="Tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="tan(x)",
         gradient="graphdock_std._gen.gradients:tan",
@@ -2447,7 +3477,7 @@ def asin() -> OpDef:
         summary="Inverse sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="asin(x)",
         gradient="graphdock_std._gen.gradients:asin",
@@ -2465,7 +3495,7 @@ def acos() -> OpDef:
         summary="Inverse cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="acos(x)",
         gradient="graphdock_std._gen.gradients:acos",
@@ -2483,7 +3513,7 @@ def atan() -> OpDef:
         summary="Inverse tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="atan(x)",
         gradient="graphdock_std._gen.gradients:atan",
@@ -2501,7 +3531,7 @@ def sinh() -> OpDef:
         summary="Hyperbolic sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sinh(x)",
         gradient="graphdock_std._gen.gradients:sinh",
@@ -2519,7 +3549,7 @@ def cosh() -> OpDef:
         summary="Hyperbolic cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="cosh(x)",
         gradient="graphdock_std._gen.gradients:cosh",
@@ -2537,11 +3567,11 @@ def tanh() -> OpDef:
         summary="Hyperbolic tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="tanh(x)",
         gradient="graphdock_std._gen.gradients:tanh",
-        gradient_kinds={"x": "op"},
+        gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tanh",
         package="graphdock_std",
         source="specs/math.yaml:952",
@@ -2555,7 +3585,7 @@ def asinh() -> OpDef:
         summary="Inverse hyperbolic sine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="asinh(x)",
         gradient="graphdock_std._gen.gradients:asinh",
@@ -2573,7 +3603,7 @@ def acosh() -> OpDef:
         summary="Inverse hyperbolic cosine.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="acosh(x)",
         gradient="graphdock_std._gen.gradients:acosh",
@@ -2591,7 +3621,7 @@ def atanh() -> OpDef:
         summary="Inverse hyperbolic tangent.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="atanh(x)",
         gradient="graphdock_std._gen.gradients:atanh",
@@ -2609,11 +3639,11 @@ def sigmoid() -> OpDef:
         summary="Logistic function.",
         inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
         outputs=(ArgDef("y", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         scalar="sigmoid(x)",
         gradient="graphdock_std._gen.gradients:sigmoid",
-        gradient_kinds={"x": "op"},
+        gradient_kinds={"x": "formula"},
         decomposition="graphdock_std._gen.decompositions:sigmoid",
         reference="graphdock_std.reference.math:sigmoid",
         package="graphdock_std",
@@ -2786,7 +3816,7 @@ def tanh_grad() -> OpDef:
             ArgDef("dy", "T", shape="[*S]", doc="Gradient that reaches it."),
         ),
         outputs=(ArgDef("dx", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         gradient="graphdock_std._gen.gradients:tanh_grad",
         gradient_kinds={"y": "formula", "dy": "formula"},
@@ -2807,7 +3837,7 @@ def sigmoid_grad() -> OpDef:
             ArgDef("dy", "T", shape="[*S]", doc="Gradient that reaches it."),
         ),
         outputs=(ArgDef("dx", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
         gradient="graphdock_std._gen.gradients:sigmoid_grad",
         gradient_kinds={"y": "formula", "dy": "formula"},
@@ -2883,7 +3913,12 @@ def mat_mul() -> OpDef:
             AttrDef("transpose_a", "bool", default=False, doc="Multiply by a transposed."),
             AttrDef("transpose_b", "bool", default=False, doc="Multiply by b transposed."),
         ),
-        types=(TypeVarDef("T", allow=("int32", "int64", "float16", "bfloat16", "float32", "float64")),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=("int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+            ),
+        ),
         let={
             "M": "A1 if transpose_a else A0",
             "K": "A0 if transpose_a else A1",
@@ -2897,7 +3932,6 @@ def mat_mul() -> OpDef:
         gradient="graphdock_std._gen.gradients:mat_mul",
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.math:matmul",
-        operators=("__matmul__",),
         package="graphdock_std",
         source="specs/math.yaml:1337",
     )
@@ -3124,7 +4158,7 @@ def relu_grad() -> OpDef:
         traits=frozenset({"elementwise", "pure"}),
         scalar="select(features > 0, gradients, 0)",
         gradient="graphdock_std._gen.gradients:relu_grad",
-        gradient_kinds={"gradients": "formula", "features": "none"},
+        gradient_kinds={"gradients": "formula", "features": "formula"},
         reference="graphdock_std.reference.nn:relu_grad",
         package="graphdock_std",
         source="specs/nn.yaml:250",
@@ -3157,7 +4191,7 @@ def bias_add() -> OpDef:
         gradient_kinds={"value": "formula", "bias": "formula"},
         reference="graphdock_std.reference.nn:bias_add",
         package="graphdock_std",
-        source="specs/nn.yaml:271",
+        source="specs/nn.yaml:272",
     )
 
 
@@ -3186,7 +4220,7 @@ def bias_add_grad() -> OpDef:
         gradient_kinds={"out_backprop": "fn"},
         reference="graphdock_std.reference.nn:bias_add_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:295",
+        source="specs/nn.yaml:296",
     )
 
 
@@ -3205,7 +4239,7 @@ def l2_loss() -> OpDef:
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
-        source="specs/nn.yaml:317",
+        source="specs/nn.yaml:318",
     )
 
 
@@ -4006,6 +5040,423 @@ def dynamic_stitch() -> OpDef:
     )
 
 
+def max_pool() -> OpDef:
+    return OpDef(
+        name="MaxPool",
+        version=1,
+        summary="The largest element of each window over images.",
+        doc="Padding never is the largest. Windows may go over channels too. NaN if one is NaN.",
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Elements added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_REAL, default="float32"),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:max_pool",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:max_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:4",
+    )
+
+
+def max_pool_grad() -> OpDef:
+    return OpDef(
+        name="MaxPoolGrad",
+        version=1,
+        summary="The gradient of MaxPool: each window's goes to its first largest element.",
+        doc="The element that equals orig_output is the largest. Where NaN is, none is.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Elements added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:42",
+    )
+
+
+def max_pool_grad_grad() -> OpDef:
+    return OpDef(
+        name="MaxPoolGradGrad",
+        version=1,
+        summary="The elements of grad that stand where each window of orig_input has its first largest element.",
+        doc="The gradient of the gradient of a pool. Where no element equals orig_output, it is 0.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the gradient of orig_input."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID", "EXPLICIT"),
+                doc=(
+                    "SAME: as many windows as the dim holds strides; VALID: none over the edge; EXPLICIT: "
+                    "explicit_paddings."
+                ),
+            ),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Elements added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:78",
+    )
+
+
+def avg_pool() -> OpDef:
+    return OpDef(
+        name="AvgPool",
+        version=1,
+        summary="The mean of each window over images.",
+        doc="Padding is not counted. float16 and bfloat16 are accumulated in float32.",
+        inputs=(ArgDef("value", "T", shape="[_, _, _, _]", doc="A batch of images."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool",
+        gradient_kinds={"value": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:112",
+    )
+
+
+def avg_pool_grad() -> OpDef:
+    return OpDef(
+        name="AvgPoolGrad",
+        version=1,
+        summary="The gradient of AvgPool: each window's is shared by its elements.",
+        inputs=(
+            ArgDef("orig_input_shape", "int32", shape="[R]", memory="host", doc="The shape of what was pooled."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_of_shape",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(grad) + size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool_grad",
+        gradient_kinds={"orig_input_shape": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:147",
+    )
+
+
+def max_pool3d() -> OpDef:
+    return OpDef(
+        name="MaxPool3D",
+        version=1,
+        summary="The largest element of each window over volumes.",
+        doc="Padding never is the largest. Windows may go over channels too. NaN if one is NaN.",
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:max_pool3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:max_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:179",
+    )
+
+
+def max_pool3d_grad() -> OpDef:
+    return OpDef(
+        name="MaxPool3DGrad",
+        version=1,
+        summary="The gradient of MaxPool3D: each window's goes to its first largest element.",
+        doc="The element that equals orig_output is the largest. Where NaN is, none is.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool3d_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:209",
+    )
+
+
+def max_pool3d_grad_grad() -> OpDef:
+    return OpDef(
+        name="MaxPool3DGradGrad",
+        version=1,
+        summary="The elements of grad that stand where each window of orig_input has its first largest element.",
+        doc="The gradient of the gradient of a pool. Where no element equals orig_output, it is 0.",
+        inputs=(
+            ArgDef("orig_input", "T", shape="[_, _, _, _, _]", doc="What was pooled."),
+            ArgDef("orig_output", "T", shape="[_, _, _, _, _]", doc="The pool of orig_input."),
+            ArgDef("grad", "T", shape="[_, _, _, _, _]", doc="Gradients of the gradient of orig_input."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(grad)"},
+        gradient="graphdock_std._gen.gradients:max_pool3d_grad_grad",
+        gradient_kinds={"orig_input": "none", "orig_output": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_grad_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:240",
+    )
+
+
+def avg_pool3d() -> OpDef:
+    return OpDef(
+        name="AvgPool3D",
+        version=1,
+        summary="The mean of each window over volumes.",
+        doc="Padding is not counted. float16 and bfloat16 are accumulated in float32.",
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _, _]", doc="A batch of volumes."),),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool",
+        package="graphdock_std",
+        source="specs/pool.yaml:270",
+    )
+
+
+def avg_pool3d_grad() -> OpDef:
+    return OpDef(
+        name="AvgPool3DGrad",
+        version=1,
+        summary="The gradient of AvgPool3D: each window's is shared by its elements.",
+        inputs=(
+            ArgDef("orig_input_shape", "int32", shape="[R]", memory="host", doc="The shape of what was pooled."),
+            ArgDef("grad", "T", shape="[_, _, _, _, _]", doc="Gradients of the pool."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NDHWC",
+                allowed=("NDHWC", "NCDHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_of_shape",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(grad) + size(output)"},
+        gradient="graphdock_std._gen.gradients:avg_pool3d_grad",
+        gradient_kinds={"orig_input_shape": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:avg_pool_grad",
+        package="graphdock_std",
+        source="specs/pool.yaml:300",
+    )
+
+
 def random_uniform() -> OpDef:
     return OpDef(
         name="RandomUniform",
@@ -4353,7 +5804,28 @@ def sum() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(x)"},
@@ -4382,7 +5854,28 @@ def mean() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(x) + size(y)"},
@@ -4411,7 +5904,28 @@ def prod() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         attrs=(AttrDef("keep_dims", "bool", default=False, doc="Keep reduced dims as 1."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
         evaluate="graphdock_std.integer_values:prod",
@@ -4634,7 +6148,28 @@ def cumsum() -> OpDef:
             AttrDef("exclusive", "bool", default=False, doc="Leave the element itself out; the first is then 0."),
             AttrDef("reverse", "bool", default=False, doc="Sum from the end."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:running",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:cumsum",
@@ -4684,7 +6219,28 @@ def sum_to() -> OpDef:
             ArgDef("shape", "Tidx", shape="[R]", memory="host", doc="The shape to come back to."),
         ),
         outputs=(ArgDef("y", "T"),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:sum_to",
         traits=frozenset({"pure", "reduction"}),
         identity="x",
@@ -6581,6 +8137,21 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "LogUniformCandidateSampler": log_uniform_candidate_sampler,
     "FixedUnigramCandidateSampler": fixed_unigram_candidate_sampler,
     "ComputeAccidentalHits": compute_accidental_hits,
+    "Complex": complex,
+    "Real": real,
+    "Imag": imag,
+    "Angle": angle,
+    "ComplexAbs": complex_abs,
+    "Conj": conj,
+    "Conv2D": conv2d,
+    "Conv2DBackpropInput": conv2d_backprop_input,
+    "Conv2DBackpropFilter": conv2d_backprop_filter,
+    "Conv3D": conv3d,
+    "Conv3DBackpropInputV2": conv3d_backprop_input_v2,
+    "Conv3DBackpropFilterV2": conv3d_backprop_filter_v2,
+    "DepthwiseConv2dNative": depthwise_conv2d_native,
+    "DepthwiseConv2dNativeBackpropInput": depthwise_conv2d_native_backprop_input,
+    "DepthwiseConv2dNativeBackpropFilter": depthwise_conv2d_native_backprop_filter,
     "RGBToHSV": rgb_to_hsv,
     "HSVToRGB": hsv_to_rgb,
     "AdjustHue": adjust_hue,
@@ -6594,6 +8165,18 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResizeBicubicGrad": resize_bicubic_grad,
     "ResizeArea": resize_area,
     "ResizeAreaGrad": resize_area_grad,
+    "MatrixInverse": matrix_inverse,
+    "MatrixSolve": matrix_solve,
+    "MatrixTriangularSolve": matrix_triangular_solve,
+    "Cholesky": cholesky,
+    "Qr": qr,
+    "Svd": svd,
+    "SelfAdjointEigV2": self_adjoint_eig_v2,
+    "MatrixDeterminant": matrix_determinant,
+    "LogMatrixDeterminant": log_matrix_determinant,
+    "MatrixSolveLs": matrix_solve_ls,
+    "Lu": lu,
+    "MatrixSetDiag": matrix_set_diag,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -6688,6 +8271,16 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceSparseApplyAdam": resource_sparse_apply_adam,
     "DynamicPartition": dynamic_partition,
     "DynamicStitch": dynamic_stitch,
+    "MaxPool": max_pool,
+    "MaxPoolGrad": max_pool_grad,
+    "MaxPoolGradGrad": max_pool_grad_grad,
+    "AvgPool": avg_pool,
+    "AvgPoolGrad": avg_pool_grad,
+    "MaxPool3D": max_pool3d,
+    "MaxPool3DGrad": max_pool3d_grad,
+    "MaxPool3DGradGrad": max_pool3d_grad_grad,
+    "AvgPool3D": avg_pool3d,
+    "AvgPool3DGrad": avg_pool3d_grad,
     "RandomUniform": random_uniform,
     "RandomStandardNormal": random_standard_normal,
     "TruncatedNormal": truncated_normal,
@@ -6788,8 +8381,6 @@ OPERATORS: dict[str, str] = {
     "__xor__": "graphdock_std._gen.math_ops:logical_xor",
     "__invert__": "graphdock_std._gen.math_ops:logical_not",
     "__neg__": "graphdock_std._gen.math_ops:negative",
-    "__abs__": "graphdock_std._gen.math_ops:abs",
-    "__matmul__": "graphdock_std._gen.math_ops:matmul",
 }
 
 #: Spec -> digest of the text that all this was made from.
@@ -6797,16 +8388,20 @@ SPECS: dict[str, str] = {
     "array.yaml": "555e7480af1a411f",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "eaf7834bb831ca38",
+    "complex.yaml": "67236912212a0915",
+    "conv.yaml": "12014a947b701793",
     "image_color.yaml": "9d56b2e9977428dc",
     "image_resize.yaml": "6fe182d39258e096",
-    "math.yaml": "bdedaba7a837123a",
-    "nn.yaml": "fceb935442e164a0",
+    "linalg.yaml": "25a06de7b2fd8368",
+    "math.yaml": "896cecfcec80e280",
+    "nn.yaml": "f1bdf2cb37e82486",
     "normalization.yaml": "655720c038b19f95",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
+    "pool.yaml": "15e977655cdc29b7",
     "random.yaml": "096a30a35fecd476",
     "rearrange.yaml": "adb0623d1594cfe2",
-    "reduce.yaml": "c0cea8354a678b51",
+    "reduce.yaml": "6a8f9cca64479283",
     "sampling.yaml": "ca6e802c5ed78415",
     "scatter.yaml": "a6ac8645f6bb9a2b",
     "segment.yaml": "de93fa854d0d0a51",

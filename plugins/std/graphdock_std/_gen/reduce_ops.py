@@ -14,7 +14,7 @@ def sum(x, axis, keep_dims=False, name=None):
     float16 and bfloat16 are accumulated in float32; integers wrap around.
 
     Args:
-      x: tensor of any shape, integer or floating. Any tensor.
+      x: tensor of any shape, integer, floating or complex. Any tensor.
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count
         from the end.
       keep_dims: bool. Keep reduced dims as 1. Default False.
@@ -37,7 +37,7 @@ def mean(x, axis, keep_dims=False, name=None):
     Integers are summed in 64 bits and divide towards zero. The mean of nothing is NaN, and 0 for integers.
 
     Args:
-      x: tensor of any shape, integer or floating. Any tensor.
+      x: tensor of any shape, integer, floating or complex. Any tensor.
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count
         from the end.
       keep_dims: bool. Keep reduced dims as 1. Default False.
@@ -60,7 +60,7 @@ def prod(x, axis, keep_dims=False, name=None):
     float16 and bfloat16 are accumulated in float32; integers wrap around.
 
     Args:
-      x: tensor of any shape, integer or floating. Any tensor.
+      x: tensor of any shape, integer, floating or complex. Any tensor.
       axis: tensor of any shape, int32 or int64. Axes to reduce, a scalar or a vector; negative ones count
         from the end.
       keep_dims: bool. Keep reduced dims as 1. Default False.
@@ -211,7 +211,7 @@ def cumsum(x, axis, exclusive=False, reverse=False, name=None):
       y_i = sum of x_j for j <= i
 
     Args:
-      x: tensor of any shape [*S], integer or floating. A tensor of rank 1 or more.
+      x: tensor of any shape [*S], integer, floating or complex. A tensor of rank 1 or more.
       axis: scalar, int32 or int64. The axis; a negative one counts from the end.
       exclusive: bool. Leave the element itself out; the first is then 0. Default False.
       reverse: bool. Sum from the end. Default False.
@@ -254,7 +254,7 @@ def sum_to(x, shape, name=None):
     are not known.
 
     Args:
-      x: tensor of any shape, integer or floating. A tensor of a shape that the other broadcasts to.
+      x: tensor of any shape, integer, floating or complex. A tensor of a shape that the other broadcasts to.
       shape: tensor of shape [R], int32 or int64. The shape to come back to.
       name: name of the operation (default "SumTo").
 
