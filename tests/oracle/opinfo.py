@@ -1,10 +1,10 @@
 """Values and gradients of ``torch.testing``'s samples beside graphdock's.
 
-    python -m tests.oracle.opinfo                 every op that both have: a table of agreement, exit status 1 where it is unexplained
+    python -m tests.oracle.opinfo                 every op that both have; exit status 1 where one differs unexplained
     python -m tests.oracle.opinfo softmax matmul  these, with each sample that differs
 
-Needs torch (``pip install torch expecttest``). Of each op the samples of float64, with gradients, of float32 and of int64 are taken, at
-most ``--samples`` of each dtype. Agreement: 1e-9 relative for float64, 1e-4 for float32, the same numbers for integers.
+Needs torch (``pip install torch expecttest``). Of each op the samples of float64, with gradients, of float32 and of int64 are
+taken, at most ``--samples`` of each dtype. Agreement: 1e-9 relative for float64, 1e-4 for float32, the same numbers for integers.
 """
 
 from __future__ import annotations
