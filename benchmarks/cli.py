@@ -16,7 +16,16 @@ from benchmarks.report import as_json, as_table
 
 __all__ = ["BENCHMARKS", "benchmark_main", "parse", "publish", "wanted"]
 
-BENCHMARKS = ("import_time", "null_step", "seed_step", "chain", "while_loop", "large_graph", "native_kernel")
+BENCHMARKS = (
+    "import_time",
+    "null_step",
+    "seed_step",
+    "chain",
+    "while_loop",
+    "large_graph",
+    "native_kernel",
+    "convolution",
+)
 
 
 def parse(

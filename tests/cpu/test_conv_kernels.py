@@ -1,0 +1,131 @@
+"""The methods of convolution on their own, at sizes at which a plan would choose another, and what a warmed-up step takes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock_cpu.kernels import conv, conv_im2col, conv_winograd
+from graphdock_cpu.kernels.sliding import Method, Slide
+from graphdock_std.reference import conv as loops
+
+
+def same(batch: int, size: tuple[int, int], channels: int, outputs: int, window: int = 3, stride: int = 1) -> Slide:
+    """A square window with padding SAME."""
+    out = tuple(-(-n // stride) for n in size)
+    before = tuple(max(0, (o - 1) * stride + window - n) // 2 for o, n in zip(out, size, strict=True))
+    return Slide(batch, channels, outputs, size, (window,) * 2, (stride,) * 2, (1, 1), before, out)
+
+
+def call(method: Method, a: np.ndarray, b: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """What a method makes of two tensors; output and scratch begin as NaN."""
+    compute, scratch = method
+    out = np.full(shape, np.nan, a.dtype)
+    compute(a, b, out, *(np.full(s, np.nan, a.dtype) for s in scratch))
+    return out
+
+
+METHODS: dict[str, list[Callable[[Slide], Method]]] = {
+    "forward": [conv_im2col.im2col, conv_winograd.winograd],
+    "input": [conv_im2col.col2im, conv_im2col.flipped, conv_winograd.winograd_input],
+    "filter": [conv_im2col.im2col_filter, conv_winograd.winograd_filter],
+}
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 4), (5, 5), (8, 7)])
+def test_every_method_agrees_with_plain_loops(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks that are small enough for several, odd sizes among them."""
+    for module, name in ((conv_im2col, "COPIED"), (conv_im2col, "COPIED_FILTER")):
+        monkeypatch.setattr(module, name, 150)
+    for name in ("TILES", "TILES_FILTER"):
+        monkeypatch.setattr(conv_winograd, name, 5)
+    rng = np.random.default_rng(0)
+    slide = same(3, size, 2, 4)
+    x, w, dy = (rng.normal(size=s) for s in ((3, *size, 2), (3, 3, 2, 4), (3, *size, 4)))
+    attrs = {"strides": [1] * 4, "dilations": [1] * 4, "padding": "SAME", "data_format": "NHWC"}
+    wanted = {
+        "forward": (x, w, loops.conv(x, w, **attrs)),
+        "input": (w, dy, loops.conv_backprop_input(x.shape, w, dy, **attrs)),
+        "filter": (x, dy, loops.conv_backprop_filter(x, w.shape, dy, **attrs)),
+    }
+    for direction, methods in METHODS.items():
+        a, b, expected = wanted[direction]
+        for make in methods:
+            np.testing.assert_allclose(call(make(slide), a, b, expected.shape), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_winograd_is_as_exact_as_im2col() -> None:
+    """Largest difference from float64, over the largest result, in float32 with 128 channels."""
+    rng = np.random.default_rng(1)
+    slide = same(2, (17, 16), 128, 128)
+    x, w, dy = (rng.normal(size=s) for s in ((2, 17, 16, 128), (3, 3, 128, 128), (2, 17, 16, 128)))
+    for direction, (a, b, shape) in {
+        "forward": (x, w, dy.shape),
+        "input": (w, dy, x.shape),
+        "filter": (x, dy, w.shape),
+    }.items():
+        exact = call(METHODS[direction][0](slide), a, b, shape)
+        for make in METHODS[direction]:
+            found = call(make(slide), a.astype(np.float32), b.astype(np.float32), shape)
+            assert np.abs(found - exact).max() <= 3e-6 * np.abs(exact).max(), (direction, make)
+
+
+@pytest.mark.parametrize(
+    ("slide", "methods"),
+    [
+        (same(8, (28, 28), 192, 64, window=1), ("dot", "dot", "dot")),
+        (same(8, (28, 28), 192, 64, window=1, stride=2), ("im2col", "col2im", "im2col")),
+        (same(16, (13, 13), 192, 384), ("winograd", "winograd", "winograd")),
+        (same(8, (28, 28), 96, 128), ("im2col", "flipped", "im2col")),
+        (same(1, (7, 7), 512, 512), ("im2col", "flipped", "im2col")),
+        (same(16, (27, 27), 64, 192, window=5), ("im2col", "col2im", "im2col")),
+        (same(16, (224, 224), 3, 64, window=11, stride=4), ("im2col", "col2im", "im2col")),
+    ],
+    ids=str,
+)
+def test_the_choice_of_a_method(slide: Slide, methods: tuple[str, str, str]) -> None:
+    rules = (conv.FORWARD, conv.INPUT, conv.FILTER)
+    assert tuple(next(name for name, holds, _ in r if holds(slide)) for r in rules) == methods
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "outputs", "window", "stride"),
+    [(24, 128, 128, 3, 1), (32, 16, 48, 3, 1), (32, 64, 64, 1, 1), (33, 8, 64, 5, 2)],
+    ids=["winograd", "im2col", "dot", "strided"],
+)
+def test_a_warmed_up_step_allocates_nothing(size: int, channels: int, outputs: int, window: int, stride: int) -> None:
+    """Forward, both gradients, and pools with theirs: all that a step takes is the 8192 elements per operand that NumPy's ufuncs
+    read strided views through, whatever the size of the arrays.
+    """
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.Variable(tf.random_normal([2, size, size, channels]))
+        w = tf.Variable(tf.random_normal([window, window, channels, outputs]))
+        y = tf.nn.conv2d(x, w, stride, "SAME")
+        pooled = tf.nn.avg_pool(tf.nn.max_pool(y, 3, 2, "SAME"), 2, 1, "SAME")
+        wanted = [g.op for g in tf.gradients(pooled, [x, w])]
+        sess.run(tf.global_variables_initializer())
+        for _ in range(3):
+            sess.run(wanted)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        sess.run(wanted)
+        peak = tracemalloc.get_traced_memory()[1] - before
+        tracemalloc.stop()
+    assert peak < 120_000, peak
+
+
+def test_a_plan_for_any_shape_keeps_what_it_made() -> None:
+    """Steps of many shapes through one plan: each is computed for its own."""
+    rng = np.random.default_rng(2)
+    attrs: dict[str, Any] = {"strides": [1] * 4, "dilations": [1] * 4, "padding": "SAME", "data_format": "NHWC"}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x, w = tf.placeholder(tf.float64, [None] * 4), tf.placeholder(tf.float64, [None] * 4)
+        y = tf.nn.conv2d(x, w, 1, "SAME")
+        for n in [*range(1, 12), *range(1, 4)]:
+            xv, wv = rng.normal(size=(1, n, 3, 2)), rng.normal(size=(2, 2, 2, 1))
+            np.testing.assert_allclose(sess.run(y, {x: xv, w: wv}), loops.conv(xv, wv, **attrs), rtol=1e-12, atol=1e-12)
