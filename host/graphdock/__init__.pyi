@@ -36,6 +36,8 @@ from graphdock.dtypes import uint32 as uint32
 from graphdock.dtypes import uint64 as uint64
 from graphdock.dtypes import uint8 as uint8
 from graphdock.dtypes import variant as variant
+from graphdock.gradients.aggregation import AggregationMethod as AggregationMethod
+from graphdock.gradients.aggregation import UnconnectedGradients as UnconnectedGradients
 from graphdock.gradients.backprop import gradients as gradients
 from graphdock.gradients.indexed_slices import IndexedSlices as IndexedSlices
 from graphdock.gradients.registry import NoGradient as NoGradient
@@ -92,6 +94,7 @@ from graphdock.variables.collections import get_collection_ref as get_collection
 from graphdock.variables.collections import global_variables as global_variables
 from graphdock.variables.collections import local_variables as local_variables
 from graphdock.variables.collections import model_variables as model_variables
+from graphdock.variables.collections import moving_average_variables as moving_average_variables
 from graphdock.variables.collections import trainable_variables as trainable_variables
 from graphdock.variables.initialization import global_variables_initializer as global_variables_initializer
 from graphdock.variables.initialization import initialize_all_variables as initialize_all_variables
@@ -257,12 +260,14 @@ from graphdock_std.random import truncated_normal as truncated_normal
 from graphdock_std.scatter import scatter_add as scatter_add
 from graphdock_std.scatter import scatter_sub as scatter_sub
 from graphdock_std.scatter import scatter_update as scatter_update
+from graphdock_std.train.clipping import clip_by_average_norm as clip_by_average_norm
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
 
 __all__ = [
     "AUTO_REUSE",
+    "AggregationMethod",
     "Assert",
     "DType",
     "DeviceSpec",
@@ -282,6 +287,7 @@ __all__ = [
     "SessionConfig",
     "Tensor",
     "TensorShape",
+    "UnconnectedGradients",
     "Variable",
     "VariableScope",
     "abs",
@@ -310,6 +316,7 @@ __all__ = [
     "cast",
     "ceil",
     "check_numerics",
+    "clip_by_average_norm",
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
@@ -415,6 +422,7 @@ __all__ = [
     "minimum",
     "mod",
     "model_variables",
+    "moving_average_variables",
     "multiply",
     "name_scope",
     "negative",

@@ -3217,6 +3217,13 @@ CASES: dict[str, dict] = {
                 "note": "",
                 "match": "broadcast",
             },
+            {
+                "inputs": {"x": {"shape": (2, 3, 1)}, "low": {"value": 0.0}, "high": {"shape": (2,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "broadcast x up",
+            },
         ),
         "types": {"T": _REAL},
         "args": {"x": "T", "low": "T", "high": "T"},

@@ -2038,12 +2038,13 @@ def clip_by_value() -> OpDef:
         doc="Where low is above high the result is high. The gradient goes to the limit where it holds.",
         inputs=(
             ArgDef("x", "T", shape="[*X]", doc="Any tensor."),
-            ArgDef("low", "T", shape="[*L]", doc="Smallest value; broadcasts."),
-            ArgDef("high", "T", shape="[*H]", doc="Largest value; broadcasts."),
+            ArgDef("low", "T", shape="[*L]", doc="Smallest value; broadcasts to x."),
+            ArgDef("high", "T", shape="[*H]", doc="Largest value; broadcasts to x."),
         ),
         outputs=(ArgDef("y", "T", shape="[*Y]"),),
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Y": "broadcast(X, L, H)"},
+        where=(("rank(Y) == rank(X) and prod(Y) == prod(X)", "the limits would broadcast x up: {X} to {Y}"),),
         traits=frozenset({"elementwise", "pure"}),
         gradient="graphdock_std._gen.gradients:clip_by_value",
         gradient_kinds={"x": "formula", "low": "formula", "high": "formula"},
@@ -2088,7 +2089,7 @@ def mat_mul() -> OpDef:
         reference="graphdock_std.reference.math:matmul",
         operators=("__matmul__",),
         package="graphdock_std",
-        source="specs/math.yaml:1338",
+        source="specs/math.yaml:1340",
     )
 
 
@@ -4218,7 +4219,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
-    "math.yaml": "96728fd1984e1ecf",
+    "math.yaml": "db3f9f58ce2eaf2f",
     "nn.yaml": "f1bdf2cb37e82486",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
