@@ -5,6 +5,7 @@ from graphdock import errors as errors
 from graphdock import ops as ops
 from graphdock import testing as testing
 from graphdock import typing as typing
+from graphdock._facade import debugging as debugging
 from graphdock._facade import initializers as initializers
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
@@ -209,6 +210,22 @@ from graphdock_std.array import stack as stack
 from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
+from graphdock_std.assertions import assert_equal as assert_equal
+from graphdock_std.assertions import assert_greater as assert_greater
+from graphdock_std.assertions import assert_greater_equal as assert_greater_equal
+from graphdock_std.assertions import assert_less as assert_less
+from graphdock_std.assertions import assert_less_equal as assert_less_equal
+from graphdock_std.assertions import assert_near as assert_near
+from graphdock_std.assertions import assert_negative as assert_negative
+from graphdock_std.assertions import assert_non_negative as assert_non_negative
+from graphdock_std.assertions import assert_non_positive as assert_non_positive
+from graphdock_std.assertions import assert_none_equal as assert_none_equal
+from graphdock_std.assertions import assert_positive as assert_positive
+from graphdock_std.assertions import is_non_decreasing as is_non_decreasing
+from graphdock_std.assertions import is_numeric_tensor as is_numeric_tensor
+from graphdock_std.assertions import is_strictly_increasing as is_strictly_increasing
+from graphdock_std.custom_gradient import custom_gradient as custom_gradient
+from graphdock_std.custom_gradient import hessians as hessians
 from graphdock_std.einsum import einsum as einsum
 from graphdock_std.indexing import gather as gather
 from graphdock_std.indexing import one_hot as one_hot
@@ -260,6 +277,16 @@ from graphdock_std.random import truncated_normal as truncated_normal
 from graphdock_std.scatter import scatter_add as scatter_add
 from graphdock_std.scatter import scatter_sub as scatter_sub
 from graphdock_std.scatter import scatter_update as scatter_update
+from graphdock_std.static_assertions import add_check_numerics_ops as add_check_numerics_ops
+from graphdock_std.static_assertions import assert_integer as assert_integer
+from graphdock_std.static_assertions import assert_proper_iterable as assert_proper_iterable
+from graphdock_std.static_assertions import assert_rank as assert_rank
+from graphdock_std.static_assertions import assert_rank_at_least as assert_rank_at_least
+from graphdock_std.static_assertions import assert_rank_in as assert_rank_in
+from graphdock_std.static_assertions import assert_scalar as assert_scalar
+from graphdock_std.static_assertions import assert_type as assert_type
+from graphdock_std.static_assertions import assert_variables_initialized as assert_variables_initialized
+from graphdock_std.static_assertions import verify_tensor_all_finite as verify_tensor_all_finite
 from graphdock_std.train.clipping import clip_by_average_norm as clip_by_average_norm
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
@@ -295,6 +322,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "add_check_numerics_ops",
     "add_n",
     "add_to_collection",
     "argmax",
@@ -302,6 +330,25 @@ __all__ = [
     "as_dtype",
     "asin",
     "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
+    "assert_variables_initialized",
     "assign",
     "assign_add",
     "assign_sub",
@@ -335,7 +382,9 @@ __all__ = [
     "cosh",
     "count_nonzero",
     "cumsum",
+    "custom_gradient",
     "custom_op",
+    "debugging",
     "default_host",
     "device",
     "diag",
@@ -381,6 +430,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "hessians",
     "identity",
     "identity_n",
     "import_graph_def",
@@ -395,6 +445,9 @@ __all__ = [
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_numeric_tensor",
+    "is_strictly_increasing",
     "is_variable_initialized",
     "less",
     "less_equal",
@@ -526,6 +579,7 @@ __all__ = [
     "variables_initializer",
     "variance_scaling_initializer",
     "variant",
+    "verify_tensor_all_finite",
     "where",
     "while_loop",
     "zeros",

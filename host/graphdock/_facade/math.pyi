@@ -57,6 +57,8 @@ from graphdock_std._gen.math_ops import subtract as subtract
 from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.nn_ops import softplus as softplus
+from graphdock_std.assertions import is_non_decreasing as is_non_decreasing
+from graphdock_std.assertions import is_strictly_increasing as is_strictly_increasing
 from graphdock_std.math import accumulate_n as accumulate_n
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
@@ -114,6 +116,8 @@ __all__ = [
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "l2_normalize",
     "less",
     "less_equal",

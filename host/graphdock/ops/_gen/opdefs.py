@@ -613,6 +613,12 @@ def print() -> OpDef:
         attrs=(
             AttrDef("message", "string", default="", doc="Printed first."),
             AttrDef("summarize", "int", default=3, doc="Elements of each tensor to print."),
+            AttrDef(
+                "first_n",
+                "int",
+                default=-1,
+                doc="Print only so many times in each plan; a negative number: always.",
+            ),
         ),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("U", is_list=True)),
         executes="host",
@@ -659,4 +665,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "4c774374b3f0ac6f"}
+SPECS: dict[str, str] = {"core.yaml": "561e98231b1f86f2"}

@@ -1479,6 +1479,43 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.array:where",
     },
+    "IdentityN": {
+        "samples": (
+            {"inputs": {"input": ({"shape": (2, 3)}, {"shape": ()})}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"input": ({"shape": (0, 2)},)}, "attrs": {}, "types": {}, "note": ""},
+            {
+                "inputs": {"input": ({"shape": (4,)}, {"value": (1, 2), "dtype": "int32"})},
+                "attrs": {},
+                "types": {"T": ("float32", "int32")},
+                "note": "",
+            },
+        ),
+        "errors": (),
+        "types": {
+            "T": (
+                "bool",
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "string",
+            ),
+        },
+        "args": {"input": "T"},
+        "tolerances": {},
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.custom:identity_n",
+    },
     "Add": {
         "samples": (
             {"inputs": {"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": ""},

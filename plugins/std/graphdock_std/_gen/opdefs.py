@@ -848,6 +848,47 @@ def where() -> OpDef:
     )
 
 
+def identity_n() -> OpDef:
+    return OpDef(
+        name="IdentityN",
+        version=1,
+        summary="The same tensors; where a gradient of several tensors at once belongs.",
+        doc="A function with a gradient of its own ends with it, and gradient_override_map gives it that gradient.",
+        inputs=(ArgDef("input", "T", arity="many", count="len(T)", doc="Any tensors."),),
+        outputs=(ArgDef("output", "T", arity="many", count="len(T)"),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "string",
+                ),
+                is_list=True,
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_custom:identity_n",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:identity_n",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.custom:identity_n",
+        package="graphdock_std",
+        source="specs/custom.yaml:4",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -4074,6 +4115,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixDiagPart": matrix_diag_part,
     "MatrixBandPart": matrix_band_part,
     "Where": where,
+    "IdentityN": identity_n,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -4219,6 +4261,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
+    "custom.yaml": "b31ed1f484108246",
     "math.yaml": "db3f9f58ce2eaf2f",
     "nn.yaml": "f1bdf2cb37e82486",
     "optimizers.yaml": "3eb39f06a5c9d801",
