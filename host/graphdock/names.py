@@ -74,6 +74,7 @@ ENDPOINTS: dict[str, str] = {
     "local_variables": "graphdock.variables.collections:local_variables",
     "trainable_variables": "graphdock.variables.collections:trainable_variables",
     "model_variables": "graphdock.variables.collections:model_variables",
+    "moving_average_variables": "graphdock.variables.collections:moving_average_variables",
     "global_variables_initializer": "graphdock.variables.initialization:global_variables_initializer",
     "local_variables_initializer": "graphdock.variables.initialization:local_variables_initializer",
     "initialize_all_variables": "graphdock.variables.initialization:initialize_all_variables",

@@ -77,6 +77,23 @@ class Tensors:
 
     def __init__(self, variables: Sequence[Any]) -> None:
         self.variables = variables
+        #: What each body that is being built has done so far.
+        self.done: list[list[Any]] = [[]]
+
+    def _waited(self, made: Any) -> Any:
+        self.done[-1].append(made)
+        return made
+
+    def _body(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with a result that waits for all it has done: a body runs what its result needs."""
+
+        def waiting(*args: Any) -> Any:
+            self.done.append([])
+            result = body(*args)
+            with tf.control_dependencies(self.done.pop()):
+                return tf.identity(result)
+
+        return waiting
 
     def read(self, v: int) -> Any:
         return self.variables[v].read_value()
@@ -84,7 +101,9 @@ class Tensors:
     def update(self, kind: str, v: int, x: Any) -> Any:
         variable = self.variables[v]
         x = x + tf.zeros(SQUARE, variable.dtype)  # rows become squares
-        return {"assign": variable.assign, "add": variable.assign_add, "sub": variable.assign_sub}[kind](x)
+        return self._waited(
+            {"assign": variable.assign, "add": variable.assign_add, "sub": variable.assign_sub}[kind](x)
+        )
 
     def view(self, i: int, x: Any) -> Any:
         return VIEWS[i][2](x)
@@ -93,10 +112,14 @@ class Tensors:
         return BINARY[i][2](x, y)
 
     def cond(self, x: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
-        return tf.cond(tf.equal(tf.floormod(tf.reduce_sum(x), 2), 0), then, other)
+        test = tf.equal(tf.floormod(tf.reduce_sum(x), 2), 0)
+        return self._waited(tf.cond(test, self._body(then), self._body(other)))
 
     def loop(self, count: int, start: Any, body: Callable[[Any], Any]) -> Any:
-        return tf.while_loop(lambda i, x: i < count, lambda i, x: (i + 1, body(x)), [tf.constant(0), start])[1]
+        step = self._body(body)
+        return self._waited(
+            tf.while_loop(lambda i, x: i < count, lambda i, x: (i + 1, step(x)), [tf.constant(0), start])[1]
+        )
 
 
 def _all(api: Any, result: Any, captured: Sequence[Any]) -> Any:

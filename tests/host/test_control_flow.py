@@ -479,3 +479,12 @@ def test_control_inputs_of_what_does_not_run_are_not_waited_for(sess):
 
     with pytest.raises(ValueError, match="not fed"):
         sess.run(tf.cond(tf.constant(True), waiting, lambda: tf.constant(1)))
+
+
+@pytest.mark.parametrize("limit", [None, 3, "tensor"])
+def test_a_loop_without_back_prop_is_a_constant_to_gradients(sess, limit):
+    x = tf.constant(2.0)
+    maximum = tf.constant(3) if limit == "tensor" else limit
+    looped = tf.while_loop(lambda y: y < 100.0, tf.square, [x], back_prop=False, maximum_iterations=maximum)
+    assert sess.run([looped, tf.gradients(looped + x, x)[0]]) == [256.0, 1.0]
+    assert tf.gradients(looped, x) == [None]

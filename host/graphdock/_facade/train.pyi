@@ -5,6 +5,7 @@ from graphdock_std.train.adagrad_da import AdagradDAOptimizer as AdagradDAOptimi
 from graphdock_std.train.adam import AdamOptimizer as AdamOptimizer
 from graphdock_std.train.adam_w import AdamWOptimizer as AdamWOptimizer
 from graphdock_std.train.ftrl import FtrlOptimizer as FtrlOptimizer
+from graphdock_std.train.global_step import assert_global_step as assert_global_step
 from graphdock_std.train.global_step import create_global_step as create_global_step
 from graphdock_std.train.global_step import get_global_step as get_global_step
 from graphdock_std.train.global_step import get_or_create_global_step as get_or_create_global_step
@@ -17,10 +18,14 @@ from graphdock_std.train.proximal import ProximalAdagradOptimizer as ProximalAda
 from graphdock_std.train.proximal import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
 from graphdock_std.train.rmsprop import RMSPropOptimizer as RMSPropOptimizer
 from graphdock_std.train.schedules import cosine_decay as cosine_decay
+from graphdock_std.train.schedules import cosine_decay_restarts as cosine_decay_restarts
 from graphdock_std.train.schedules import exponential_decay as exponential_decay
 from graphdock_std.train.schedules import inverse_time_decay as inverse_time_decay
+from graphdock_std.train.schedules import linear_cosine_decay as linear_cosine_decay
 from graphdock_std.train.schedules import natural_exp_decay as natural_exp_decay
+from graphdock_std.train.schedules import noisy_linear_cosine_decay as noisy_linear_cosine_decay
 from graphdock_std.train.schedules import piecewise_constant as piecewise_constant
+from graphdock_std.train.schedules import piecewise_constant_decay as piecewise_constant_decay
 from graphdock_std.train.schedules import polynomial_decay as polynomial_decay
 
 __all__ = [
@@ -37,14 +42,19 @@ __all__ = [
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
+    "assert_global_step",
     "cosine_decay",
+    "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
     "inverse_time_decay",
+    "linear_cosine_decay",
     "natural_exp_decay",
+    "noisy_linear_cosine_decay",
     "piecewise_constant",
+    "piecewise_constant_decay",
     "polynomial_decay",
 ]

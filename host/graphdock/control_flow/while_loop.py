@@ -21,6 +21,7 @@ from graphdock.graph import nest
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant, convert_to_tensor
 from graphdock.ops.operators import apply_operator
 from graphdock.shape import Dims, as_dims, show
@@ -53,7 +54,8 @@ def while_loop(
       shape_invariants: for each loop variable the shape that holds through all iterations, with None for a dim that may
         change; by default the shape with which the variable enters.
       parallel_iterations: how many iterations a dataflow executor may overlap.
-      back_prop, swap_memory: taken for TensorFlow's sake; gradients are built when they are asked for.
+      back_prop: whether gradients flow through the loop; if not its results are constants to them.
+      swap_memory: taken for TensorFlow's sake; gradients are built when they are asked for.
       maximum_iterations: stop after so many; an integer or an integer scalar tensor.
       return_same_structure: return a structure of one as it is; otherwise its one tensor.
 
@@ -95,7 +97,7 @@ def while_loop(
                     raise InvalidArgumentError("while_loop: maximum_iterations is negative", got=str(limit))
             else:
                 return _counted(
-                    cond, body, structure, shape_invariants, maximum_iterations, return_same_structure, scope
+                    cond, body, structure, shape_invariants, back_prop, maximum_iterations, return_same_structure, scope
                 )
         labels = _labels(structure, start)
         test = _trace_cond(BodyGraph(scope + "cond", graph), cond, structure, start, invariants)
@@ -113,7 +115,10 @@ def while_loop(
             "parallel_iterations": parallel_iterations,
         }
         node = add_node(graph, "While", inputs, attrs, scope, (len(inputs),), (test, step))
-    packed = nest.pack_sequence_as(structure, list(node.outputs))
+        results = list(node.outputs)
+        if not back_prop:
+            results = [apply_op("StopGradient", input=t, name="exit") for t in results]
+    packed = nest.pack_sequence_as(structure, results)
     return packed[0] if len(given) == 1 and not return_same_structure else packed
 
 
@@ -126,6 +131,7 @@ def _counted(
     body: Callable[..., Any],
     structure: Any,
     shape_invariants: Any,
+    back_prop: bool,
     maximum: Any,
     same_structure: bool,
     scope: str,
@@ -157,7 +163,13 @@ def _counted(
     invariants = None if shape_invariants is None else [(), *shape_invariants]
     with graph.name_scope(scope):
         result = while_loop(
-            counted_cond, counted_body, [zero, *structure], invariants, return_same_structure=True, name="counted"
+            counted_cond,
+            counted_body,
+            [zero, *structure],
+            invariants,
+            back_prop=back_prop,
+            return_same_structure=True,
+            name="counted",
         )
     rest = result[1:]
     if len(nest.flatten(rest)) == 1 and not same_structure:

@@ -24,7 +24,7 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import ones_like, zeros_like
-from graphdock.shape import compatible, show
+from graphdock.shape import as_dims, compatible, show
 
 __all__ = ["gradients"]
 
@@ -113,11 +113,11 @@ def _seed(y: Tensor, grad: Any, index: int) -> Any:
         grad = convert_to_tensor(grad, y.dtype, f"grad_ys_{index}")
     elif grad.dtype is not y.dtype:
         raise DTypeError(f"gradients: grad_ys[{index}]", expected=y.dtype.name, got=grad.dtype.name)
-    if not compatible(grad.shape.dims, y._dims):
+    if not compatible(as_dims(grad.shape), y._dims):
         raise ShapeError(
             f"gradients: grad_ys[{index}] does not have the shape of ys[{index}] ({y.name})",
             expected=show(y._dims),
-            got=show(grad.shape.dims),
+            got=show(as_dims(grad.shape)),
         )
     return grad
 

@@ -16,7 +16,7 @@ from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import tuple_, zeros_like
-from graphdock.shape import compatible, show
+from graphdock.shape import as_dims, compatible, show
 
 __all__ = ["Build"]
 
@@ -120,7 +120,7 @@ class Build:
                 expected=dtype.name,
                 got=grad.dtype.name,
             )
-        got = grad.shape.dims
+        got = as_dims(grad.shape)
         if not compatible(got, dims):
             raise ShapeError(
                 f"{what} shape than input {index} ({tensor.name})",

@@ -175,12 +175,24 @@ def Print(
     input_: TensorLike,
     data: Sequence[TensorLike],
     message: str | None = None,
+    first_n: int | None = None,
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``input_``, printing ``message`` and ``data`` to standard error each time it is computed."""
+    """``input_``, printing ``message`` and ``data`` to standard error when it is computed.
+
+    Args:
+      first_n: print the first so many times only, counted in each plan of a session; default: always.
+      summarize: elements of each tensor to print; default: 3.
+    """
     if not isinstance(data, (list, tuple)):
         raise InvalidArgumentError("Print: data must be a list of tensors", got=repr(data))
     return apply_op(  # type: ignore[no-any-return]
-        "Print", name=name, input=input_, data=list(data), message=message or "", summarize=summarize or 3
+        "Print",
+        name=name,
+        input=input_,
+        data=list(data),
+        message=message or "",
+        summarize=summarize or 3,
+        first_n=-1 if first_n is None else first_n,
     )

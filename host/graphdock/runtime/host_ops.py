@@ -95,10 +95,13 @@ def assert_(node: PlanNode) -> Callable[..., Any]:
 
 
 def print_(node: PlanNode) -> Callable[..., Any]:
-    message, summarize = node.attrs["message"], node.attrs["summarize"]
+    message, summarize, left = node.attrs["message"], node.attrs["summarize"], node.attrs["first_n"]
 
     def call(value: Any, *data: Any) -> Any:
-        print(message + "".join(_summary(d, summarize) for d in data), file=sys.stderr)
+        nonlocal left
+        if left:
+            left -= 1
+            print(message + "".join(_summary(d, summarize) for d in data), file=sys.stderr)
         return value.copy()
 
     return call

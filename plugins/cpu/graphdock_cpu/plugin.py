@@ -18,6 +18,7 @@ FAMILIES = (
     "depthwise",
     "image_color",
     "image_resize",
+    "custom",
     "indexing",
     "linalg",
     "math",

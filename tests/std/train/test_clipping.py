@@ -66,3 +66,25 @@ def test_slices_are_clipped_by_their_values() -> None:
 def test_an_infinite_norm_does_not_hide(wrong: float) -> None:
     clipped, norm = tf.clip_by_global_norm([A, np.array([wrong], np.float32)], 1.0)
     assert np.isnan(run(clipped[0])).all() and not np.isfinite(run(norm))
+
+
+def test_clip_by_average_norm() -> None:
+    """As TensorFlow 1 computes it: the norm over the number of elements is held against the limit."""
+    x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
+    np.testing.assert_allclose(run(tf.clip_by_average_norm(x, 0.5)), [[1.2, 1.6], [0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(run(tf.clip_by_average_norm(x, 5.0)), [[3, 4], [0, 0]], rtol=1e-6)
+    assert not run(tf.clip_by_average_norm(tf.zeros([3]), 1.0)).any()
+
+
+def test_limits_do_not_broadcast_the_input_up() -> None:
+    x = tf.ones([2, 3, 1])
+    for clip in (
+        lambda: tf.clip_by_value(x, -1.0, tf.constant([1.0, 2.0])),
+        lambda: tf.clip_by_norm(x, tf.constant([1.0, 2.0])),
+    ):
+        with pytest.raises(ValueError, match="broadcast"):
+            clip()
+    assert run(tf.clip_by_value(tf.ones([2, 3]), 0.0, tf.constant([0.5, 2.0, 0.25]))).tolist() == [[0.5, 1, 0.25]] * 2
+    late = tf.placeholder(tf.float32, [None, None])
+    with tf.Session() as session, pytest.raises(ValueError, match="broadcast x up"):
+        session.run(tf.clip_by_value(tf.ones([1, 3]), 0.0, late), {late: np.ones((2, 1))})

@@ -77,6 +77,35 @@ def test_the_global_step_is_one_per_graph() -> None:
         tf.train.get_global_step()
 
 
+def test_the_global_step_may_be_a_variable_of_that_name() -> None:
+    assert tf.train.get_global_step() is None
+    step = tf.Variable(0, trainable=False, name="global_step")
+    assert tf.train.get_global_step() is step is tf.train.get_or_create_global_step()
+    with pytest.raises(TypeError, match="integer"):
+        tf.train.assert_global_step(tf.Variable(0.5))
+    with pytest.raises(ValueError, match="scalar"):
+        tf.train.assert_global_step(tf.Variable([1]))
+    with pytest.raises(ValueError, match="Variable or a Tensor"):
+        tf.train.assert_global_step(3)
+
+
+def test_slots_stand_below_the_variable_scope_of_the_optimizer() -> None:
+    with tf.variable_scope("net"):
+        w = tf.get_variable("w", [2])
+    with tf.variable_scope("train"):
+        tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w))
+    names = sorted(v.op.name for v in tf.global_variables())
+    assert names == ["net/w", "train/beta1_power", "train/beta2_power", "train/net/w/Adam", "train/net/w/Adam_1"]
+
+
+def test_variables_that_are_not_floating_are_left_alone() -> None:
+    count, w = tf.Variable(0), tf.Variable(2.0)
+    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.square(w), global_step=count)
+    with started() as session:
+        session.run(train_op)
+        assert session.run([count, w]) == [1, pytest.approx(1.6)]
+
+
 @pytest.mark.parametrize("scope", [None, "model"])
 def test_slots_are_variables_named_after_theirs(scope: str | None) -> None:
     with tf.name_scope(scope or ""):

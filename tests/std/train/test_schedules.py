@@ -10,6 +10,20 @@ import graphdock as tf
 import numpy as np
 import pytest
 
+
+def restarts(n: int, length: int, longer: int, lower: float, alpha: float) -> float:
+    """Warm restarts, by walking from one to the next."""
+    height = 1.0
+    while n >= length:
+        n, length, height = n - length, length * longer, height * lower
+    return 0.5 * ((1 - alpha) * height * 0.5 * (1 + math.cos(math.pi * n / length)) + alpha)
+
+
+def line(n: int, periods: float, alpha: float, beta: float) -> float:
+    n = min(n, 20)
+    return 0.5 * ((alpha + 1 - n / 20) * 0.5 * (1 + math.cos(2 * math.pi * periods * n / 20)) + beta)
+
+
 SCHEDULES: dict[str, tuple[Callable[[Any], Any], Callable[[int], float]]] = {
     "exponential": (lambda s: tf.train.exponential_decay(0.5, s, 10, 0.8), lambda n: 0.5 * 0.8 ** (n / 10)),
     "staircase": (
@@ -30,6 +44,22 @@ SCHEDULES: dict[str, tuple[Callable[[Any], Any], Callable[[int], float]]] = {
         lambda s: tf.train.cosine_decay(0.5, s, 20, alpha=0.1),
         lambda n: 0.5 * (0.9 * 0.5 * (1 + math.cos(math.pi * min(n, 20) / 20)) + 0.1),
     ),
+    "restarts": (
+        lambda s: tf.train.cosine_decay_restarts(0.5, s, 5, t_mul=2.0, m_mul=0.8, alpha=0.1),
+        lambda n: restarts(n, 5, 2, 0.8, 0.1),
+    ),
+    "restarts_alike": (
+        lambda s: tf.train.cosine_decay_restarts(0.5, s, 5, t_mul=1.0, m_mul=0.9),
+        lambda n: restarts(n, 5, 1, 0.9, 0.0),
+    ),
+    "linear_cosine": (
+        lambda s: tf.train.linear_cosine_decay(0.5, s, 20, 1.5, 0.1, 0.01),
+        lambda n: line(n, 1.5, 0.1, 0.01),
+    ),
+    "noiseless": (
+        lambda s: tf.train.noisy_linear_cosine_decay(0.5, s, 20, initial_variance=0.0, alpha=0.1),
+        lambda n: line(n, 0.5, 0.1, 0.001),
+    ),
     "piecewise": (
         lambda s: tf.train.piecewise_constant(s, [10, 20], [1.0, 0.5, 0.25]),
         lambda n: 1.0 if n <= 10 else 0.5 if n <= 20 else 0.25,
@@ -47,7 +77,18 @@ def test_schedule_follows_its_formula(name: str, dtype: str) -> None:
         assert rate.dtype is tf.float32 and rate.shape.as_list() == []
         with tf.Session() as session:
             got = [session.run(rate, {step: n}) for n in (0, 1, 9, 10, 11, 20, 21, 45)]
-    np.testing.assert_allclose(got, [formula(n) for n in (0, 1, 9, 10, 11, 20, 21, 45)], rtol=2e-6)
+    np.testing.assert_allclose(got, [formula(n) for n in (0, 1, 9, 10, 11, 20, 21, 45)], rtol=2e-6, atol=1e-7)
+
+
+def test_noise_has_the_variance_that_falls() -> None:
+    with tf.Graph().as_default():
+        tf.set_random_seed(1)
+        step = tf.placeholder(tf.int32, [])
+        rate = tf.train.noisy_linear_cosine_decay(1.0, step, 100, 4.0, 0.5, num_periods=0.0)
+        with tf.Session() as session:
+            found = np.array([[session.run(rate, {step: n}) for _ in range(400)] for n in (0, 15)])
+    np.testing.assert_allclose(found.mean(1), [1.001, 0.851], atol=0.35)
+    np.testing.assert_allclose(found.std(1), [2.0, 1.0], rtol=0.15)
 
 
 def test_a_schedule_drives_an_optimizer() -> None:
@@ -76,27 +117,42 @@ def test_mistakes_are_named() -> None:
 VALUES = [4.0, 2.0, 8.0, 0.0]
 
 
-@pytest.mark.parametrize("debias", [False, True])
-def test_average_of_a_variable(debias: bool) -> None:
+def test_average_of_a_variable() -> None:
     with tf.Graph().as_default():
         v = tf.Variable([1.0, -1.0], name="v")
-        average = tf.train.ExponentialMovingAverage(0.75, zero_debias=debias)
+        average = tf.train.ExponentialMovingAverage(0.75, zero_debias=True)  # of tensors only
         fed = tf.placeholder(tf.float32, [])
         with tf.control_dependencies([v.assign([fed, -fed]).op]):
             step = average.apply()
         assert tf.get_collection(tf.GraphKeys.MOVING_AVERAGE_VARIABLES) == [v]
         assert average.average_name(v) == "v/ExponentialMovingAverage"
-        assert average.average_name(v) in average.variables_to_restore()
-        current = average.average(v)
+        assert average.variables_to_restore() == {"v/ExponentialMovingAverage": v}
+        assert isinstance(average.average(v), tf.Variable)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
-            shadow, weight = (0.0, 0.0) if debias else (1.0, None)
+            shadow = 1.0
             for value in VALUES:
                 session.run(step, {fed: value})
                 shadow = 0.75 * shadow + 0.25 * value
-                weight = None if weight is None else 0.75 * weight + 0.25
-                want = shadow if weight is None else shadow / weight
-                np.testing.assert_allclose(session.run(current), [want, -want], rtol=1e-6)
+                np.testing.assert_allclose(session.run(average.average(v)), [shadow, -shadow], rtol=1e-6)
+
+
+@pytest.mark.parametrize("debias", [False, True])
+def test_average_of_a_tensor(debias: bool) -> None:
+    """As TensorFlow 1 computes it: from zero, corrected only where it is asked for."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2], name="x")
+        average = tf.train.ExponentialMovingAverage(0.5, zero_debias=debias)
+        step = average.apply([x])
+        names = ["x/ExponentialMovingAverage"]
+        names += [f"{names[0]}/biased", f"{names[0]}/local_step"] if debias else []
+        assert sorted(v.op.name for v in tf.global_variables()) == names == sorted(average.variables_to_restore())
+        want = [[2.0, 4.0], [14 / 3, 4 / 3], [18 / 7, 8 / 7]] if debias else [[1.0, 2.0], [3.5, 1.0], [2.25, 1.0]]
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for value, expected in zip([[2.0, 4.0], [6.0, 0.0], [1.0, 1.0]], want, strict=True):
+                session.run(step, {x: value})
+                np.testing.assert_allclose(session.run(average.average(x)), expected, rtol=1e-6)
 
 
 def test_early_updates_decay_faster() -> None:
@@ -112,16 +168,12 @@ def test_early_updates_decay_faster() -> None:
             np.testing.assert_allclose(session.run(average.average(v)), 0.8, rtol=1e-6)
 
 
-def test_average_of_a_tensor_is_corrected_for_its_start() -> None:
+def test_what_has_no_average() -> None:
     with tf.Graph().as_default():
-        x = tf.placeholder(tf.float64, [])
         average = tf.train.ExponentialMovingAverage(0.9)
-        step = average.apply([x])
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            for value in (3.0, 3.0):
-                session.run(step, {x: value})
-                np.testing.assert_allclose(session.run(average.average(x)), 3.0, rtol=1e-12)
         with pytest.raises(tf.errors.DTypeError):
             average.apply([tf.Variable(1)])
         assert average.average(tf.Variable(1.0)) is None
+        two = tf.unstack(tf.constant([1.0, 2.0]))
+        average.apply(two)
+        assert average.average(two[0]) is not average.average(two[1])

@@ -109,5 +109,6 @@ def print(
     data: Sequence[TensorLike],
     message: str | bytes = "",
     summarize: int = 3,
+    first_n: int = -1,
     name: str | None = None,
 ) -> Tensor: ...

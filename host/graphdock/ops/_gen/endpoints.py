@@ -4,6 +4,7 @@
 ENDPOINTS: dict[str, str] = {
     "add_n": "graphdock.ops._gen.core_ops:add_n",
     "check_numerics": "graphdock.ops._gen.core_ops:check_numerics",
+    "debugging.check_numerics": "graphdock.ops._gen.core_ops:check_numerics",
     "identity": "graphdock.ops._gen.core_ops:identity",
     "math.add_n": "graphdock.ops._gen.core_ops:add_n",
     "no_op": "graphdock.ops._gen.core_ops:no_op",

@@ -6,6 +6,7 @@ from __future__ import annotations
 FUNCTIONS = {
     "clip_by_norm": "graphdock_std.train.clipping:clip_by_norm",
     "clip_by_global_norm": "graphdock_std.train.clipping:clip_by_global_norm",
+    "clip_by_average_norm": "graphdock_std.train.clipping:clip_by_average_norm",
     "global_norm": "graphdock_std.train.clipping:global_norm",
 }
 
@@ -32,6 +33,11 @@ ENDPOINTS = {
     "train.polynomial_decay": "graphdock_std.train.schedules:polynomial_decay",
     "train.cosine_decay": "graphdock_std.train.schedules:cosine_decay",
     "train.piecewise_constant": "graphdock_std.train.schedules:piecewise_constant",
+    "train.piecewise_constant_decay": "graphdock_std.train.schedules:piecewise_constant_decay",
+    "train.cosine_decay_restarts": "graphdock_std.train.schedules:cosine_decay_restarts",
+    "train.linear_cosine_decay": "graphdock_std.train.schedules:linear_cosine_decay",
+    "train.noisy_linear_cosine_decay": "graphdock_std.train.schedules:noisy_linear_cosine_decay",
+    "train.assert_global_step": "graphdock_std.train.global_step:assert_global_step",
     "train.create_global_step": "graphdock_std.train.global_step:create_global_step",
     "train.get_global_step": "graphdock_std.train.global_step:get_global_step",
     "train.get_or_create_global_step": "graphdock_std.train.global_step:get_or_create_global_step",

@@ -7,10 +7,10 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm"]
+__all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"]
 
 
 def _values(item: Any) -> Any:
@@ -27,8 +27,11 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
 
     Args:
       t: floating tensor or IndexedSlices.
-      clip_norm: positive number or scalar tensor.
+      clip_norm: positive number or tensor that broadcasts to ``t``.
       axes: axes over which to take the norm; default: all.
+
+    Raises:
+      ShapeError: ``clip_norm`` would broadcast ``t`` up.
     """
     with _tf.name_scope(name or "clip_by_norm"):
         values = _values(t)
@@ -38,7 +41,27 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
         positive = squares > 0
         norm = _tf.sqrt(_tf.where(positive, squares, _ops.ones_like(squares)))
         norm = _tf.where(positive, norm, squares)
-        return _like(t, values * limit / _tf.maximum(norm, limit))
+        scaled = values * limit
+        if not scaled.shape.is_compatible_with(values.shape):
+            raise ShapeError(
+                "clip_by_norm: clip_norm would broadcast t up", expected=str(values.shape), got=str(scaled.shape)
+            )
+        return _like(t, scaled / _tf.maximum(norm, limit))
+
+
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> _ops.Tensor:
+    """``t``, made shorter where its Euclidean norm per element, the norm over the number of elements, is above ``clip_norm``.
+
+    Args:
+      t: floating tensor.
+      clip_norm: positive number or scalar tensor.
+    """
+    with _tf.name_scope(name or "clip_by_average_norm"):
+        values = _ops.convert_to_tensor(t)
+        limit = _ops.convert_to_tensor(clip_norm, values.dtype)
+        count = _ops.cast(_tf.size(values), values.dtype)
+        inverse = _tf.rsqrt(_tf.reduce_sum(values * values))
+        return values * limit * _tf.minimum(inverse * count, 1.0 / limit)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> _ops.Tensor:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import graphdock as _tf
-from graphdock.errors import AlreadyExistsError, DTypeError, FailedPreconditionError
+from graphdock.errors import AlreadyExistsError, DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 
-__all__ = ["create_global_step", "get_global_step", "get_or_create_global_step", "global_step"]
+__all__ = ["assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step"]
 
 
 def _within(graph: Any) -> Any:
@@ -15,22 +15,40 @@ def _within(graph: Any) -> Any:
 
 
 def get_global_step(graph: _tf.Graph | None = None) -> _tf.Variable | _tf.Tensor | None:
-    """The global step of ``graph`` (default: the default graph), or None.
+    """The global step of ``graph`` (default: the default graph): what the collection ``GLOBAL_STEP`` holds, else the variable
+    ``global_step``, else None.
 
     Raises:
       FailedPreconditionError: the graph has several. DTypeError: it is not an integer.
     """
     with _within(graph).as_default():
         found = _tf.get_collection(_tf.GraphKeys.GLOBAL_STEP)
+        if not found:
+            found = [v for v in _tf.global_variables() if v.op.name == "global_step"]
     if len(found) > 1:
         raise FailedPreconditionError(
             "the graph has more than one global step",
             got=", ".join(v.name for v in found),
             hint="look into the collection GraphKeys.GLOBAL_STEP",
         )
-    if found and not found[0].dtype.is_integer:
-        raise DTypeError(f"the global step {found[0].name} must be an integer", got=found[0].dtype.name)
+    if found:
+        assert_global_step(found[0])
     return found[0] if found else None
+
+
+def assert_global_step(global_step_tensor: _tf.Variable | _tf.Tensor) -> None:
+    """Refuse what can be no global step.
+
+    Raises:
+      DTypeError: it is not an integer. ShapeError: it is no scalar. InvalidArgumentError: it is no Variable and no Tensor.
+    """
+    if not isinstance(global_step_tensor, _tf.Variable | _tf.Tensor):
+        raise InvalidArgumentError("the global step must be a Variable or a Tensor", got=repr(global_step_tensor))
+    name = global_step_tensor.name
+    if not global_step_tensor.dtype.is_integer:
+        raise DTypeError(f"the global step {name} must be an integer", got=global_step_tensor.dtype.name)
+    if global_step_tensor.shape.rank not in (None, 0):
+        raise ShapeError(f"the global step {name} must be a scalar", got=str(global_step_tensor.shape))
 
 
 def create_global_step(graph: _tf.Graph | None = None) -> _tf.Variable:

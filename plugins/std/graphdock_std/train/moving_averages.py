@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,15 +15,16 @@ __all__ = ["ExponentialMovingAverage"]
 
 
 class ExponentialMovingAverage:
-    """Shadow variables: ``shadow = decay * shadow + (1 - decay) * variable`` at each run of :meth:`apply`'s operation.
+    """Shadow variables: ``shadow = decay * shadow + (1 - decay) * value`` at each run of :meth:`apply`'s operation.
 
-    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992. A shadow begins at its variable's
-    initial value; that of a tensor at zero, and then the average is corrected for it.
+    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992. The shadow of a variable begins at its
+    initial value, that of a tensor at zero.
 
     Args:
       decay: number or scalar tensor, near 1.
       num_updates: step; the decay is then at most ``(1 + num_updates) / (10 + num_updates)``.
-      zero_debias: begin shadows of variables at zero too, and correct the average for it.
+      zero_debias: correct averages of tensors for their beginning at zero, as Adam does (Kingma and Ba, "Adam: a method for
+        stochastic optimization", 2014, section 3): the shadow is ``biased / (1 - decay ** step)`` of two more variables.
       name: ending of the shadows' names, ``W/ExponentialMovingAverage``.
     """
 
@@ -38,7 +40,8 @@ class ExponentialMovingAverage:
         self._zero_debias = zero_debias
         self._name = name
         self._averages: dict[Any, Any] = {}
-        self._weights: dict[Any, Any] = {}
+        #: Of a tensor whose average is corrected: the sum that began at zero, and the number of updates.
+        self._biased: dict[Any, tuple[Any, Any]] = {}
 
     @property
     def name(self) -> str:
@@ -58,55 +61,61 @@ class ExponentialMovingAverage:
                 raise DTypeError(f"{item.name} has no average", expected="a floating dtype", got=item.dtype.name)
         with _ops.init_scope():
             for item in items:
-                if item.op not in self._averages:
+                if _key(item) not in self._averages:
                     self._make_shadow(item)
         with _tf.name_scope(self._name) as scope:
             decay = _ops.convert_to_tensor(self._decay)
             if self._num_updates is not None:
                 updates = _ops.cast(_ops.convert_to_tensor(self._num_updates), decay.dtype)
                 decay = _tf.minimum(decay, (1.0 + updates) / (10.0 + updates))
-            done = []
-            for item in items:
-                value = item.read_value() if isinstance(item, _tf.Variable) else item
-                rest = 1.0 - _ops.cast(decay, item.dtype)
-                shadow = self._averages[item.op]
-                done.append(shadow.assign_sub((shadow.read_value() - value) * rest, read_value=False))
-                weight = self._weights.get(item.op)
-                if weight is not None:
-                    done.append(weight.assign_sub((weight.read_value() - 1.0) * rest, read_value=False))
+            done = [self._update(item, _ops.cast(decay, item.dtype)) for item in items]
             return _tf.group(*done, name=scope)
 
+    def _update(self, item: Any, decay: Any) -> Any:
+        value = item.read_value() if isinstance(item, _tf.Variable) else item
+        shadow = self._averages[_key(item)]
+        if _key(item) not in self._biased:
+            return shadow.assign_sub((shadow.read_value() - value) * (1.0 - decay), read_value=False)
+        biased, count = self._biased[_key(item)]
+        total = biased.assign_sub((biased.read_value() - value) * (1.0 - decay))
+        return shadow.assign(total / (1.0 - _tf.pow(decay, count.assign_add(1.0))), read_value=False)
+
     def _make_shadow(self, item: Any) -> None:
-        from_zero = self._zero_debias or not isinstance(item, _tf.Variable)
-        keys = [_tf.GraphKeys.GLOBAL_VARIABLES]
-        with _tf.name_scope(None), _tf.colocate_with(item.op):
+        is_variable = isinstance(item, _tf.Variable)
+        around = _tf.get_variable_scope().name
+        name = "/".join(part for part in (around, item.op.name, self._name) if part)
+        near = _tf.colocate_with(item.op) if is_variable else contextlib.nullcontext()
+        with _tf.name_scope(None), near:
             if not item.shape.is_fully_defined():
                 raise InvalidArgumentError(f"{item.name} needs a known shape to be averaged", got=str(item.shape))
-            start = _tf.zeros(item.shape.as_list(), item.dtype) if from_zero else item.initialized_value()
-            name = f"{item.op.name}/{self._name}"
-            self._averages[item.op] = _tf.Variable(start, trainable=False, collections=keys, name=name)
-            if from_zero:
-                self._weights[item.op] = _tf.Variable(
-                    _tf.zeros([], item.dtype), trainable=False, collections=keys, name=f"{name}/weight"
+            start = item.initialized_value() if is_variable else _tf.zeros(item.shape.as_list(), item.dtype)
+            self._averages[_key(item)] = _tf.Variable(start, trainable=False, name=name)
+            if self._zero_debias and not is_variable:
+                below = f"{around}/{name}" if around else name
+                self._biased[_key(item)] = (
+                    _tf.Variable(_ops.zeros_like(start), trainable=False, name=f"{below}/biased"),
+                    _tf.Variable(_tf.zeros([], item.dtype), trainable=False, name=f"{below}/local_step"),
                 )
-        if isinstance(item, _tf.Variable):
+        if is_variable:
             _tf.add_to_collection(_tf.GraphKeys.MOVING_AVERAGE_VARIABLES, item)
 
-    def average(self, var: _tf.Variable) -> _tf.Variable | _ops.Tensor | None:
-        """The average of ``var``: its shadow Variable, or a corrected tensor where the shadow began at zero; else None."""
-        shadow, weight = self._averages.get(var.op), self._weights.get(var.op)
-        if weight is None:
-            return shadow
-        return shadow / _tf.where(weight > 0, weight, _ops.ones_like(weight))
+    def average(self, var: _tf.Variable | _ops.Tensor) -> _tf.Variable | None:
+        """The shadow of a variable or tensor; None where :meth:`apply` has not made one."""
+        return self._averages.get(_key(var))
 
-    def average_name(self, var: _tf.Variable) -> str:
+    def average_name(self, var: _tf.Variable | _ops.Tensor) -> str:
         """Name under which the shadow is saved."""
-        shadow = self._averages.get(var.op)
+        shadow = self._averages.get(_key(var))
         return f"{var.op.name}/{self._name}" if shadow is None else str(shadow.op.name)
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
         """Name in a checkpoint -> Variable: averaged variables under their shadows' names, the others under their own."""
         averaged = list(_tf.trainable_variables() if moving_avg_variables is None else moving_avg_variables)
         names = {self.average_name(v): v for v in averaged}
-        taken = {v.op for v in averaged} | {s.op for s in self._averages.values()}
-        return names | {v.op.name: v for v in _tf.global_variables() if v.op not in taken}
+        taken = {v.op for v in averaged}
+        return {v.op.name: v for v in _tf.global_variables() if v.op not in taken} | names
+
+
+def _key(item: Any) -> Any:
+    """What tells a variable or tensor from others."""
+    return item.op if isinstance(item, _tf.Variable) else item

@@ -13,10 +13,14 @@ from graphdock.typing import TensorLike
 
 __all__ = [
     "cosine_decay",
+    "cosine_decay_restarts",
     "exponential_decay",
     "inverse_time_decay",
+    "linear_cosine_decay",
     "natural_exp_decay",
+    "noisy_linear_cosine_decay",
     "piecewise_constant",
+    "piecewise_constant_decay",
     "polynomial_decay",
 ]
 
@@ -119,6 +123,91 @@ def cosine_decay(
         return rate * ((1.0 - alpha) * 0.5 * (1.0 + _tf.cos(done * math.pi)) + alpha)
 
 
+def cosine_decay_restarts(
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    first_decay_steps: TensorLike,
+    t_mul: float = 2.0,
+    m_mul: float = 1.0,
+    alpha: float = 0.0,
+    name: str | None = None,
+) -> _ops.Tensor:
+    """Half a cosine from ``learning_rate`` to ``alpha * learning_rate``, again and again.
+
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2016.
+
+    Args:
+      first_decay_steps: length of the first half cosine, a number or a scalar tensor.
+      t_mul: each is so many times as long as the one before; a number of at least 1.
+      m_mul: each begins at so many times the rate at which the one before began; a number.
+    """
+    with _tf.name_scope(name or "SGDRDecay"):
+        rate, step = _step("cosine_decay_restarts", learning_rate, global_step)
+        passed = step / _ops.cast(_ops.convert_to_tensor(first_decay_steps), rate.dtype)
+        if t_mul == 1.0:
+            restarts = _tf.floor(passed)
+            passed = passed - restarts
+        else:
+            restarts = _tf.floor(_tf.log(1.0 - passed * (1.0 - t_mul)) / math.log(t_mul))
+            length = _tf.pow(_ops.constant(t_mul, rate.dtype), restarts)
+            passed = (passed - (1.0 - length) / (1.0 - t_mul)) / length
+        height = _tf.pow(_ops.constant(m_mul, rate.dtype), restarts)
+        return rate * ((1.0 - alpha) * 0.5 * height * (1.0 + _tf.cos(passed * math.pi)) + alpha)
+
+
+def linear_cosine_decay(
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> _ops.Tensor:
+    """``learning_rate * ((alpha + linear) * cosine + beta)``: a line to zero over ``decay_steps`` times ``num_periods`` cosines.
+
+    Bello and others, "Neural optimizer search with reinforcement learning", 2017.
+    """
+    with _tf.name_scope(name or "LinearCosineDecay"):
+        rate, linear, cosine, _ = _linear_cosine(
+            "linear_cosine_decay", learning_rate, global_step, decay_steps, num_periods
+        )
+        return rate * ((alpha + linear) * cosine + beta)
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> _ops.Tensor:
+    """:func:`linear_cosine_decay`, whose line has noise of variance ``initial_variance / (1 + global_step) ** variance_decay``.
+
+    Bello and others, "Neural optimizer search with reinforcement learning", 2017. Another number at each evaluation.
+    """
+    with _tf.name_scope(name or "NoisyLinearCosineDecay"):
+        rate, linear, cosine, step = _linear_cosine(
+            "noisy_linear_cosine_decay", learning_rate, global_step, decay_steps, num_periods
+        )
+        spread = _tf.sqrt(initial_variance / _tf.pow(1.0 + step, _ops.constant(variance_decay, rate.dtype)))
+        noise = spread * _tf.random_normal([], dtype=rate.dtype)
+        return rate * ((alpha + linear + noise) * cosine + beta)
+
+
+def _linear_cosine(what: str, rate: Any, step: Any, decay_steps: Any, num_periods: float) -> tuple[Any, Any, Any, Any]:
+    """The rate, the line, the cosines and the step, which stops at ``decay_steps``."""
+    rate, step = _step(what, rate, step)
+    length = _ops.cast(_ops.convert_to_tensor(decay_steps), rate.dtype)
+    step = _tf.minimum(step, length)
+    cosine = 0.5 * (1.0 + _tf.cos(2.0 * num_periods * step / length * math.pi))
+    return rate, (length - step) / length, cosine, step
+
+
 def piecewise_constant(
     x: TensorLike,
     boundaries: Sequence[float] | Sequence[TensorLike],
@@ -151,3 +240,7 @@ def piecewise_constant(
             before = step <= _ops.convert_to_tensor(boundary, step.dtype)
             found = select(before, _ops.convert_to_tensor(value, found.dtype), found)
         return found
+
+
+#: Today's name in TensorFlow 1.15.
+piecewise_constant_decay = piecewise_constant

@@ -1,0 +1,60 @@
+"""Names of assertions."""
+
+from __future__ import annotations
+
+#: Public functions of tensors, which formulas may call.
+FUNCTIONS = {
+    "is_non_decreasing": "graphdock_std.assertions:is_non_decreasing",
+    "debugging.is_non_decreasing": "graphdock_std.assertions:is_non_decreasing",
+    "math.is_non_decreasing": "graphdock_std.assertions:is_non_decreasing",
+    "is_strictly_increasing": "graphdock_std.assertions:is_strictly_increasing",
+    "debugging.is_strictly_increasing": "graphdock_std.assertions:is_strictly_increasing",
+    "math.is_strictly_increasing": "graphdock_std.assertions:is_strictly_increasing",
+    "verify_tensor_all_finite": "graphdock_std.static_assertions:verify_tensor_all_finite",
+    "debugging.assert_all_finite": "graphdock_std.static_assertions:verify_tensor_all_finite",
+}
+
+#: Public names that mean nothing in a formula: what returns operations, or looks at the graph.
+ENDPOINTS = {
+    "assert_equal": "graphdock_std.assertions:assert_equal",
+    "debugging.assert_equal": "graphdock_std.assertions:assert_equal",
+    "assert_none_equal": "graphdock_std.assertions:assert_none_equal",
+    "debugging.assert_none_equal": "graphdock_std.assertions:assert_none_equal",
+    "assert_less": "graphdock_std.assertions:assert_less",
+    "debugging.assert_less": "graphdock_std.assertions:assert_less",
+    "assert_less_equal": "graphdock_std.assertions:assert_less_equal",
+    "debugging.assert_less_equal": "graphdock_std.assertions:assert_less_equal",
+    "assert_greater": "graphdock_std.assertions:assert_greater",
+    "debugging.assert_greater": "graphdock_std.assertions:assert_greater",
+    "assert_greater_equal": "graphdock_std.assertions:assert_greater_equal",
+    "debugging.assert_greater_equal": "graphdock_std.assertions:assert_greater_equal",
+    "assert_negative": "graphdock_std.assertions:assert_negative",
+    "debugging.assert_negative": "graphdock_std.assertions:assert_negative",
+    "assert_positive": "graphdock_std.assertions:assert_positive",
+    "debugging.assert_positive": "graphdock_std.assertions:assert_positive",
+    "assert_non_negative": "graphdock_std.assertions:assert_non_negative",
+    "debugging.assert_non_negative": "graphdock_std.assertions:assert_non_negative",
+    "assert_non_positive": "graphdock_std.assertions:assert_non_positive",
+    "debugging.assert_non_positive": "graphdock_std.assertions:assert_non_positive",
+    "assert_near": "graphdock_std.assertions:assert_near",
+    "debugging.assert_near": "graphdock_std.assertions:assert_near",
+    "assert_rank": "graphdock_std.static_assertions:assert_rank",
+    "debugging.assert_rank": "graphdock_std.static_assertions:assert_rank",
+    "assert_rank_at_least": "graphdock_std.static_assertions:assert_rank_at_least",
+    "debugging.assert_rank_at_least": "graphdock_std.static_assertions:assert_rank_at_least",
+    "assert_rank_in": "graphdock_std.static_assertions:assert_rank_in",
+    "debugging.assert_rank_in": "graphdock_std.static_assertions:assert_rank_in",
+    "assert_integer": "graphdock_std.static_assertions:assert_integer",
+    "debugging.assert_integer": "graphdock_std.static_assertions:assert_integer",
+    "assert_type": "graphdock_std.static_assertions:assert_type",
+    "debugging.assert_type": "graphdock_std.static_assertions:assert_type",
+    "assert_scalar": "graphdock_std.static_assertions:assert_scalar",
+    "debugging.assert_scalar": "graphdock_std.static_assertions:assert_scalar",
+    "assert_proper_iterable": "graphdock_std.static_assertions:assert_proper_iterable",
+    "debugging.assert_proper_iterable": "graphdock_std.static_assertions:assert_proper_iterable",
+    "assert_variables_initialized": "graphdock_std.static_assertions:assert_variables_initialized",
+    "is_numeric_tensor": "graphdock_std.assertions:is_numeric_tensor",
+    "debugging.is_numeric_tensor": "graphdock_std.assertions:is_numeric_tensor",
+    "debugging.Assert": "graphdock.ops.core:Assert",
+    "add_check_numerics_ops": "graphdock_std.static_assertions:add_check_numerics_ops",
+}
