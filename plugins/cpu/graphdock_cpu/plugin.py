@@ -12,7 +12,9 @@ FAMILIES = (
     "array",
     "bits",
     "core",
+    "image_boxes",
     "image_color",
+    "image_random",
     "image_resize",
     "indexing",
     "math",
@@ -21,6 +23,7 @@ FAMILIES = (
     "random",
     "reduce",
     "scatter",
+    "suppression",
     "train",
     "views",
 )

@@ -5,6 +5,7 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
 from graphdock_std._gen import image_color_ops as _image_color_ops
 from graphdock_std._gen import image_resize_ops as _image_resize_ops
 from graphdock_std._gen import math_ops as _math_ops
@@ -190,6 +191,72 @@ def matrix_band_part(op, grad_y):
     num_lower = op.inputs[1]
     num_upper = op.inputs[2]
     return [_tf.matrix_band_part(grad_y, num_lower, num_upper), None, None]
+
+
+def crop_and_resize(op, grad_crops):
+    """image: fn; boxes: formula; box_ind: none; crop_size: none."""
+    image = op.inputs[0]
+    boxes = op.inputs[1]
+    box_ind = op.inputs[2]
+    _fn = _import_module("graphdock_std.box_gradients")
+    return [
+        _fn.crop_and_resize_image(op, grad_crops),
+        _image_boxes_ops.crop_and_resize_grad_boxes(grad_crops, image, boxes, box_ind),
+        None,
+        None,
+    ]
+
+
+def crop_and_resize_grad_image(op, grad_output):
+    """grads: formula; boxes: formula; box_ind: none; image_size: none."""
+    grads_ = op.inputs[0]
+    boxes = op.inputs[1]
+    box_ind = op.inputs[2]
+    method = op.get_attr("method")
+    return [
+        _image_boxes_ops.crop_and_resize(
+            grad_output,
+            boxes,
+            box_ind,
+            _tf.slice(_ops.shape(grads_), [1], [2]),
+            method=method,
+        ),
+        _image_boxes_ops.crop_and_resize_grad_boxes(grads_, grad_output, boxes, box_ind),
+        None,
+        None,
+    ]
+
+
+def crop_and_resize_grad_boxes(op, grad_output):
+    """grads, image, boxes: fn; box_ind: none."""
+    _fn = _import_module("graphdock_std.box_gradients")
+    grads_crop_and_resize_grad_boxes = _fn.crop_and_resize_grad_boxes(op, grad_output)
+    return [
+        grads_crop_and_resize_grad_boxes[0],
+        grads_crop_and_resize_grad_boxes[1],
+        grads_crop_and_resize_grad_boxes[2],
+        None,
+    ]
+
+
+def draw_bounding_boxes(op, grad_output):
+    """images: formula; boxes: none."""
+    images, boxes = op.inputs
+    return [
+        grad_output * _image_boxes_ops.draw_bounding_boxes_v2(_ops.ones_like(images), boxes, _tf.zeros([1, 4])),
+        None,
+    ]
+
+
+def draw_bounding_boxes_v2(op, grad_output):
+    """images: formula; boxes: none; colors: none."""
+    images = op.inputs[0]
+    boxes = op.inputs[1]
+    return [
+        grad_output * _image_boxes_ops.draw_bounding_boxes_v2(_ops.ones_like(images), boxes, _tf.zeros([1, 4])),
+        None,
+        None,
+    ]
 
 
 def rgb_to_hsv(op, grad_output):

@@ -1044,6 +1044,175 @@ def bitcast() -> OpDef:
     )
 
 
+def crop_and_resize() -> OpDef:
+    return OpDef(
+        name="CropAndResize",
+        version=1,
+        summary="Boxes cut out of images, each resized to one size.",
+        doc=(
+            "A box is [y1, x1, y2, x2] in parts of the image less one pixel; it may be turned over or reach out of "
+            "the image, where extrapolation_value stands. Pixel i of h lies at y1 (H - 1) + i (y2 - y1) (H - 1) / (h "
+            "- 1), one alone in the middle; positions are float32. An index of box_ind outside of the batch is an "
+            "InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("image", "T", shape="[B, H, W, C]", doc="A batch of images."),
+            ArgDef("boxes", "float32", shape="[N, 4]", doc="Boxes."),
+            ArgDef("box_ind", "int32", shape="[N]", doc="For each box the image that it is of."),
+            ArgDef("crop_size", "int32", memory="host", doc="Height and width of the crops, a vector of 2."),
+        ),
+        outputs=(ArgDef("crops", "float32"),),
+        attrs=(
+            AttrDef(
+                "method",
+                "string",
+                default="bilinear",
+                allowed=("bilinear", "nearest"),
+                doc="How a pixel is made of its neighbours.",
+            ),
+            AttrDef("extrapolation_value", "float", default=0.0, doc="What stands outside of the image."),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "float16", "float32", "float64"),
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:crop_and_resize",
+        traits=frozenset({"pure"}),
+        cost={"flops": "9 * size(crops)"},
+        gradient="graphdock_std._gen.gradients:crop_and_resize",
+        gradient_kinds={"image": "fn", "boxes": "formula", "box_ind": "none", "crop_size": "none"},
+        reference="graphdock_std.reference.image_boxes:crop_and_resize",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:4",
+    )
+
+
+def crop_and_resize_grad_image() -> OpDef:
+    return OpDef(
+        name="CropAndResizeGradImage",
+        version=1,
+        summary="The gradient of CropAndResize by the images, each pixel's spread over those that it was made of.",
+        inputs=(
+            ArgDef("grads", "float32", shape="[N, h, w, C]", doc="Gradients of the crops."),
+            ArgDef("boxes", "float32", shape="[N, 4]", doc="Boxes."),
+            ArgDef("box_ind", "int32", shape="[N]", doc="For each box the image that it is of."),
+            ArgDef("image_size", "int32", memory="host", doc="The shape of the images, a vector of 4."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef(
+                "method",
+                "string",
+                default="bilinear",
+                allowed=("bilinear", "nearest"),
+                doc="As in CropAndResize.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float16", "float32", "float64")),),
+        shape_fn="graphdock_std.shape_fns_image:crop_gradient",
+        traits=frozenset({"pure"}),
+        cost={"flops": "9 * size(grads)"},
+        gradient="graphdock_std._gen.gradients:crop_and_resize_grad_image",
+        gradient_kinds={"grads": "formula", "boxes": "formula", "box_ind": "none", "image_size": "none"},
+        reference="graphdock_std.reference.image_boxes:crop_gradient",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:41",
+    )
+
+
+def crop_and_resize_grad_boxes() -> OpDef:
+    return OpDef(
+        name="CropAndResizeGradBoxes",
+        version=1,
+        summary="The gradient of bilinear CropAndResize by the boxes.",
+        inputs=(
+            ArgDef("grads", "float32", shape="[N, h, w, C]", doc="Gradients of the crops."),
+            ArgDef("image", "T", shape="[B, H, W, C]", doc="A batch of images."),
+            ArgDef("boxes", "float32", shape="[N, 4]", doc="Boxes."),
+            ArgDef("box_ind", "int32", shape="[N]", doc="For each box the image that it is of."),
+        ),
+        outputs=(ArgDef("output", "float32", shape="[N, 4]"),),
+        attrs=(
+            AttrDef(
+                "method",
+                "string",
+                default="bilinear",
+                allowed=("bilinear",),
+                doc="The nearest pixel does not follow the box.",
+            ),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "float16", "float32", "float64"),
+            ),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "16 * size(grads)"},
+        gradient="graphdock_std._gen.gradients:crop_and_resize_grad_boxes",
+        gradient_kinds={"grads": "fn", "image": "fn", "boxes": "fn", "box_ind": "none"},
+        reference="graphdock_std.reference.image_boxes:crop_gradient_boxes",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:69",
+    )
+
+
+def draw_bounding_boxes() -> OpDef:
+    return OpDef(
+        name="DrawBoundingBoxes",
+        version=1,
+        summary="Images with the outlines of boxes, one pixel wide.",
+        doc=(
+            "A box is [y1, x1, y2, x2] in parts of the image; row y1 (H - 1), rounded down, is its upper line. What "
+            "lies outside of the image is not drawn, nor a box turned over. Colours follow one another: yellow, "
+            "blue, red, lime, purple, olive, maroon, navy, aqua and fuchsia; one channel gets 1."
+        ),
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="Images of 1, 3 or 4 channels."),
+            ArgDef("boxes", "float32", shape="[B, N, 4]", doc="The boxes of each image."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        types=(TypeVarDef("T", allow=_FLOATS, default="float32"),),
+        where=(("C == 1 or C == 3 or C == 4", "images have {C} channels; only 1, 3 and 4 have colours"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:draw_bounding_boxes",
+        gradient_kinds={"images": "formula", "boxes": "none"},
+        reference="graphdock_std.reference.image_boxes:draw",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:92",
+    )
+
+
+def draw_bounding_boxes_v2() -> OpDef:
+    return OpDef(
+        name="DrawBoundingBoxesV2",
+        version=1,
+        summary="Images with the outlines of boxes in given colours.",
+        doc="As DrawBoundingBoxes; box i has colour i, counted around. No colours are the default ones.",
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="Images of 1, 3 or 4 channels."),
+            ArgDef("boxes", "float32", shape="[B, N, 4]", doc="The boxes of each image."),
+            ArgDef("colors", "float32", shape="[M, D]", doc="Colours, of at least as many channels."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        types=(TypeVarDef("T", allow=_FLOATS, default="float32"),),
+        where=(
+            ("C == 1 or C == 3 or C == 4", "images have {C} channels; only 1, 3 and 4 have colours"),
+            ("M == 0 or D >= C", "colors have {D} channels, and images {C}"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:draw_bounding_boxes_v2",
+        gradient_kinds={"images": "formula", "boxes": "none", "colors": "none"},
+        reference="graphdock_std.reference.image_boxes:draw",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:117",
+    )
+
+
 def rgb_to_hsv() -> OpDef:
     return OpDef(
         name="RGBToHSV",
@@ -1144,6 +1313,118 @@ def adjust_contrastv2() -> OpDef:
         reference="graphdock_std.reference.image_color:adjust_contrast",
         package="graphdock_std",
         source="specs/image_color.yaml:94",
+    )
+
+
+def sample_distorted_bounding_box_v2() -> OpDef:
+    return OpDef(
+        name="SampleDistortedBoundingBoxV2",
+        version=1,
+        summary="A box drawn at random out of an image, which holds enough of one of the boxes given.",
+        doc=(
+            "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
+            "iteration, ordinal), as RandomUniform draws them. Attempt k, from 1, takes the four words of block k: "
+            "the top 53 bits of the first, as a fraction, choose the aspect ratio (width by height) evenly from its "
+            "range; the others, times a count and divided by 2**64, choose the height among those that give an area "
+            "in its range, the row and the column. An attempt fails where no such size fits into the image, or where "
+            "no box has min_object_covered of its area inside. After max_attempts it is the whole image. A box is "
+            "[y1, x1, y2, x2] in parts of the image."
+        ),
+        inputs=(
+            ArgDef("image_size", "T", shape="[3]", memory="host", doc="Height, width and channels."),
+            ArgDef("bounding_boxes", "float32", shape="[_, _, 4]", memory="host", doc="What the image shows."),
+            ArgDef("min_object_covered", "float32", shape="[]", memory="host", doc="How much of a box must be inside."),
+        ),
+        outputs=(
+            ArgDef("begin", "T", shape="[3]", memory="host", doc="Where to cut, [row, column, 0]."),
+            ArgDef("size", "T", shape="[3]", memory="host", doc="How much, [height, width, -1]."),
+            ArgDef("bboxes", "float32", shape="[1, 1, 4]", doc="The box that was drawn."),
+        ),
+        attrs=(
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+            AttrDef(
+                "aspect_ratio_range",
+                "list(float)",
+                default=(0.75, 1.33),
+                doc="Least and largest width by height.",
+            ),
+            AttrDef(
+                "area_range",
+                "list(float)",
+                default=(0.05, 1.0),
+                doc="Least and largest part of the image, in (0, 1].",
+            ),
+            AttrDef("max_attempts", "int", default=100, minimum=1, doc="How often to try."),
+            AttrDef(
+                "use_image_if_no_bounding_boxes",
+                "bool",
+                default=False,
+                doc="Whether the image is the box where there is none.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "uint8")),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "?"},
+        gradient_kinds={"image_size": "none", "bounding_boxes": "none", "min_object_covered": "none"},
+        reference="graphdock_std.reference.image_random:sample_distorted_bounding_box",
+        package="graphdock_std",
+        source="specs/image_random.yaml:4",
+    )
+
+
+def extract_glimpse() -> OpDef:
+    return OpDef(
+        name="ExtractGlimpse",
+        version=1,
+        summary="A window of each image at a place of its own.",
+        doc=(
+            "The window's middle is at offsets [y, x]: in pixels, or in parts of the image if normalized; from the "
+            "middle of the image, in halves of it, if centered, else from its upper left corner. Its corner is "
+            "rounded towards zero. Where it reaches out of the image there is noise: evenly distributed between the "
+            "image's least and largest element with uniform_noise, else zeros or (noise gaussian) normal numbers "
+            "with the image's mean and standard deviation. Element i of the output takes number i of RandomUniform, "
+            "or of RandomStandardNormal, of float32 with the key (seed, seed2)."
+        ),
+        inputs=(
+            ArgDef("input", "float32", shape="[B, H, W, C]", doc="Images."),
+            ArgDef("size", "int32", memory="host", doc="Height and width of the windows, a vector of 2."),
+            ArgDef("offsets", "float32", shape="[B, 2]", doc="Where the windows are."),
+        ),
+        outputs=(ArgDef("glimpse", "float32"),),
+        attrs=(
+            AttrDef("centered", "bool", default=True, doc="Whether offsets count from the middle."),
+            AttrDef("normalized", "bool", default=True, doc="Whether offsets are parts of the image."),
+            AttrDef("uniform_noise", "bool", default=True, doc="Whether the noise is evenly distributed."),
+            AttrDef(
+                "noise",
+                "string",
+                default="uniform",
+                allowed=("uniform", "gaussian", "zero"),
+                doc="The noise where uniform_noise is false; uniform then means gaussian.",
+            ),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:glimpse",
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "0"},
+        gradient_kinds={"input": "none", "size": "none", "offsets": "none"},
+        reference="graphdock_std.reference.image_random:extract_glimpse",
+        package="graphdock_std",
+        source="specs/image_random.yaml:43",
     )
 
 
@@ -3687,6 +3968,262 @@ def resource_scatter_sub() -> OpDef:
     )
 
 
+def non_max_suppression_v2() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV2",
+        version=1,
+        summary="The best of boxes that overlap.",
+        doc=(
+            "Boxes are taken by falling score, the first of equal ones first; one whose intersection over union with "
+            "a box taken before exceeds iou_threshold is left out. A box is given by any two opposite corners."
+        ),
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T_threshold", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32", shape="[_]"),),
+        types=(
+            TypeVarDef("T", allow=("float16", "float32")),
+            TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={"boxes": "none", "scores": "none", "max_output_size": "none", "iou_threshold": "none"},
+        reference="graphdock_std.reference.suppression:suppress",
+        package="graphdock_std",
+        source="specs/suppression.yaml:4",
+    )
+
+
+def non_max_suppression_v3() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV3",
+        version=1,
+        summary="The best of boxes that overlap, of those whose score is high enough.",
+        doc="As NonMaxSuppressionV2, over the boxes with a score above score_threshold.",
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T_threshold", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "T_threshold", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32", shape="[_]"),),
+        types=(
+            TypeVarDef("T", allow=("float16", "float32")),
+            TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress",
+        package="graphdock_std",
+        source="specs/suppression.yaml:30",
+    )
+
+
+def non_max_suppression_v4() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV4",
+        version=1,
+        summary="The best of boxes that overlap, and how many they are.",
+        doc="As NonMaxSuppressionV3; with pad_to_max_output_size zeros fill the indices up to max_output_size.",
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T_threshold", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "T_threshold", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32"), ArgDef("valid_outputs", "int32")),
+        attrs=(
+            AttrDef(
+                "pad_to_max_output_size",
+                "bool",
+                default=False,
+                doc="Whether there are always max_output_size indices.",
+            ),
+        ),
+        types=(
+            TypeVarDef("T", allow=("float16", "float32")),
+            TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:suppression_v4",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress_v4",
+        package="graphdock_std",
+        source="specs/suppression.yaml:53",
+    )
+
+
+def non_max_suppression_v5() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV5",
+        version=1,
+        summary=(
+            "The best of boxes that overlap, their scores, and how many they are; scores may be lowered instead of "
+            "boxes left out."
+        ),
+        doc=(
+            "As NonMaxSuppressionV4. With soft_nms_sigma above 0 a score is multiplied by exp(-iou**2 / (2 sigma)) "
+            "for each box taken before, whatever iou_threshold says, and boxes are taken by these scores (Bodla and "
+            'others, "Soft-NMS", 2017).'
+        ),
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "T", shape="[]", doc="Scores up to this one are left out."),
+            ArgDef(
+                "soft_nms_sigma",
+                "T",
+                shape="[]",
+                doc="How far overlapping lowers scores; 0 leaves them, and leaves boxes out.",
+            ),
+        ),
+        outputs=(ArgDef("selected_indices", "int32"), ArgDef("selected_scores", "T"), ArgDef("valid_outputs", "int32")),
+        attrs=(
+            AttrDef(
+                "pad_to_max_output_size",
+                "bool",
+                default=False,
+                doc="Whether there are always max_output_size indices.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float16", "float32")),),
+        shape_fn="graphdock_std.shape_fns_image:suppression_v5",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+            "soft_nms_sigma": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress_v5",
+        package="graphdock_std",
+        source="specs/suppression.yaml:78",
+    )
+
+
+def non_max_suppression_with_overlaps() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionWithOverlaps",
+        version=1,
+        summary="The best of boxes whose overlaps are given.",
+        doc=(
+            "As NonMaxSuppressionV3, where a box is left out whose overlap with one taken before exceeds "
+            "overlap_threshold."
+        ),
+        inputs=(
+            ArgDef("overlaps", "float32", shape="[N, N]", doc="How far each box overlaps each other."),
+            ArgDef("scores", "float32", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("overlap_threshold", "float32", shape="[]", doc="The largest overlap that is borne."),
+            ArgDef("score_threshold", "float32", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32", shape="[_]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "overlaps": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "overlap_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress_overlaps",
+        package="graphdock_std",
+        source="specs/suppression.yaml:106",
+    )
+
+
+def combined_non_max_suppression() -> OpDef:
+    return OpDef(
+        name="CombinedNonMaxSuppression",
+        version=1,
+        summary="The best boxes of each image over all classes, where those of one class do not overlap.",
+        doc=(
+            "Each class by itself as NonMaxSuppressionV3, then the best max_total_size of an image by score, the "
+            "lower class first of equal ones. What an image has not is zeros; with pad_per_class there are at most "
+            "max_output_size_per_class times the classes rows."
+        ),
+        inputs=(
+            ArgDef(
+                "boxes",
+                "float32",
+                shape="[B, N, Q, 4]",
+                doc="Corners [y1, x1, y2, x2]; Q is 1 or the number of classes.",
+            ),
+            ArgDef("scores", "float32", shape="[B, N, K]", doc="A score for each box and class."),
+            ArgDef(
+                "max_output_size_per_class",
+                "int32",
+                shape="[]",
+                memory="host",
+                doc="How many boxes of a class to take at most.",
+            ),
+            ArgDef(
+                "max_total_size",
+                "int32",
+                shape="[]",
+                memory="host",
+                doc="How many boxes of an image to take at most.",
+            ),
+            ArgDef("iou_threshold", "float32", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "float32", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(
+            ArgDef("nmsed_boxes", "float32"),
+            ArgDef("nmsed_scores", "float32"),
+            ArgDef("nmsed_classes", "float32"),
+            ArgDef("valid_detections", "int32"),
+        ),
+        attrs=(
+            AttrDef(
+                "pad_per_class",
+                "bool",
+                default=False,
+                doc="Whether as many rows as the classes may have are enough.",
+            ),
+            AttrDef("clip_boxes", "bool", default=True, doc="Whether the boxes that come out are clipped to [0, 1]."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:combined_suppression",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size_per_class": "none",
+            "max_total_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:combined",
+        package="graphdock_std",
+        source="specs/suppression.yaml:127",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -4115,11 +4652,18 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "RightShift": right_shift,
     "PopulationCount": population_count,
     "Bitcast": bitcast,
+    "CropAndResize": crop_and_resize,
+    "CropAndResizeGradImage": crop_and_resize_grad_image,
+    "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
+    "DrawBoundingBoxes": draw_bounding_boxes,
+    "DrawBoundingBoxesV2": draw_bounding_boxes_v2,
     "RGBToHSV": rgb_to_hsv,
     "HSVToRGB": hsv_to_rgb,
     "AdjustHue": adjust_hue,
     "AdjustSaturation": adjust_saturation,
     "AdjustContrastv2": adjust_contrastv2,
+    "SampleDistortedBoundingBoxV2": sample_distorted_bounding_box_v2,
+    "ExtractGlimpse": extract_glimpse,
     "ResizeBilinear": resize_bilinear,
     "ResizeBilinearGrad": resize_bilinear_grad,
     "ResizeNearestNeighbor": resize_nearest_neighbor,
@@ -4223,6 +4767,12 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "NonMaxSuppressionV2": non_max_suppression_v2,
+    "NonMaxSuppressionV3": non_max_suppression_v3,
+    "NonMaxSuppressionV4": non_max_suppression_v4,
+    "NonMaxSuppressionV5": non_max_suppression_v5,
+    "NonMaxSuppressionWithOverlaps": non_max_suppression_with_overlaps,
+    "CombinedNonMaxSuppression": combined_non_max_suppression,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -4260,7 +4810,9 @@ OPERATORS: dict[str, str] = {
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "bits.yaml": "7a1a6954824d93d2",
+    "image_boxes.yaml": "5c540a1cf4a74545",
     "image_color.yaml": "9d56b2e9977428dc",
+    "image_random.yaml": "6b9ce40790dba461",
     "image_resize.yaml": "6fe182d39258e096",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
@@ -4268,5 +4820,6 @@ SPECS: dict[str, str] = {
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
+    "suppression.yaml": "7f06a61b5c661833",
     "train.yaml": "75b642b73e6d7cf6",
 }
