@@ -16,7 +16,9 @@ FAMILIES = (
     "conv",
     "core",
     "depthwise",
+    "image_boxes",
     "image_color",
+    "image_random",
     "image_resize",
     "custom",
     "indexing",
@@ -35,6 +37,7 @@ FAMILIES = (
     "segment",
     "selection",
     "space",
+    "suppression",
     "train",
     "views",
 )

@@ -17,7 +17,7 @@ def _through(op: Any, grad: Any, function: Callable[..., Any]) -> Any:
 
     if grad is None:
         return [None] * len(op.inputs)
-    return tf.gradients(function(*op.inputs), list(op.inputs), grad)
+    return tf.gradients(function(*op.inputs), list(op.inputs), grad, stop_gradients=list(op.inputs))
 
 
 def _hue_saturation_value(images: Any) -> tuple[Any, Any, Any]:

@@ -6,9 +6,19 @@ from typing import Any
 
 from graphdock.ops import symbolic
 
-from graphdock_std.shape_support import Dims, shape_from, show
+from graphdock_std.shape_support import Dims, known, number, shape_from, show
 
-__all__ = ["bitcast", "resize", "sized_gradient"]
+__all__ = [
+    "bitcast",
+    "combined_suppression",
+    "crop_and_resize",
+    "crop_gradient",
+    "glimpse",
+    "resize",
+    "sized_gradient",
+    "suppression_v4",
+    "suppression_v5",
+]
 
 
 def _size(ctx: Any, name: str) -> tuple[Any, Any]:
@@ -67,3 +77,94 @@ def bitcast(ctx: Any) -> list[Dims]:
         raise ctx.fail(message)
     ctx.equal(x[-1], count, message)
     return [x[:-1]]
+
+
+@symbolic
+def crop_and_resize(ctx: Any) -> list[Dims]:
+    """``[N,h,w,C]`` of N boxes, where crop_size is ``[h,w]``."""
+    image, boxes, indices = (ctx.shape(n) for n in ("image", "boxes", "box_ind"))
+    height, width = _size(ctx, "crop_size")
+    count = None if boxes is None else boxes[0]
+    if boxes is not None and indices is not None:
+        count = ctx.equal(count, indices[0], f"there are boxes {show(boxes)}, but box_ind {show(indices)}")
+    if image is not None:
+        for d in image[1:3]:
+            ctx.at_least(d, 1, f"image {show(image)} has no pixels to sample")
+    return [(count, height, width, None if image is None else image[3])]
+
+
+@symbolic
+def crop_gradient(ctx: Any) -> list[Dims]:
+    """The shape that image_size holds."""
+    dims = ctx.shape("image_size")
+    if dims is not None:
+        message = f"image_size must have shape [4], but has {show(dims)}"
+        if len(dims) != 1:
+            raise ctx.fail(message)
+        ctx.equal(dims[0], 4, message)
+    shape = shape_from(ctx, "image_size")
+    grads = ctx.shape("grads")
+    if shape is None:
+        return [(None, None, None, None if grads is None else grads[3])]
+    if grads is not None:
+        ctx.equal(grads[3], shape[3], f"grads {show(grads)} and image_size {show(shape)} differ in channels")
+    return [tuple(shape)]
+
+
+def _selected(ctx: Any) -> Any:
+    """How many boxes come out: known only where zeros fill them up."""
+    boxes, scores = ctx.shape("boxes"), ctx.shape("scores")
+    if boxes is not None and scores is not None:
+        ctx.equal(boxes[0], scores[0], f"there are boxes {show(boxes)}, but scores {show(scores)}")
+    return number(ctx, "max_output_size") if ctx.attrs["pad_to_max_output_size"] else None
+
+
+@symbolic
+def suppression_v4(ctx: Any) -> list[Dims]:
+    """Indices, and a scalar."""
+    return [(_dim(ctx, _selected(ctx)),), ()]
+
+
+@symbolic
+def suppression_v5(ctx: Any) -> list[Dims]:
+    """Indices and scores, and a scalar."""
+    count = _dim(ctx, _selected(ctx))
+    return [(count,), (count,), ()]
+
+
+def _dim(ctx: Any, count: Any) -> Any:
+    """A number that a host input holds, as a dim; where it is none, a dim of its own."""
+    if known(count) and count < 0:
+        raise ctx.fail(f"max_output_size is {count}")
+    return count if known(count) else ctx.derived("selected", count)
+
+
+@symbolic
+def combined_suppression(ctx: Any) -> list[Dims]:
+    """Rows of boxes, scores and classes per image, and how many each has."""
+    boxes, scores = ctx.shape("boxes"), ctx.shape("scores")
+    each, total = number(ctx, "max_output_size_per_class"), number(ctx, "max_total_size")
+    batch = boxes[0] if boxes is not None else scores[0] if scores is not None else None
+    if boxes is not None and scores is not None:
+        message = f"boxes {show(boxes)} and scores {show(scores)} differ in images or boxes"
+        batch = ctx.equal(boxes[0], scores[0], message)
+        ctx.equal(boxes[1], scores[1], message)
+        ctx.one_or_equal(boxes[2], scores[2], f"boxes of {boxes[2]} classes do not fit scores {show(scores)}")
+    rows = total
+    if ctx.attrs["pad_per_class"]:
+        classes = None if scores is None else scores[2]
+        rows = min(total, each * classes) if known(total) and known(each) and known(classes) else None
+    if not known(rows):
+        rows = ctx.derived("selected", each, total, None if scores is None else scores[2])
+    return [(batch, rows, 4), (batch, rows), (batch, rows), (batch,)]
+
+
+@symbolic
+def glimpse(ctx: Any) -> list[Dims]:
+    """``[B,h,w,C]`` of images ``[B,H,W,C]``, where size is ``[h,w]``."""
+    images, (height, width) = ctx.shape("input"), _size(ctx, "size")
+    if images is None:
+        return [(None, height, width, None)]
+    for d in images[1:3]:
+        ctx.at_least(d, 1, f"input {show(images)} has no pixels")
+    return [(images[0], height, width, images[3])]

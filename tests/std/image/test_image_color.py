@@ -132,6 +132,15 @@ def test_gradients_by_image_and_factor(change: Callable, argument: float) -> Non
         assert np.isfinite(again).all() and again.shape == x.shape
 
 
+def test_a_factor_that_depends_on_the_image_is_counted_once() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 1, 3])
+        loss = tf.reduce_sum(tf.image.adjust_saturation(x, 2 * tf.reduce_mean(x)))
+        at = np.array([[[0.2, 0.3, 0.4]]], np.float32)
+        numeric = central_differences(lambda v: float(session.run(loss, {x: v})), [at], 0, 1e-3)
+        np.testing.assert_allclose(session.run(tf.gradients(loss, x)[0], {x: at}), numeric, atol=2e-3)
+
+
 def test_random_forms_stay_in_their_range_and_follow_seeds() -> None:
     gray = np.full((1, 2, 2, 3), 0.5, np.float32)
     gray[0, 0] = 0.25
