@@ -11,6 +11,8 @@ from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import nn as nn
 from graphdock._facade import random as random
+from graphdock._facade import signal as signal
+from graphdock._facade import spectral as spectral
 from graphdock._facade import train as train
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
@@ -192,6 +194,12 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.spectral_ops import fft as fft
+from graphdock_std._gen.spectral_ops import fft2d as fft2d
+from graphdock_std._gen.spectral_ops import fft3d as fft3d
+from graphdock_std._gen.spectral_ops import ifft as ifft
+from graphdock_std._gen.spectral_ops import ifft2d as ifft2d
+from graphdock_std._gen.spectral_ops import ifft3d as ifft3d
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
 from graphdock_std.array import diag_part as diag_part
@@ -371,6 +379,9 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
+    "fft2d",
+    "fft3d",
     "fill",
     "float16",
     "float32",
@@ -399,6 +410,9 @@ __all__ = [
     "group",
     "identity",
     "identity_n",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
     "imag",
     "import_graph_def",
     "init_scope",
@@ -509,10 +523,12 @@ __all__ = [
     "shape",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinh",
     "size",
     "slice",
+    "spectral",
     "split",
     "sqrt",
     "square",

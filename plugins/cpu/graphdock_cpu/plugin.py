@@ -20,6 +20,7 @@ FAMILIES = (
     "random",
     "reduce",
     "scatter",
+    "spectral",
     "train",
     "views",
 )

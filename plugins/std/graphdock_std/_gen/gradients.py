@@ -225,8 +225,9 @@ def angle(op, grad_y):
 def complex_abs(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
+    y = op.outputs[0]
     T = op.get_attr("T")
-    return [_ops.cast(grad_y, T) * _tf.sign(x)]
+    return [_ops.cast(grad_y / _tf.select(y > 0, y, 1), T) * x]
 
 
 def conj(op, grad_y):
@@ -756,3 +757,75 @@ def sum_to(op, grad_y):
     """x: formula; shape: none."""
     x = op.inputs[0]
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
+
+
+def fft(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward(op, grad_y)]
+
+
+def fft2d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward(op, grad_y)]
+
+
+def fft3d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward(op, grad_y)]
+
+
+def ifft(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse(op, grad_y)]
+
+
+def ifft2d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse(op, grad_y)]
+
+
+def ifft3d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse(op, grad_y)]
+
+
+def rfft(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward_real(op, grad_y), None]
+
+
+def rfft2d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward_real(op, grad_y), None]
+
+
+def rfft3d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward_real(op, grad_y), None]
+
+
+def irfft(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse_real(op, grad_y), None]
+
+
+def irfft2d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse_real(op, grad_y), None]
+
+
+def irfft3d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse_real(op, grad_y), None]

@@ -3684,6 +3684,324 @@ def resource_scatter_sub() -> OpDef:
     )
 
 
+def fft() -> OpDef:
+    return OpDef(
+        name="FFT",
+        version=1,
+        summary="Discrete Fourier transform over the last axis.",
+        inputs=(ArgDef("input", "T", shape="[*B, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:fft",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:fft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:4",
+    )
+
+
+def fft2d() -> OpDef:
+    return OpDef(
+        name="FFT2D",
+        version=1,
+        summary="Discrete Fourier transform over the last two axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:fft2d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:fft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:21",
+    )
+
+
+def fft3d() -> OpDef:
+    return OpDef(
+        name="FFT3D",
+        version=1,
+        summary="Discrete Fourier transform over the last three axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, L, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, L, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:fft3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:fft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:38",
+    )
+
+
+def ifft() -> OpDef:
+    return OpDef(
+        name="IFFT",
+        version=1,
+        summary="Inverse discrete Fourier transform over the last axis.",
+        inputs=(ArgDef("input", "T", shape="[*B, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:ifft",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:ifft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:55",
+    )
+
+
+def ifft2d() -> OpDef:
+    return OpDef(
+        name="IFFT2D",
+        version=1,
+        summary="Inverse discrete Fourier transform over the last two axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:ifft2d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:ifft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:72",
+    )
+
+
+def ifft3d() -> OpDef:
+    return OpDef(
+        name="IFFT3D",
+        version=1,
+        summary="Inverse discrete Fourier transform over the last three axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, L, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, L, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:ifft3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:ifft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:89",
+    )
+
+
+def rfft() -> OpDef:
+    return OpDef(
+        name="RFFT",
+        version=1,
+        summary="Discrete Fourier transform of real numbers over the last axis.",
+        doc=(
+            "The half of the transform that the rest follows from, fft_length // 2 + 1 numbers along the last axis. "
+            "The input is cut or filled up with zeros to fft_length."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, N]", doc="Real numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[1]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:rfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:rfft",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:rfft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:106",
+    )
+
+
+def rfft2d() -> OpDef:
+    return OpDef(
+        name="RFFT2D",
+        version=1,
+        summary="Discrete Fourier transform of real numbers over the last two axes.",
+        doc=(
+            "The half of the transform that the rest follows from, fft_length // 2 + 1 numbers along the last axis. "
+            "The input is cut or filled up with zeros to fft_length."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, M, N]", doc="Real numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[2]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:rfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:rfft2d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:rfft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:130",
+    )
+
+
+def rfft3d() -> OpDef:
+    return OpDef(
+        name="RFFT3D",
+        version=1,
+        summary="Discrete Fourier transform of real numbers over the last three axes.",
+        doc=(
+            "The half of the transform that the rest follows from, fft_length // 2 + 1 numbers along the last axis. "
+            "The input is cut or filled up with zeros to fft_length."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, L, M, N]", doc="Real numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[3]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:rfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:rfft3d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:rfft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:152",
+    )
+
+
+def irfft() -> OpDef:
+    return OpDef(
+        name="IRFFT",
+        version=1,
+        summary="Inverse discrete Fourier transform to real numbers over the last axis.",
+        doc=(
+            "Real numbers of which the input is the half that the rest follows from: it is cut or filled up with "
+            "zeros to fft_length // 2 + 1 along the last axis, and to fft_length along others."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, N]", doc="Complex numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[1]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+            TypeVarDef("T", allow=("complex64", "complex128")),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:irfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:irfft",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:irfft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:174",
+    )
+
+
+def irfft2d() -> OpDef:
+    return OpDef(
+        name="IRFFT2D",
+        version=1,
+        summary="Inverse discrete Fourier transform to real numbers over the last two axes.",
+        doc=(
+            "Real numbers of which the input is the half that the rest follows from: it is cut or filled up with "
+            "zeros to fft_length // 2 + 1 along the last axis, and to fft_length along others."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, M, N]", doc="Complex numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[2]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+            TypeVarDef("T", allow=("complex64", "complex128")),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:irfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:irfft2d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:irfft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:198",
+    )
+
+
+def irfft3d() -> OpDef:
+    return OpDef(
+        name="IRFFT3D",
+        version=1,
+        summary="Inverse discrete Fourier transform to real numbers over the last three axes.",
+        doc=(
+            "Real numbers of which the input is the half that the rest follows from: it is cut or filled up with "
+            "zeros to fft_length // 2 + 1 along the last axis, and to fft_length along others."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, L, M, N]", doc="Complex numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[3]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+            TypeVarDef("T", allow=("complex64", "complex128")),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:irfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:irfft3d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:irfft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:220",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -4217,6 +4535,18 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "FFT": fft,
+    "FFT2D": fft2d,
+    "FFT3D": fft3d,
+    "IFFT": ifft,
+    "IFFT2D": ifft2d,
+    "IFFT3D": ifft3d,
+    "RFFT": rfft,
+    "RFFT2D": rfft2d,
+    "RFFT3D": rfft3d,
+    "IRFFT": irfft,
+    "IRFFT2D": irfft2d,
+    "IRFFT3D": irfft3d,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -4251,7 +4581,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
-    "complex.yaml": "67236912212a0915",
+    "complex.yaml": "045c6d576626a540",
     "linalg.yaml": "25a06de7b2fd8368",
     "math.yaml": "4df10bdc1587c861",
     "nn.yaml": "fceb935442e164a0",
@@ -4259,5 +4589,6 @@ SPECS: dict[str, str] = {
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "840de8cae2f2bf61",
     "scatter.yaml": "65fa0bde3a3fb1e3",
+    "spectral.yaml": "4c63dba988899418",
     "train.yaml": "75b642b73e6d7cf6",
 }
