@@ -38,6 +38,7 @@ FAMILIES = (
     "selection",
     "space",
     "suppression",
+    "spectral",
     "train",
     "views",
 )
