@@ -109,6 +109,9 @@ from graphdock.variables.variable import Variable as Variable
 from graphdock.variables.variable import assign as assign
 from graphdock.variables.variable import assign_add as assign_add
 from graphdock.variables.variable import assign_sub as assign_sub
+from graphdock_std._gen.arithmetic_ops import cross as cross
+from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv
+from graphdock_std._gen.arithmetic_ops import truncatemod as truncatemod
 from graphdock_std._gen.array_ops import broadcast_to as broadcast_to
 from graphdock_std._gen.array_ops import expand_dims as expand_dims
 from graphdock_std._gen.array_ops import fill as fill
@@ -188,6 +191,13 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.special_ops import betainc as betainc
+from graphdock_std._gen.special_ops import digamma as digamma
+from graphdock_std._gen.special_ops import igamma as igamma
+from graphdock_std._gen.special_ops import igammac as igammac
+from graphdock_std._gen.special_ops import lgamma as lgamma
+from graphdock_std._gen.special_ops import polygamma as polygamma
+from graphdock_std._gen.special_ops import zeta as zeta
 from graphdock_std.activations import log_sigmoid as log_sigmoid
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
@@ -209,6 +219,9 @@ from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
 from graphdock_std.einsum import einsum as einsum
+from graphdock_std.functions import is_non_decreasing as is_non_decreasing
+from graphdock_std.functions import is_strictly_increasing as is_strictly_increasing
+from graphdock_std.functions import lbeta as lbeta
 from graphdock_std.indexing import gather as gather
 from graphdock_std.indexing import one_hot as one_hot
 from graphdock_std.indexing import strided_slice as strided_slice
@@ -315,6 +328,7 @@ __all__ = [
     "batch_matmul",
     "batch_to_space",
     "batch_to_space_nd",
+    "betainc",
     "bfloat16",
     "bool",
     "broadcast_to",
@@ -339,6 +353,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cross",
     "cumsum",
     "custom_op",
     "default_host",
@@ -346,6 +361,7 @@ __all__ = [
     "device",
     "diag",
     "diag_part",
+    "digamma",
     "div",
     "div_no_nan",
     "divide",
@@ -390,6 +406,8 @@ __all__ = [
     "group",
     "identity",
     "identity_n",
+    "igamma",
+    "igammac",
     "image",
     "import_graph_def",
     "init_scope",
@@ -403,9 +421,13 @@ __all__ = [
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "is_variable_initialized",
+    "lbeta",
     "less",
     "less_equal",
+    "lgamma",
     "lin_space",
     "linalg",
     "linspace",
@@ -447,6 +469,7 @@ __all__ = [
     "pad",
     "placeholder",
     "placeholder_with_default",
+    "polygamma",
     "pow",
     "py_func",
     "random",
@@ -526,6 +549,8 @@ __all__ = [
     "truediv",
     "truncated_normal",
     "truncated_normal_initializer",
+    "truncatediv",
+    "truncatemod",
     "tuple",
     "typing",
     "uint16",
@@ -543,6 +568,7 @@ __all__ = [
     "zeros",
     "zeros_initializer",
     "zeros_like",
+    "zeta",
 ]
 
 __version__: str

@@ -9,6 +9,7 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
 FAMILIES = (
+    "arithmetic",
     "array",
     "core",
     "indexing",
@@ -20,6 +21,7 @@ FAMILIES = (
     "reduce",
     "scatter",
     "space",
+    "special_functions",
     "train",
     "views",
 )

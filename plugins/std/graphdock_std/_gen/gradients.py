@@ -5,9 +5,59 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
+from graphdock_std._gen import special_ops as _special_ops
 from graphdock_std.grad_support import sum_to as _sum_to
+
+
+def truncate_mod(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _arithmetic_ops.truncatediv(x, y), y, x)]
+
+
+def xdivy(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    z = op.outputs[0]
+    T = op.get_attr("T")
+    return [
+        _sum_to(grad_z * _arithmetic_ops.xdivy(_ops.cast(_tf.not_equal(x, 0), T), y), x, y),
+        -_sum_to(grad_z * _arithmetic_ops.xdivy(z, y), y, x),
+    ]
+
+
+def xlogy(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    T = op.get_attr("T")
+    return [
+        _sum_to(grad_z * _arithmetic_ops.xlogy(_ops.cast(_tf.not_equal(x, 0), T), y), x, y),
+        _sum_to(grad_z * _arithmetic_ops.xdivy(x, y), y, x),
+    ]
+
+
+def mul_no_nan(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    return [
+        _sum_to(_arithmetic_ops.multiply_no_nan(grad_z, y), x, y),
+        _sum_to(_arithmetic_ops.multiply_no_nan(x, grad_z), y, x),
+    ]
+
+
+def next_after(op, grad_output):
+    """x1: formula; x2: none."""
+    x1, x2 = op.inputs
+    return [_sum_to(grad_output, x1, x2), None]
+
+
+def cross(op, grad_product):
+    """a: formula; b: formula."""
+    a, b = op.inputs
+    return [_tf.cross(b, grad_product), _tf.cross(grad_product, a)]
 
 
 def reshape(op, grad_y):
@@ -710,3 +760,98 @@ def extract_image_patches_grad(op, grad_output):
     rates = op.get_attr("rates")
     padding = op.get_attr("padding")
     return [None, _tf.extract_image_patches(grad_output, ksizes=ksizes, strides=strides, rates=rates, padding=padding)]
+
+
+def lgamma(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    return [grad_y * _tf.digamma(x)]
+
+
+def digamma(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    return [grad_y * _tf.polygamma(_ops.ones_like(x), x)]
+
+
+def polygamma(op, grad_z):
+    """a: none; x: formula."""
+    a, x = op.inputs
+    return [None, _sum_to(grad_z * _tf.polygamma(a + 1, x), x, a)]
+
+
+def zeta(op, grad_z):
+    """x: todo; q: formula."""
+    x, q = op.inputs
+    return [None, _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
+
+
+def igamma(op, grad_z):
+    """a: formula; x: formula."""
+    a, x = op.inputs
+    return [
+        _sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
+        _sum_to(grad_z * _tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)), x, a),
+    ]
+
+
+def igammac(op, grad_z):
+    """a: formula; x: formula."""
+    a, x = op.inputs
+    return [
+        -_sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
+        -_sum_to(grad_z * _tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)), x, a),
+    ]
+
+
+def igamma_grad_a(op, grad_z):
+    """a: todo; x: formula."""
+    a, x = op.inputs
+    return [
+        None,
+        _sum_to(grad_z * (_tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)) * (_tf.log(x) - _tf.digamma(a))), x, a),
+    ]
+
+
+def betainc(op, grad_z):
+    """a: todo; b: todo; x: formula."""
+    a, b, x = op.inputs
+    return [
+        None,
+        None,
+        _sum_to(
+            grad_z * _tf.exp((b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x) + _tf.lgamma(a + b) - _tf.lgamma(a) - _tf.lgamma(b)),
+            x,
+            a,
+            b,
+        ),
+    ]
+
+
+def bessel_i0e(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    y = op.outputs[0]
+    return [grad_y * (_special_ops.bessel_i1e(x) - _tf.sign(x) * y)]
+
+
+def bessel_i1e(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    y = op.outputs[0]
+    T = op.get_attr("T")
+    return [
+        grad_y * _tf.select(_tf.equal(x, 0), _ops.cast(0.5, T), _special_ops.bessel_i0e(x) - y * (_tf.sign(x) + _tf.reciprocal(_tf.select(_tf.equal(x, 0), 1, x)))),
+    ]
+
+
+def ndtri(op, grad_y):
+    """x: formula."""
+    y = op.outputs[0]
+    return [grad_y * (2.5066282746310002 * _tf.exp(0.5 * _tf.square(y)))]
+
+
+def erfinv(op, grad_y):
+    """x: formula."""
+    y = op.outputs[0]
+    return [grad_y * (0.886226925452758 * _tf.exp(_tf.square(y)))]

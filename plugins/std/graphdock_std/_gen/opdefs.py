@@ -42,6 +42,156 @@ _REAL = (
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
+def truncate_div() -> OpDef:
+    return OpDef(
+        name="TruncateDiv",
+        version=1,
+        summary="Quotient rounded towards zero.",
+        doc="Integer division by zero gives 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none", "y": "none"},
+        reference="graphdock_std.reference.arithmetic:truncate_div",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:4",
+    )
+
+
+def truncate_mod() -> OpDef:
+    return OpDef(
+        name="TruncateMod",
+        version=1,
+        summary="Remainder of division towards zero; it has the sign of the dividend.",
+        doc="Integer remainder by zero gives 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:truncate_mod",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:truncate_mod",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:30",
+    )
+
+
+def xdivy() -> OpDef:
+    return OpDef(
+        name="Xdivy",
+        version=1,
+        summary="Quotient that is 0 wherever the dividend is 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:xdivy",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:xdivy",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:59",
+    )
+
+
+def xlogy() -> OpDef:
+    return OpDef(
+        name="Xlogy",
+        version=1,
+        summary="x times the logarithm of y; 0 wherever x is 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:xlogy",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:xlogy",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:87",
+    )
+
+
+def mul_no_nan() -> OpDef:
+    return OpDef(
+        name="MulNoNan",
+        version=1,
+        summary="Product that is 0 wherever y is 0.",
+        doc="Also where x is infinite or NaN.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:mul_no_nan",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:mul_no_nan",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:114",
+    )
+
+
+def next_after() -> OpDef:
+    return OpDef(
+        name="NextAfter",
+        version=1,
+        summary="The next number of the dtype from x1 towards x2.",
+        inputs=(
+            ArgDef("x1", "T", shape="[*A]", doc="Where to begin."),
+            ArgDef("x2", "T", shape="[*B]", doc="Where to; broadcasts with x1."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        let={"Z": "broadcast(A, B)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:next_after",
+        gradient_kinds={"x1": "formula", "x2": "none"},
+        reference="graphdock_std.reference.arithmetic:next_after",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:142",
+    )
+
+
+def cross() -> OpDef:
+    return OpDef(
+        name="Cross",
+        version=1,
+        summary="The cross product of vectors of three elements.",
+        inputs=(
+            ArgDef("a", "T", shape="[*B, N]", doc="Vectors along the last dim."),
+            ArgDef("b", "T", shape="[*B, N]", doc="Vectors of the same shape."),
+        ),
+        outputs=(ArgDef("product", "T", shape="[*B, N]"),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        where=(("N == 3", "the last dim must have 3 elements, not {N}"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(product)"},
+        gradient="graphdock_std._gen.gradients:cross",
+        gradient_kinds={"a": "formula", "b": "formula"},
+        reference="graphdock_std.reference.arithmetic:cross",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:166",
+    )
+
+
 def reshape() -> OpDef:
     return OpDef(
         name="Reshape",
@@ -3405,6 +3555,251 @@ def extract_image_patches_grad() -> OpDef:
     )
 
 
+def lgamma() -> OpDef:
+    return OpDef(
+        name="Lgamma",
+        version=1,
+        summary="Logarithm of the absolute value of the gamma function.",
+        doc="Infinite at 0 and at the negative integers.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:lgamma",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:lgamma",
+        package="graphdock_std",
+        source="specs/special.yaml:4",
+    )
+
+
+def digamma() -> OpDef:
+    return OpDef(
+        name="Digamma",
+        version=1,
+        summary="The derivative of the logarithm of the gamma function.",
+        doc="NaN at 0 and at the negative integers.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:digamma",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:digamma",
+        package="graphdock_std",
+        source="specs/special.yaml:27",
+    )
+
+
+def polygamma() -> OpDef:
+    return OpDef(
+        name="Polygamma",
+        version=1,
+        summary="A derivative of the digamma function.",
+        doc="NaN where a is no such integer.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="Which derivative; an integer from 0 to 170."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:polygamma",
+        gradient_kinds={"a": "none", "x": "formula"},
+        reference="graphdock_std.reference.special:polygamma",
+        package="graphdock_std",
+        source="specs/special.yaml:50",
+    )
+
+
+def zeta() -> OpDef:
+    return OpDef(
+        name="Zeta",
+        version=1,
+        summary="Hurwitz's zeta function.",
+        doc=(
+            "Infinite at x = 1 and where q is 0 or a negative integer; NaN below x = 1 and where q is negative and x "
+            "no integer."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="The exponent; above 1."),
+            ArgDef("q", "T", shape="[*Q]", doc="The first term's base."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        let={"Z": "broadcast(X, Q)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:zeta",
+        gradient_kinds={"x": "todo: the derivative by the exponent has no closed form", "q": "formula"},
+        reference="graphdock_std.reference.special:zeta",
+        package="graphdock_std",
+        source="specs/special.yaml:77",
+    )
+
+
+def igamma() -> OpDef:
+    return OpDef(
+        name="Igamma",
+        version=1,
+        summary="The lower incomplete gamma function, divided by the gamma function.",
+        doc="NaN for negative arguments.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument; not negative."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:igamma",
+        gradient_kinds={"a": "formula", "x": "formula"},
+        reference="graphdock_std.reference.special:igamma",
+        package="graphdock_std",
+        source="specs/special.yaml:104",
+    )
+
+
+def igammac() -> OpDef:
+    return OpDef(
+        name="Igammac",
+        version=1,
+        summary="The upper incomplete gamma function, divided by the gamma function.",
+        doc="Accurate also where igamma is near 1. NaN for negative arguments.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument; not negative."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:igammac",
+        gradient_kinds={"a": "formula", "x": "formula"},
+        reference="graphdock_std.reference.special:igammac",
+        package="graphdock_std",
+        source="specs/special.yaml:132",
+    )
+
+
+def igamma_grad_a() -> OpDef:
+    return OpDef(
+        name="IgammaGradA",
+        version=1,
+        summary="The derivative of Igamma by its parameter.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument; not negative."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:igamma_grad_a",
+        gradient_kinds={"a": "todo: a second derivative by the parameter is not computed", "x": "formula"},
+        reference="graphdock_std.reference.special:igamma_grad_a",
+        package="graphdock_std",
+        source="specs/special.yaml:160",
+    )
+
+
+def betainc() -> OpDef:
+    return OpDef(
+        name="Betainc",
+        version=1,
+        summary="The regularised incomplete beta function.",
+        doc="NaN outside of these ranges.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The first parameter; positive."),
+            ArgDef("b", "T", shape="[*B]", doc="The second parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument, from 0 to 1."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        let={"Z": "broadcast(A, B, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:betainc",
+        gradient_kinds={
+            "a": "todo: the derivatives by the parameters have no closed form",
+            "b": "todo: the derivatives by the parameters have no closed form",
+            "x": "formula",
+        },
+        reference="graphdock_std.reference.special:betainc",
+        package="graphdock_std",
+        source="specs/special.yaml:184",
+    )
+
+
+def bessel_i0e() -> OpDef:
+    return OpDef(
+        name="BesselI0e",
+        version=1,
+        summary="The modified Bessel function of the first kind of order 0, scaled.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:bessel_i0e",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:bessel_i0e",
+        package="graphdock_std",
+        source="specs/special.yaml:213",
+    )
+
+
+def bessel_i1e() -> OpDef:
+    return OpDef(
+        name="BesselI1e",
+        version=1,
+        summary="The modified Bessel function of the first kind of order 1, scaled.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:bessel_i1e",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:bessel_i1e",
+        package="graphdock_std",
+        source="specs/special.yaml:235",
+    )
+
+
+def ndtri() -> OpDef:
+    return OpDef(
+        name="Ndtri",
+        version=1,
+        summary="The quantile of the standard normal distribution.",
+        doc="Infinite at 0 and 1, NaN outside of them.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:ndtri",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:ndtri",
+        package="graphdock_std",
+        source="specs/special.yaml:257",
+    )
+
+
+def erfinv() -> OpDef:
+    return OpDef(
+        name="Erfinv",
+        version=1,
+        summary="The inverse of the error function.",
+        doc="Infinite at -1 and 1, NaN outside of them.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:erfinv",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:erfinv",
+        package="graphdock_std",
+        source="specs/special.yaml:280",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -3793,6 +4188,13 @@ def resource_sparse_apply_adagrad() -> OpDef:
 
 
 OPS: dict[str, Callable[[], OpDef]] = {
+    "TruncateDiv": truncate_div,
+    "TruncateMod": truncate_mod,
+    "Xdivy": xdivy,
+    "Xlogy": xlogy,
+    "MulNoNan": mul_no_nan,
+    "NextAfter": next_after,
+    "Cross": cross,
     "Reshape": reshape,
     "Transpose": transpose,
     "ExpandDims": expand_dims,
@@ -3930,6 +4332,18 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BatchToSpaceND": batch_to_space_nd,
     "ExtractImagePatches": extract_image_patches,
     "ExtractImagePatchesGrad": extract_image_patches_grad,
+    "Lgamma": lgamma,
+    "Digamma": digamma,
+    "Polygamma": polygamma,
+    "Zeta": zeta,
+    "Igamma": igamma,
+    "Igammac": igammac,
+    "IgammaGradA": igamma_grad_a,
+    "Betainc": betainc,
+    "BesselI0e": bessel_i0e,
+    "BesselI1e": bessel_i1e,
+    "Ndtri": ndtri,
+    "Erfinv": erfinv,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -3965,6 +4379,7 @@ OPERATORS: dict[str, str] = {
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
+    "arithmetic.yaml": "ff69a39c043db13a",
     "array.yaml": "80e30bded674a061",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
@@ -3974,5 +4389,6 @@ SPECS: dict[str, str] = {
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
     "space.yaml": "25348b8a8c2db9dd",
+    "special.yaml": "5d5491fabc47f70e",
     "train.yaml": "75b642b73e6d7cf6",
 }
