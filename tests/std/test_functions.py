@@ -172,3 +172,24 @@ def test_norms_and_orders() -> None:
 def test_neighbours() -> None:
     got = run(tf.math.nextafter(tf.constant([1.0, 0.0], tf.float64), tf.constant([2.0, -1.0], tf.float64)))
     assert got.tolist() == [np.nextafter(1.0, 2.0), np.nextafter(0.0, -1.0)]
+
+
+def test_derivatives_by_parameters() -> None:
+    a, b = RNG.uniform(0.3, 40, 50), RNG.uniform(0.3, 40, 50)
+    x, s = RNG.uniform(0.1, 0.9, 50), RNG.uniform(1.1, 9, 50)
+
+    def slope(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray) -> np.ndarray:
+        near, far = (function(at + d) - function(at - d) for d in (2e-3 * (at > 0), 4e-3 * (at > 0)))
+        return (8 * near - far) / (12 * 2e-3)
+
+    at = [tf.constant(v) for v in (a, b, x, s)]
+    got = run([*tf.gradients(tf.betainc(*at[:3]), at[:2]), tf.gradients(tf.zeta(at[3], at[0]), at[3])[0]])
+    want = [
+        slope(lambda v: special.betainc(v, b, x), a),
+        slope(lambda v: special.betainc(a, v, x), b),
+        slope(lambda v: special.zeta(v, a), s),
+    ]
+    for value, expected in zip(got, want, strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-9)
+    narrow = tf.constant(s.astype(np.float32))
+    np.testing.assert_allclose(run(tf.gradients(tf.zeta(narrow, a.astype(np.float32)), narrow)[0]), got[2], rtol=1e-4)

@@ -781,9 +781,10 @@ def polygamma(op, grad_z):
 
 
 def zeta(op, grad_z):
-    """x: todo; q: formula."""
+    """x: fn; q: formula."""
     x, q = op.inputs
-    return [None, _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
+    _fn = _import_module("graphdock_std.functions_gradients")
+    return [_fn.zeta_x(op, grad_z), _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
 
 
 def igamma(op, grad_z):
@@ -805,20 +806,22 @@ def igammac(op, grad_z):
 
 
 def igamma_grad_a(op, grad_z):
-    """a: todo; x: formula."""
+    """a: fn; x: formula."""
     a, x = op.inputs
+    _fn = _import_module("graphdock_std.functions_gradients")
     return [
-        None,
+        _fn.igamma_grad_a_a(op, grad_z),
         _sum_to(grad_z * (_tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)) * (_tf.log(x) - _tf.digamma(a))), x, a),
     ]
 
 
 def betainc(op, grad_z):
-    """a: todo; b: todo; x: formula."""
+    """a: fn; b: fn; x: formula."""
     a, b, x = op.inputs
+    _fn = _import_module("graphdock_std.functions_gradients")
     return [
-        None,
-        None,
+        _fn.betainc_a(op, grad_z),
+        _fn.betainc_b(op, grad_z),
         _sum_to(
             grad_z * _tf.exp((b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x) + _tf.lgamma(a + b) - _tf.lgamma(a) - _tf.lgamma(b)),
             x,
