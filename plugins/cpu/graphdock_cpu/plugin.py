@@ -9,6 +9,7 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cpu.kernels``; each holds a list ``KERNELS``.
 FAMILIES = (
+    "arithmetic",
     "array",
     "bits",
     "candidates",
@@ -39,6 +40,7 @@ FAMILIES = (
     "space",
     "suppression",
     "spectral",
+    "special_functions",
     "train",
     "views",
 )

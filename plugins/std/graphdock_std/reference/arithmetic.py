@@ -1,0 +1,66 @@
+"""Oracles of specs/arithmetic.yaml, one element at a time with Python's own numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from graphdock_std.reference.math import elementwise, wrap
+
+__all__ = ["cross", "mul_no_nan", "next_after", "truncate_div", "truncate_mod", "xdivy", "xlogy"]
+
+
+def _truncated(a: Any, b: Any) -> Any:
+    if isinstance(a, int):
+        return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return float(math.trunc(a / b))
+
+
+def truncate_div(x: Any, y: Any, **_: Any) -> np.ndarray:
+    return elementwise(_truncated, x, y)
+
+
+def truncate_mod(x: Any, y: Any, **_: Any) -> np.ndarray:
+    return elementwise(lambda a, b: 0 if isinstance(a, int) and b == 0 else a - _truncated(a, b) * b, x, y)
+
+
+def xdivy(x: Any, y: Any, **_: Any) -> np.ndarray:
+    return elementwise(lambda a, b: 0.0 if a == 0 else a / b, x, y)
+
+
+def xlogy(x: Any, y: Any, **_: Any) -> np.ndarray:
+    return elementwise(lambda a, b: 0.0 if a == 0 else a * math.log(b), x, y)
+
+
+def mul_no_nan(x: Any, y: Any, **_: Any) -> np.ndarray:
+    return elementwise(lambda a, b: 0.0 if b == 0 else a * b, x, y)
+
+
+def next_after(x1: Any, x2: Any, **_: Any) -> np.ndarray:
+    """By the order of the bits: a step of one for each number."""
+    whole = np.dtype(x1.dtype.str.replace("f", "i"))
+    shape = np.broadcast_shapes(x1.shape, x2.shape)
+    out = np.empty(shape, x1.dtype)
+    for at in np.ndindex(shape):
+        a, b = (np.broadcast_to(v, shape)[at] for v in (x1, x2))
+        if a == b:
+            out[at] = b
+        elif a == 0:
+            out[at] = np.copysign(np.array(1, whole).view(x1.dtype), b)
+        else:
+            step = 1 if (b > a) == (a > 0) else -1
+            out[at] = np.array(np.array(a).view(whole) + step, whole).view(x1.dtype)
+    return out
+
+
+def cross(a: Any, b: Any, **_: Any) -> np.ndarray:
+    out = np.empty(a.shape, a.dtype)
+    number: Any = int if a.dtype.kind in "iu" else float
+    for at in np.ndindex(a.shape[:-1]):
+        p, q = [number(v) for v in a[at]], [number(v) for v in b[at]]
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            out[(*at, i)] = wrap(p[j] * q[k] - p[k] * q[j], a.dtype)
+    return out
