@@ -12,6 +12,8 @@ FAMILIES = (
     "array",
     "candidates",
     "core",
+    "decoding",
+    "hashes",
     "indexing",
     "math",
     "matmul",
@@ -20,6 +22,9 @@ FAMILIES = (
     "reduce",
     "sampling",
     "scatter",
+    "text",
+    "text_formats",
+    "text_parts",
     "train",
     "views",
 )

@@ -1034,6 +1034,112 @@ def compute_accidental_hits() -> OpDef:
     )
 
 
+def encode_base64() -> OpDef:
+    return OpDef(
+        name="EncodeBase64",
+        version=1,
+        summary="Bytes as web-safe base64.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Bytes."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(AttrDef("pad", "bool", default=False, doc="Fill up with = to a multiple of four characters."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:encode_base64",
+        package="graphdock_std",
+        source="specs/decoding.yaml:4",
+    )
+
+
+def decode_base64() -> OpDef:
+    return OpDef(
+        name="DecodeBase64",
+        version=1,
+        summary="The bytes of web-safe base64, padded or not.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Base64."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:decode_base64",
+        package="graphdock_std",
+        source="specs/decoding.yaml:17",
+    )
+
+
+def decode_raw() -> OpDef:
+    return OpDef(
+        name="DecodeRaw",
+        version=1,
+        summary="Bytes as the numbers that they are in memory.",
+        doc="All strings must have one length, a multiple of an element's size.",
+        inputs=(ArgDef("bytes", "string", shape="[*S]", doc="Bytes."),),
+        outputs=(ArgDef("output", "out_type", shape="[*S, _]"),),
+        attrs=(AttrDef("little_endian", "bool", default=True, doc="The least significant byte comes first."),),
+        types=(
+            TypeVarDef(
+                "out_type",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"bytes": "none"},
+        reference="graphdock_std.reference.text:decode_raw",
+        package="graphdock_std",
+        source="specs/decoding.yaml:31",
+    )
+
+
+def decode_csv() -> OpDef:
+    return OpDef(
+        name="DecodeCSV",
+        version=1,
+        summary="The columns of lines of CSV (RFC 4180).",
+        doc="A field that is empty, or na_value, takes its default; one that has none, an empty vector, is required.",
+        inputs=(
+            ArgDef("records", "string", shape="[*S]", doc="Lines."),
+            ArgDef(
+                "record_defaults",
+                "OUT_TYPE",
+                arity="many",
+                count="len(OUT_TYPE)",
+                doc="A scalar or a vector of one element per column, or an empty vector.",
+            ),
+        ),
+        outputs=(ArgDef("output", "OUT_TYPE", shape="[*S]", arity="many", count="len(OUT_TYPE)"),),
+        attrs=(
+            AttrDef("field_delim", "string", default=",", doc="One character between fields."),
+            AttrDef("use_quote_delim", "bool", default=True, doc="Fields may stand in double quotes."),
+            AttrDef("na_value", "string", default="", doc="What else stands for an empty field."),
+            AttrDef(
+                "select_cols",
+                "list(int)",
+                default=(),
+                doc="Columns to take, in rising order; all where there are none.",
+            ),
+        ),
+        types=(TypeVarDef("OUT_TYPE", allow=("int32", "int64", "float32", "float64", "string"), is_list=True),),
+        shape_fn="graphdock_std.shape_fns_text:decode_csv",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"records": "none", "record_defaults": "none"},
+        reference="graphdock_std.reference.text:decode_csv",
+        package="graphdock_std",
+        source="specs/decoding.yaml:53",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -1052,7 +1158,6 @@ def add() -> OpDef:
         gradient="graphdock_std._gen.gradients:add",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:add",
-        operators=("__add__",),
         package="graphdock_std",
         source="specs/math.yaml:4",
     )
@@ -3508,6 +3613,379 @@ def resource_scatter_sub() -> OpDef:
     )
 
 
+def string_join() -> OpDef:
+    return OpDef(
+        name="StringJoin",
+        version=1,
+        summary="Strings joined element by element.",
+        inputs=(
+            ArgDef(
+                "inputs",
+                "string",
+                arity="many",
+                count="N",
+                doc="Tensors of one shape; scalars go with every element.",
+            ),
+        ),
+        outputs=(ArgDef("output", "string"),),
+        attrs=(
+            AttrDef("N", "int", minimum=1, doc="How many tensors.", inferred=True),
+            AttrDef("separator", "string", default="", doc="Put between them."),
+        ),
+        shape_fn="graphdock_std.shape_fns_text:join",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none"},
+        reference="graphdock_std.reference.text:join",
+        package="graphdock_std",
+        source="specs/strings.yaml:4",
+    )
+
+
+def string_split() -> OpDef:
+    return OpDef(
+        name="StringSplit",
+        version=1,
+        summary="The parts of strings between delimiters, as the components of a sparse matrix.",
+        doc="Every byte of delimiter splits; with an empty one every byte is a part.",
+        inputs=(
+            ArgDef("input", "string", shape="[B]", doc="What is split."),
+            ArgDef("delimiter", "string", shape="[]", doc="Bytes that split."),
+        ),
+        outputs=(
+            ArgDef("indices", "int64", shape="[_, 2]", doc="Row and number of each part."),
+            ArgDef("values", "string", shape="[_]", doc="The parts."),
+            ArgDef("shape", "int64", shape="[2]", doc="Rows and the most parts of one."),
+        ),
+        attrs=(AttrDef("skip_empty", "bool", default=True, doc="Leave out parts that are empty."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "delimiter": "none"},
+        reference="graphdock_std.reference.text:split",
+        package="graphdock_std",
+        source="specs/strings.yaml:26",
+    )
+
+
+def string_split_v2() -> OpDef:
+    return OpDef(
+        name="StringSplitV2",
+        version=1,
+        summary="The parts of strings between separators, as Python splits them, as the components of a sparse matrix.",
+        doc="An empty separator stands for runs of space, and leaves out those at the ends.",
+        inputs=(
+            ArgDef("input", "string", shape="[B]", doc="What is split."),
+            ArgDef("sep", "string", shape="[]", doc="The separator."),
+        ),
+        outputs=(
+            ArgDef("indices", "int64", shape="[_, 2]", doc="Row and number of each part."),
+            ArgDef("values", "string", shape="[_]", doc="The parts."),
+            ArgDef("shape", "int64", shape="[2]", doc="Rows and the most parts of one."),
+        ),
+        attrs=(AttrDef("maxsplit", "int", default=-1, doc="Most splits of a string; all of them below 0."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "sep": "none"},
+        reference="graphdock_std.reference.text:split_v2",
+        package="graphdock_std",
+        source="specs/strings.yaml:50",
+    )
+
+
+def substr() -> OpDef:
+    return OpDef(
+        name="Substr",
+        version=1,
+        summary="Parts of strings, by position and length.",
+        doc=(
+            "pos may count from the end; beyond both ends it is an InvalidArgumentError. A part ends where its "
+            "string does; a negative length takes all that is left. pos and len broadcast with input."
+        ),
+        inputs=(
+            ArgDef("input", "string", shape="[*S]", doc="Strings."),
+            ArgDef("pos", "T", shape="[*P]", doc="Where the parts begin."),
+            ArgDef("len", "T", shape="[*P]", doc="How long they are."),
+        ),
+        outputs=(ArgDef("output", "string", shape="[*R]"),),
+        attrs=(AttrDef("unit", "string", default="BYTE", allowed=("BYTE", "UTF8_CHAR"), doc="What is counted."),),
+        types=(TypeVarDef("T", allow=("int32", "int64")),),
+        let={"R": "broadcast(S, P)"},
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "pos": "none", "len": "none"},
+        reference="graphdock_std.reference.text:substr",
+        package="graphdock_std",
+        source="specs/strings.yaml:73",
+    )
+
+
+def regex_replace() -> OpDef:
+    return OpDef(
+        name="RegexReplace",
+        version=1,
+        summary="Strings with what matches a pattern replaced.",
+        doc=(
+            "The pattern is one of RE2, matched on UTF-8 text; what it has beyond Python's patterns (such as classes "
+            "by Unicode property) is an InvalidArgumentError. In rewrite, \\0 is the match, \\1 to \\9 are its "
+            "groups, and \\\\ is a backslash."
+        ),
+        inputs=(
+            ArgDef("input", "string", shape="[*S]", doc="Strings."),
+            ArgDef("pattern", "string", shape="[]", doc="A regular expression."),
+            ArgDef("rewrite", "string", shape="[]", doc="What a match becomes."),
+        ),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(AttrDef("replace_global", "bool", default=True, doc="Replace every match, not just the first."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "pattern": "none", "rewrite": "none"},
+        reference="graphdock_std.reference.text:regex_replace",
+        package="graphdock_std",
+        source="specs/strings.yaml:100",
+    )
+
+
+def regex_full_match() -> OpDef:
+    return OpDef(
+        name="RegexFullMatch",
+        version=1,
+        summary="Whether a pattern matches the whole of each string.",
+        doc="Patterns as in RegexReplace.",
+        inputs=(
+            ArgDef("input", "string", shape="[*S]", doc="Strings."),
+            ArgDef("pattern", "string", shape="[]", doc="A regular expression."),
+        ),
+        outputs=(ArgDef("output", "bool", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "pattern": "none"},
+        reference="graphdock_std.reference.text:regex_full_match",
+        package="graphdock_std",
+        source="specs/strings.yaml:127",
+    )
+
+
+def string_strip() -> OpDef:
+    return OpDef(
+        name="StringStrip",
+        version=1,
+        summary="Strings without the space at both ends.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:strip",
+        package="graphdock_std",
+        source="specs/strings.yaml:146",
+    )
+
+
+def string_lower() -> OpDef:
+    return OpDef(
+        name="StringLower",
+        version=1,
+        summary="Strings in lower case.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "encoding",
+                "string",
+                default="",
+                allowed=("", "utf-8"),
+                doc="utf-8: all letters; else those of ASCII.",
+            ),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:lower",
+        package="graphdock_std",
+        source="specs/strings.yaml:158",
+    )
+
+
+def string_upper() -> OpDef:
+    return OpDef(
+        name="StringUpper",
+        version=1,
+        summary="Strings in upper case.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "encoding",
+                "string",
+                default="",
+                allowed=("", "utf-8"),
+                doc="utf-8: all letters; else those of ASCII.",
+            ),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:upper",
+        package="graphdock_std",
+        source="specs/strings.yaml:171",
+    )
+
+
+def string_length() -> OpDef:
+    return OpDef(
+        name="StringLength",
+        version=1,
+        summary="How long strings are.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int32", shape="[*S]"),),
+        attrs=(AttrDef("unit", "string", default="BYTE", allowed=("BYTE", "UTF8_CHAR"), doc="What is counted."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:length",
+        package="graphdock_std",
+        source="specs/strings.yaml:184",
+    )
+
+
+def reduce_join() -> OpDef:
+    return OpDef(
+        name="ReduceJoin",
+        version=1,
+        summary="Strings joined along dims.",
+        doc="Of several axes the first named goes up first.",
+        inputs=(
+            ArgDef("inputs", "string", shape="[*S]", doc="Strings."),
+            ArgDef("axis", "int32", memory="host", doc="Scalar or vector of dims; negative ones count from the end."),
+        ),
+        outputs=(ArgDef("output", "string"),),
+        attrs=(
+            AttrDef("keep_dims", "bool", default=False, doc="Keep the joined dims as 1."),
+            AttrDef("separator", "string", default="", doc="Put between the strings."),
+        ),
+        shape_fn="graphdock_std.shape_fns_text:reduce_join",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none", "axis": "none"},
+        reference="graphdock_std.reference.text:reduce_join",
+        package="graphdock_std",
+        source="specs/strings.yaml:196",
+    )
+
+
+def as_string() -> OpDef:
+    return OpDef(
+        name="AsString",
+        version=1,
+        summary="Numbers as text, in C's formats.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Any tensor; bools are true and false."),),
+        outputs=(ArgDef("output", "string"),),
+        attrs=(
+            AttrDef("precision", "int", default=-1, doc="Digits behind the point; below 0: C's own, 6."),
+            AttrDef("scientific", "bool", default=False, doc="With an exponent."),
+            AttrDef("shortest", "bool", default=False, doc="With or without an exponent, whichever is shorter."),
+            AttrDef("width", "int", default=-1, doc="Fill up to so many characters."),
+            AttrDef("fill", "string", default="", allowed=("", " ", "+", "-", "0"), doc="How to fill: C's flag."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_text:as_string",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:as_string",
+        package="graphdock_std",
+        source="specs/strings.yaml:223",
+    )
+
+
+def string_format() -> OpDef:
+    return OpDef(
+        name="StringFormat",
+        version=1,
+        summary="A text with tensors put in, as people read them.",
+        inputs=(ArgDef("inputs", "T", arity="many", count="len(T)", doc="Any tensors."),),
+        outputs=(ArgDef("output", "string", shape="[]"),),
+        attrs=(
+            AttrDef("template", "string", default="%s", doc="The text, with a placeholder for each tensor."),
+            AttrDef("placeholder", "string", default="%s", doc="What stands for a tensor."),
+            AttrDef("summarize", "int", default=3, doc="Elements at each end of a dim; all of them below 0."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY, is_list=True),),
+        shape_fn="graphdock_std.shape_fns_text:string_format",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none"},
+        reference="graphdock_std.reference.text:string_format",
+        package="graphdock_std",
+        source="specs/strings.yaml:252",
+    )
+
+
+def string_to_hash_bucket() -> OpDef:
+    return OpDef(
+        name="StringToHashBucket",
+        version=1,
+        summary="A bucket for each string, by a hash that may change.",
+        doc="MurmurHash64A with the seed 0xDECAFCAFFE, modulo num_buckets.",
+        inputs=(ArgDef("string_tensor", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int64", shape="[*S]"),),
+        attrs=(AttrDef("num_buckets", "int", minimum=1, doc="How many buckets."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "100 * size(output)"},
+        gradient_kinds={"string_tensor": "none"},
+        reference="graphdock_std.reference.text:to_hash_bucket",
+        package="graphdock_std",
+        source="specs/strings.yaml:273",
+    )
+
+
+def string_to_hash_bucket_fast() -> OpDef:
+    return OpDef(
+        name="StringToHashBucketFast",
+        version=1,
+        summary="A bucket for each string.",
+        doc="FarmHash's Fingerprint64, modulo num_buckets.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int64", shape="[*S]"),),
+        attrs=(AttrDef("num_buckets", "int", minimum=1, doc="How many buckets."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "100 * size(output)"},
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:to_hash_bucket_fast",
+        package="graphdock_std",
+        source="specs/strings.yaml:291",
+    )
+
+
+def string_to_hash_bucket_strong() -> OpDef:
+    return OpDef(
+        name="StringToHashBucketStrong",
+        version=1,
+        summary="A bucket for each string that nobody can choose without the key.",
+        doc="SipHash-2-4, modulo num_buckets.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int64", shape="[*S]"),),
+        attrs=(
+            AttrDef("num_buckets", "int", minimum=1, doc="How many buckets."),
+            AttrDef("key", "list(int)", doc="Two integers."),
+        ),
+        where=(("len(key) == 2", "key must hold two integers"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "100 * size(output)"},
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:to_hash_bucket_strong",
+        package="graphdock_std",
+        source="specs/strings.yaml:311",
+    )
+
+
+def string_to_number() -> OpDef:
+    return OpDef(
+        name="StringToNumber",
+        version=1,
+        summary="Text as numbers.",
+        doc=(
+            "Space at both ends counts for nothing. A string that is no number, or an integer that does not fit, is "
+            "an InvalidArgumentError."
+        ),
+        inputs=(ArgDef("string_tensor", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "out_type", shape="[*S]"),),
+        types=(TypeVarDef("out_type", allow=("int32", "int64", "float32", "float64"), default="float32"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"string_tensor": "none"},
+        reference="graphdock_std.reference.text:to_number",
+        package="graphdock_std",
+        source="specs/strings.yaml:333",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -3932,6 +4410,10 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "LogUniformCandidateSampler": log_uniform_candidate_sampler,
     "FixedUnigramCandidateSampler": fixed_unigram_candidate_sampler,
     "ComputeAccidentalHits": compute_accidental_hits,
+    "EncodeBase64": encode_base64,
+    "DecodeBase64": decode_base64,
+    "DecodeRaw": decode_raw,
+    "DecodeCSV": decode_csv,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -4035,6 +4517,23 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "StringJoin": string_join,
+    "StringSplit": string_split,
+    "StringSplitV2": string_split_v2,
+    "Substr": substr,
+    "RegexReplace": regex_replace,
+    "RegexFullMatch": regex_full_match,
+    "StringStrip": string_strip,
+    "StringLower": string_lower,
+    "StringUpper": string_upper,
+    "StringLength": string_length,
+    "ReduceJoin": reduce_join,
+    "AsString": as_string,
+    "StringFormat": string_format,
+    "StringToHashBucket": string_to_hash_bucket,
+    "StringToHashBucketFast": string_to_hash_bucket_fast,
+    "StringToHashBucketStrong": string_to_hash_bucket_strong,
+    "StringToNumber": string_to_number,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -4049,7 +4548,6 @@ OPS: dict[str, Callable[[], OpDef]] = {
 }
 
 OPERATORS: dict[str, str] = {
-    "__add__": "graphdock_std._gen.math_ops:add",
     "__sub__": "graphdock_std._gen.math_ops:subtract",
     "__mul__": "graphdock_std._gen.math_ops:multiply",
     "__floordiv__": "graphdock_std._gen.math_ops:floordiv",
@@ -4072,12 +4570,14 @@ OPERATORS: dict[str, str] = {
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "candidates.yaml": "eaf7834bb831ca38",
-    "math.yaml": "bdedaba7a837123a",
+    "decoding.yaml": "c2f2dc8f252f0226",
+    "math.yaml": "0f8d5b184cda8c7c",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "096a30a35fecd476",
     "reduce.yaml": "c0887e420645a52a",
     "sampling.yaml": "ca6e802c5ed78415",
     "scatter.yaml": "65fa0bde3a3fb1e3",
+    "strings.yaml": "54fb2f0b4b0b2969",
     "train.yaml": "75b642b73e6d7cf6",
 }
