@@ -27,8 +27,8 @@ STRUCTURAL = {
     "PlaceholderWithDefault",
     "Print",
 }
-#: Stops gradients by definition.
-STOPS = {"StopGradient"}
+#: Stops gradients by definition; decoders give labels, and their scores are for comparing them.
+STOPS = {"CTCBeamSearchDecoder", "CTCGreedyDecoder", "StopGradient"}
 
 
 def kinds(op: str) -> dict[str, str]:

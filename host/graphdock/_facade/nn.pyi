@@ -23,6 +23,9 @@ from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits as sof
 from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2
 from graphdock_std.cross_entropy import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphdock_std.cross_entropy import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
+from graphdock_std.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+from graphdock_std.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from graphdock_std.ctc import ctc_loss as ctc_loss
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
@@ -38,6 +41,9 @@ __all__ = [
     "all_candidate_sampler",
     "bias_add",
     "compute_accidental_hits",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "dropout",
     "elu",
     "embedding_lookup",

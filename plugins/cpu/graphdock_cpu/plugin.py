@@ -12,6 +12,7 @@ FAMILIES = (
     "array",
     "candidates",
     "core",
+    "ctc",
     "decoding",
     "hashes",
     "indexing",

@@ -19,7 +19,6 @@ ENDPOINTS: dict[str, str] = {
     "cos": "graphdock_std._gen.math_ops:cos",
     "cosh": "graphdock_std._gen.math_ops:cosh",
     "decode_base64": "graphdock_std._gen.decoding_ops:decode_base64",
-    "dtypes.as_string": "graphdock_std._gen.strings_ops:as_string",
     "dynamic_partition": "graphdock_std._gen.partition_ops:dynamic_partition",
     "dynamic_stitch": "graphdock_std._gen.partition_ops:dynamic_stitch",
     "encode_base64": "graphdock_std._gen.decoding_ops:encode_base64",

@@ -190,6 +190,12 @@ def matrix_band_part(op, grad_y):
     return [_tf.matrix_band_part(grad_y, num_lower, num_upper), None, None]
 
 
+def ctc_loss(op, grad_loss, grad_gradient):
+    """inputs: fn; labels_indices, labels_values, sequence_length: none."""
+    _fn = _import_module("graphdock_std.ctc")
+    return [_fn.ctc_loss_grad(op, grad_loss, grad_gradient), None, None, None]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs

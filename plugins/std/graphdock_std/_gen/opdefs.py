@@ -1034,6 +1034,122 @@ def compute_accidental_hits() -> OpDef:
     )
 
 
+def ctc_loss() -> OpDef:
+    return OpDef(
+        name="CTCLoss",
+        version=1,
+        summary="Connectionist temporal classification, and its derivative by the inputs.",
+        doc=(
+            'Graves, Fernandez, Gomez and Schmidhuber, "Connectionist temporal classification", 2006, in logarithms '
+            "and float64. The last class is the blank. loss is minus the logarithm of the probability, under the "
+            "softmax of inputs, of all paths that stand for the label; it is infinite, with a gradient of zero, "
+            "where there is none. A label that is longer than its sequence is an InvalidArgumentError, or ignored."
+        ),
+        inputs=(
+            ArgDef("inputs", "T", shape="[T_, B, C]", doc="Logits, by time."),
+            ArgDef("labels_indices", "int64", shape="[N, 2]", doc="Row and place of each label."),
+            ArgDef("labels_values", "int32", shape="[N]", doc="Labels, from 0 to C - 2."),
+            ArgDef("sequence_length", "int32", shape="[B]", doc="Steps of each row."),
+        ),
+        outputs=(ArgDef("loss", "T", shape="[B]"), ArgDef("gradient", "T", shape="[T_, B, C]")),
+        attrs=(
+            AttrDef("preprocess_collapse_repeated", "bool", default=False, doc="Take repeated labels as one."),
+            AttrDef("ctc_merge_repeated", "bool", default=True, doc="A label that stays for several steps is one."),
+            AttrDef(
+                "ignore_longer_outputs_than_inputs",
+                "bool",
+                default=False,
+                doc="A label that is longer than its sequence has a loss and a gradient of 0.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:ctc_loss",
+        gradient_kinds={"inputs": "fn", "labels_indices": "none", "labels_values": "none", "sequence_length": "none"},
+        reference="graphdock_std.reference.ctc:loss",
+        package="graphdock_std",
+        source="specs/ctc.yaml:4",
+    )
+
+
+def ctc_greedy_decoder() -> OpDef:
+    return OpDef(
+        name="CTCGreedyDecoder",
+        version=1,
+        summary="The label of the most probable class of each step.",
+        doc="The last class is the blank; it is left out.",
+        inputs=(
+            ArgDef("inputs", "T", shape="[T_, B, C]", doc="Logits, by time."),
+            ArgDef("sequence_length", "int32", shape="[B]", doc="Steps of each row."),
+        ),
+        outputs=(
+            ArgDef("decoded_indices", "int64", shape="[_, 2]", doc="Row and place of each label."),
+            ArgDef("decoded_values", "int64", shape="[_]", doc="The labels."),
+            ArgDef("decoded_shape", "int64", shape="[2]", doc="Rows and the most labels of one."),
+            ArgDef("log_probability", "T", shape="[B, 1]", doc="Minus the sum of the largest logits."),
+        ),
+        attrs=(
+            AttrDef("merge_repeated", "bool", default=True, doc="Take a class that stays for several steps as one."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none", "sequence_length": "none"},
+        reference="graphdock_std.reference.ctc:greedy",
+        package="graphdock_std",
+        source="specs/ctc.yaml:47",
+    )
+
+
+def ctc_beam_search_decoder() -> OpDef:
+    return OpDef(
+        name="CTCBeamSearchDecoder",
+        version=1,
+        summary="The most probable labels that a beam search over prefixes finds.",
+        doc=(
+            'Hannun, Maas, Jurafsky and Ng, "First-pass large vocabulary continuous speech recognition using '
+            'bi-directional recurrent DNNs", 2014, without a language model. The last class is the blank. Of '
+            "prefixes of one probability the one found first stays."
+        ),
+        inputs=(
+            ArgDef("inputs", "T", shape="[T_, B, C]", doc="Logits, by time."),
+            ArgDef("sequence_length", "int32", shape="[B]", doc="Steps of each row."),
+        ),
+        outputs=(
+            ArgDef(
+                "decoded_indices",
+                "int64",
+                shape="[_, 2]",
+                arity="many",
+                count="top_paths",
+                doc="Row and place of each label, most probable first.",
+            ),
+            ArgDef("decoded_values", "int64", shape="[_]", arity="many", count="top_paths", doc="The labels."),
+            ArgDef(
+                "decoded_shape",
+                "int64",
+                shape="[2]",
+                arity="many",
+                count="top_paths",
+                doc="Rows and the most labels of one.",
+            ),
+            ArgDef("log_probability", "T", shape="[B, top_paths]", doc="Logarithms of their probabilities."),
+        ),
+        attrs=(
+            AttrDef("beam_width", "int", minimum=1, doc="How many prefixes are kept."),
+            AttrDef("top_paths", "int", minimum=1, doc="How many labels are given."),
+            AttrDef("merge_repeated", "bool", default=True, doc="Take repeated classes of a label as one."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        where=(("top_paths <= beam_width", "top_paths {top_paths} exceeds beam_width {beam_width}"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none", "sequence_length": "none"},
+        reference="graphdock_std.reference.ctc:beam_search",
+        package="graphdock_std",
+        source="specs/ctc.yaml:71",
+    )
+
+
 def encode_base64() -> OpDef:
     return OpDef(
         name="EncodeBase64",
@@ -4410,6 +4526,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "LogUniformCandidateSampler": log_uniform_candidate_sampler,
     "FixedUnigramCandidateSampler": fixed_unigram_candidate_sampler,
     "ComputeAccidentalHits": compute_accidental_hits,
+    "CTCLoss": ctc_loss,
+    "CTCGreedyDecoder": ctc_greedy_decoder,
+    "CTCBeamSearchDecoder": ctc_beam_search_decoder,
     "EncodeBase64": encode_base64,
     "DecodeBase64": decode_base64,
     "DecodeRaw": decode_raw,
@@ -4570,6 +4689,7 @@ OPERATORS: dict[str, str] = {
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "candidates.yaml": "eaf7834bb831ca38",
+    "ctc.yaml": "704d9a971f1ea5dc",
     "decoding.yaml": "c2f2dc8f252f0226",
     "math.yaml": "0f8d5b184cda8c7c",
     "nn.yaml": "fceb935442e164a0",
@@ -4578,6 +4698,6 @@ SPECS: dict[str, str] = {
     "reduce.yaml": "c0887e420645a52a",
     "sampling.yaml": "ca6e802c5ed78415",
     "scatter.yaml": "65fa0bde3a3fb1e3",
-    "strings.yaml": "54fb2f0b4b0b2969",
+    "strings.yaml": "a4366031664080b1",
     "train.yaml": "75b642b73e6d7cf6",
 }
