@@ -42,8 +42,8 @@ NARROW = {
 }
 #: The gradient is that by symmetric matrices, which differences by single elements leave; ``tests/std/linalg`` checks it.
 SYMMETRIC = {"Cholesky"}
-#: Stops gradients by definition.
-STOPS = {"StopGradient"}
+#: Stops gradients by definition; decoders give labels, and their scores are for comparing them.
+STOPS = {"CTCBeamSearchDecoder", "CTCGreedyDecoder", "StopGradient"}
 
 
 def kinds(op: str) -> dict[str, str]:

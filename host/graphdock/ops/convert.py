@@ -100,6 +100,8 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         array = np.asarray(value)
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
         raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {told(error)}") from error
+    if dtype is string and array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
+        array = array.astype(object)
     if array.dtype.kind in "USO":
         if array.dtype.kind in "US" and isinstance(value, (list, tuple)):
             array = np.array(value, object)  # as they are: NumPy has made text of numbers among text

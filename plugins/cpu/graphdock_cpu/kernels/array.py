@@ -76,10 +76,12 @@ def concat(ctx: BuildContext) -> Bound:
 def pack(ctx: BuildContext) -> Bound:
     count, axis = ctx.attr("N"), ctx.attr("axis")
     shape = ctx.outputs[0].shape
+    # an element of an object array would become the scalar's array, not what that holds
+    rest = (...,) if ctx.outputs[0].dtype is dtypes.string else ()
 
     def slots(rank: int) -> list[tuple[Any, ...]]:
         lead = (ALL,) * _axis(axis, rank)
-        return [(*lead, i) for i in range(count)]
+        return [(*lead, i, *rest) for i in range(count)]
 
     def stacked(*values: Any) -> list[int]:
         dims = list(values[0].shape)
