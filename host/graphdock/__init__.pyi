@@ -22,9 +22,11 @@ from graphdock.dtypes import bfloat16 as bfloat16
 from graphdock.dtypes import bool_ as bool
 from graphdock.dtypes import complex128 as complex128
 from graphdock.dtypes import complex64 as complex64
+from graphdock.dtypes import double as double
 from graphdock.dtypes import float16 as float16
 from graphdock.dtypes import float32 as float32
 from graphdock.dtypes import float64 as float64
+from graphdock.dtypes import half as half
 from graphdock.dtypes import int16 as int16
 from graphdock.dtypes import int32 as int32
 from graphdock.dtypes import int64 as int64
@@ -84,7 +86,8 @@ from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
 from graphdock.session.session import InteractiveSession as InteractiveSession
 from graphdock.session.session import Session as Session
-from graphdock.shape import TensorShape as TensorShape
+from graphdock.tensor_shape import Dimension as Dimension
+from graphdock.tensor_shape import TensorShape as TensorShape
 from graphdock.variables.collections import GraphKeys as GraphKeys
 from graphdock.variables.collections import add_to_collection as add_to_collection
 from graphdock.variables.collections import get_collection as get_collection
@@ -266,6 +269,7 @@ __all__ = [
     "Assert",
     "DType",
     "DeviceSpec",
+    "Dimension",
     "Graph",
     "GraphKeys",
     "Host",
@@ -336,6 +340,7 @@ __all__ = [
     "div",
     "div_no_nan",
     "divide",
+    "double",
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
@@ -374,6 +379,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "half",
     "identity",
     "identity_n",
     "import_graph_def",

@@ -151,7 +151,7 @@ def test_only_ops_between_are_differentiated(graph):
     before = graph.version
     tf.gradients(y, x)
     scopes = {op.name.split("/")[1] for op in graph.get_operations()[before:]}
-    assert scopes == {"grad_ys_0", "Mul_grad", "Neg_grad"}
+    assert scopes == {"grad_ys_0", "mul_grad", "Neg_grad"}
 
 
 def test_tensors_with_several_users_get_one_addn(graph):

@@ -281,7 +281,7 @@ class _Build:
                 expected=dtype.name,
                 got=grad.dtype.name,
             )
-        got = grad.shape.dims
+        got = grad.shape._dims
         if not compatible(got, dims):
             raise ShapeError(
                 f"{what} shape than input {index} ({tensor.name})",

@@ -8,7 +8,7 @@ from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.shape import TensorShape
+from graphdock.tensor_shape import TensorShape
 from graphdock.typing import TensorLike
 
 __all__ = ["IndexedSlices", "concatenated", "dense"]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.dtypes import DType
 from graphdock.errors import ShapeError
-from graphdock.shape import Dims, TensorShape, as_dims, show
+from graphdock.shape import Dims, as_dims, show
+from graphdock.tensor_shape import TensorShape
 from graphdock.typing import Operators
 
 if TYPE_CHECKING:
@@ -102,14 +103,19 @@ class Tensor(Operators):
 
 
 def _install(method: str, reflected: str | None) -> None:
-    def forward(self: Tensor, *args: Any) -> Any:
-        from graphdock.ops.operators import apply_operator
+    if reflected is None:
 
-        return apply_operator(method, self, *args)
+        def forward(self: Tensor, *args: Any) -> Any:
+            from graphdock.ops.operators import apply_operator
 
-    forward.__name__ = method
-    setattr(Tensor, method, forward)
-    if reflected is not None:
+            return apply_operator(method, self, *args)
+
+    else:
+
+        def forward(self: Tensor, *args: Any) -> Any:
+            from graphdock.ops.operators import apply_binary
+
+            return apply_binary(method, self, *args)
 
         def backward(self: Tensor, other: Any) -> Any:
             from graphdock.ops.operators import apply_reflected
@@ -118,6 +124,8 @@ def _install(method: str, reflected: str | None) -> None:
 
         backward.__name__ = reflected
         setattr(Tensor, reflected, backward)
+    forward.__name__ = method
+    setattr(Tensor, method, forward)
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):

@@ -14,6 +14,7 @@ from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import as_dims
+from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["constant", "convert_to_tensor", "make_array", "register_tensor_conversion_function"]
@@ -73,12 +74,31 @@ def convert_to_tensor(
     return constant(value, wanted, name=name or "Const")
 
 
+def _of_shape(value: TensorShape, dtype: DType | None, name: str | None) -> Tensor:
+    """A shape as an integer vector: int32, or int64 where a dim needs it or it is asked for."""
+    if not value.is_fully_defined():
+        raise InvalidArgumentError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+    if dtype not in (None, int32, int64):
+        raise DTypeError("a shape becomes a tensor of integers", expected="int32 or int64", got=str(dtype))
+    dims = value.as_list()
+    large = any(d is not None and d > int32.max for d in dims)
+    found = dtype or (int64 if large else int32)
+    return constant(np.array(dims, np.int64), found, name=name or "shape_as_tensor")
+
+
+register_tensor_conversion_function(TensorShape, _of_shape)
+
+
+def is_convertible(value: Any) -> bool:
+    """Whether it is a tensor, or of a kind whose conversion is registered, as a Variable's is."""
+    return isinstance(value, Tensor) or any(isinstance(value, kind) for kind, _ in _conversions)
+
+
 def _holds_tensor(value: Any) -> bool:
     waiting = [value]
-    kinds = (Tensor, *[kind for kind, _ in _conversions])
     while waiting:
         for v in waiting.pop():
-            if isinstance(v, kinds):
+            if is_convertible(v):
                 return True
             if isinstance(v, (list, tuple)):
                 waiting.append(v)

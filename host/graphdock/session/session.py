@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 
 from graphdock.contracts.step import StepServices, TraceLevel
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError, of_kind
+from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, of_kind
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -312,6 +312,9 @@ class Session(metaclass=SessionType):
                 plan = self._remake(signature, plan, tuple([v.shape for v in values]))
                 if run_metadata is not None:
                     run_metadata.plan, run_metadata.cached = plan, False
+            except GraphdockError as error:
+                _name_operation(error, self.graph)
+                raise
         return results[0] if signature.single else signature.fetch.pack(results)
 
     def make_callable(self, fetches: Any, feed_list: list[Any] | None = None) -> Callable[..., Any]:
@@ -393,6 +396,13 @@ class Session(metaclass=SessionType):
             return Signature(key, fetch, feeds, self.graph._mutation, single, timed)
 
     def _plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
+        try:
+            return self._make_plan(signature, shapes)
+        except GraphdockError as error:
+            _name_operation(error, self.graph)
+            raise
+
+    def _make_plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
         with self._lock:
             self._check_open()
             known = self._signatures.get(signature.key)
@@ -439,6 +449,14 @@ class Session(metaclass=SessionType):
             self._plans.discard(stale)
             plan = self._recent = self._plan(signature, shapes)
             return plan
+
+
+def _name_operation(error: GraphdockError, graph: Graph) -> None:
+    """Put the Operation itself, where the graph has it, in the place of its name, as TensorFlow's errors carry it."""
+    if isinstance(error.op, str):
+        operation = graph._by_name.get(error.op)
+        if operation is not None:
+            error.op, error.node_def = operation, operation.node_def
 
 
 def _traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:

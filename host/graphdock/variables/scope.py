@@ -254,7 +254,7 @@ def _shared(found: Variable, full: str, scope: VariableScope, shape: Any, dtype:
             site=describe(capture()),
             hint="enter its variable_scope with reuse=True or reuse=tf.AUTO_REUSE to share it",
         )
-    if shape is not None and not compatible(as_dims(shape), found.shape.dims):
+    if shape is not None and not compatible(as_dims(shape), found.shape._dims):
         raise ShapeError(
             f"the variable {full!r} exists with another shape",
             expected=str(found.shape),

@@ -19,9 +19,10 @@ from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.ops.operators import apply_operator, apply_reflected
+from graphdock.ops.operators import apply_binary, apply_operator, apply_reflected
 from graphdock.ops.scopes import init_scope
-from graphdock.shape import Dims, TensorShape, compatible, show
+from graphdock.shape import Dims, compatible, show
+from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, Operators, TensorLike
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
@@ -343,8 +344,10 @@ class Variable(Operators):
 
 
 def _install(method: str, reflected: str | None) -> None:
+    apply = apply_operator if reflected is None else apply_binary
+
     def forward(self: Variable, *args: Any) -> Any:
-        return apply_operator(method, self.value(), *args)
+        return apply(method, self.value(), *args)
 
     forward.__name__ = method
     setattr(Variable, method, forward)

@@ -41,7 +41,7 @@ def transpose(a: TensorLike, perm: TensorLike | None = None, name: str | None = 
     if perm is None:
         dims = static_shape(x)
         perm = list(builtins.range(len(dims)))[::-1] if dims is not None else rank(x) - 1 - range(0, rank(x))
-    return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
+    return _ops.apply_op("Transpose", x=x, perm=perm, name=name or "transpose")
 
 
 def matrix_transpose(a: TensorLike, name: str | None = None) -> _ops.Tensor:
@@ -54,7 +54,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None) -> _ops.Tensor:
         perm: Any = [*builtins.range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
     else:
         perm = concat([range(0, rank(x) - 2), stack([rank(x) - 1, rank(x) - 2])], 0)
-    return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
+    return _ops.apply_op("Transpose", x=x, perm=perm, name=name or "matrix_transpose")
 
 
 def squeeze(
@@ -114,8 +114,8 @@ def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: st
             "concat: axis must be a scalar integer", got=f"a list of {len(axis)}", hint="tf.concat(values, axis)"
         )
     if len(items) == 1:
-        return _ops.identity(items[0], name=name)
-    return _ops.apply_op("Concat", values=items, axis=axis, name=name)
+        return _ops.identity(items[0], name=name or "concat")
+    return _ops.apply_op("Concat", values=items, axis=axis, name=name or "concat")
 
 
 def split(
@@ -132,7 +132,7 @@ def split(
       num: number of parts, where ``num_or_size_splits`` is a tensor whose length is not known.
     """
     if isinstance(num_or_size_splits, (int, np.integer)):
-        return _ops.apply_op("Split", axis=axis, value=value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return _ops.apply_op("Split", axis=axis, value=value, num_split=int(num_or_size_splits), name=name or "split")  # type: ignore[no-any-return]
     sizes = _convert(num_or_size_splits, preferred_dtype=dtypes.int32)
     dims = static_shape(sizes)
     if dims == ():
@@ -140,7 +140,7 @@ def split(
     count = num if num is not None else None if dims is None else dims[0]
     if count is None:
         raise errors.InvalidArgumentError("split cannot tell the number of parts", hint="pass num=")
-    return _ops.apply_op("SplitV", value=value, size_splits=sizes, axis=axis, num_split=count, name=name)  # type: ignore[no-any-return]
+    return _ops.apply_op("SplitV", value=value, size_splits=sizes, axis=axis, num_split=count, name=name or "split")  # type: ignore[no-any-return]
 
 
 def stack(values: Sequence[TensorLike] | TensorLike, axis: int = 0, name: str | None = None) -> _ops.Tensor:
@@ -151,7 +151,7 @@ def stack(values: Sequence[TensorLike] | TensorLike, axis: int = 0, name: str | 
             got=f"values {_kind(values)}, axis {_kind(axis)}, name {_kind(name)}",
             hint="write tf.stack([a, b], axis)",
         )
-    return _ops.apply_op("Pack", values=list(values), axis=axis, name=name)
+    return _ops.apply_op("Pack", values=list(values), axis=axis, name=name or "stack")
 
 
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None) -> list[_ops.Tensor]:
@@ -164,7 +164,7 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
                 f"unstack cannot tell the size of axis {axis} of shape {x.shape}", hint="pass num=, or set_shape"
             )
         num = dims[axis]
-    return _ops.apply_op("Unpack", value=x, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+    return _ops.apply_op("Unpack", value=x, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
 
 
 def meshgrid(*args: TensorLike, indexing: Literal["xy", "ij"] = "xy", name: str | None = None) -> list[_ops.Tensor]:
@@ -231,13 +231,12 @@ def _filled(shape: Any, dtype: dtypes.DType, number: int, name: str) -> Any:
         if math.prod(dims) <= _CONSTANT_LIMIT:
             array = np.full(dims, value, dtype.np)
             return _ops.constant(array, dtype, name=name)
-    with _ops.name_scope(name):
-        if dims is not None and max(dims) >= 2**31:
-            shape = np.array(dims, np.int64)
+    with _ops.name_scope(name) as scope:
         return _ops.apply_op(
             "Fill",
             dims=shape if dims is None else np.array(dims, np.int64 if max(dims) >= 2**31 else np.int32),
             value=_ops.constant(value, dtype),
+            name=scope,
         )
 
 
@@ -285,7 +284,7 @@ def range(
         ):
             dtype = dtypes.int64
     wanted = dtypes.as_dtype(dtype)
-    made = _ops.apply_op("Range", start=start, limit=limit, delta=delta, Tidx=wanted, name=name)
+    made = _ops.apply_op("Range", start=start, limit=limit, delta=delta, Tidx=wanted, name=name or "range")
     if wanted.is_floating and not any(is_tensor(v) for v in given):
         a, b, d = (float(v) for v in given)
         if d == 0:
@@ -304,26 +303,26 @@ def eye(
     name: str | None = None,
 ) -> _ops.Tensor:
     """The identity matrix, or a batch of it."""
-    with _ops.name_scope(name or "eye"):
+    with _ops.name_scope(name or "eye") as scope:
         columns = num_rows if num_columns is None else num_columns
-        matrix = one_hot(range(num_rows), columns, dtype=dtype)
+        matrix = one_hot(range(num_rows), columns, dtype=dtype, name=scope if batch_shape is None else None)
         if batch_shape is None:
             return matrix
         shape = concat([_convert(batch_shape, preferred_dtype=dtypes.int32), stack([num_rows, columns])], 0)
-        return _ops.apply_op("BroadcastTo", x=matrix, shape=shape)
+        return _ops.apply_op("BroadcastTo", x=matrix, shape=shape, name=scope)
 
 
 def diag(diagonal: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The tensor of shape ``S + S`` that holds ``diagonal``, of shape S, on its diagonal and zeros elsewhere."""
-    with _ops.name_scope(name or "diag"):
+    with _ops.name_scope(name or "Diag") as scope:
         x = _convert(diagonal)
         flat = _ops.apply_op("MatrixDiag", diagonal=_ops.apply_op("Reshape", x=x, shape=[-1]))
-        return _ops.apply_op("Reshape", x=flat, shape=concat([_ops.shape(x)] * 2, 0))
+        return _ops.apply_op("Reshape", x=flat, shape=concat([_ops.shape(x)] * 2, 0), name=scope)
 
 
 def diag_part(input: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The diagonal, of shape S, of a tensor of shape ``S + S``."""
-    with _ops.name_scope(name or "diag_part"):
+    with _ops.name_scope(name or "DiagPart") as scope:
         x = _convert(input)
         dims = static_shape(x)
         half = rank(x) // 2 if dims is None else len(dims) // 2
@@ -332,21 +331,23 @@ def diag_part(input: TensorLike, name: str | None = None) -> _ops.Tensor:
         shape = _ops.shape(x)[:half]
         count = _ops.apply_op("Prod", x=shape, axis=[0], keep_dims=False)
         square = _ops.apply_op("Reshape", x=x, shape=stack([count, count]))
-        return _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape)
+        return _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape, name=scope)
 
 
 def sequence_mask(
     lengths: TensorLike, maxlen: TensorLike | None = None, dtype: DTypeLike = dtypes.bool_, name: str | None = None
 ) -> _ops.Tensor:
     """For each length a row of ``maxlen`` (the largest length) elements that is True up to that length."""
-    with _ops.name_scope(name or "SequenceMask"):
+    with _ops.name_scope(name or "SequenceMask") as scope:
         counts = _convert(lengths, preferred_dtype=dtypes.int32)
         if maxlen is None:
             flat = _ops.apply_op("Reshape", x=counts, shape=[-1])
             maxlen = _ops.apply_op("Max", x=flat, axis=[0], keep_dims=False)
         row = range(_ops.cast(maxlen, counts.dtype) if is_tensor(maxlen) else maxlen, dtype=counts.dtype)
-        mask = _ops.apply_op("Less", x=row, y=_ops.apply_op("ExpandDims", x=counts, axis=-1))
-        return _ops.cast(mask, dtype)
+        column = _ops.apply_op("ExpandDims", x=counts, axis=-1)
+        if dtypes.as_dtype(dtype).is_bool:
+            return _ops.apply_op("Less", x=row, y=column, name=scope)
+        return _ops.cast(_ops.apply_op("Less", x=row, y=column), dtype, scope)
 
 
 #: ``tf.newaxis``, an index that puts in a dim of 1.

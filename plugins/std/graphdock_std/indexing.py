@@ -90,9 +90,9 @@ def getitem(tensor: Any, key: Any, name: str | None = None) -> Any:
             masks["shrink_axis_mask"] |= bit
             at = _index(item)
             bounds.append((at, at if is_tensor(at) else at + 1, 1))
-    with _ops.name_scope(name or "strided_slice"):
+    with _ops.name_scope(name or "strided_slice") as scope:
         begin, end, strides = _bounds(bounds)
-        return _ops.apply_op("StridedSlice", x=tensor, begin=begin, end=end, strides=strides, **masks)
+        return _ops.apply_op("StridedSlice", x=tensor, begin=begin, end=end, strides=strides, name=scope, **masks)
 
 
 def _index(item: Any) -> Any:
@@ -137,9 +137,9 @@ def _bounds(items: Sequence[tuple[Any, Any, Any]]) -> list[Any]:
     for column in zip(*items, strict=True) if items else [(), (), ()]:
         if any(is_tensor(v) for v in column):
             parts = [_ops.cast(v, dtype) if is_tensor(v) else _ops.constant(v, dtype) for v in column]
-            out.append(_ops.apply_op("Pack", values=parts))
+            out.append(_ops.apply_op("Pack", values=parts, name="stack"))
         else:
-            out.append(_ops.constant(np.array(column, dtype.np)))
+            out.append(_ops.constant(np.array(column, dtype.np), name="stack"))
     return out
 
 
@@ -182,5 +182,5 @@ def one_hot(
         on_value=values[0],
         off_value=values[1],
         axis=-1 if axis is None else axis,
-        name=name,
+        name=name or "one_hot",
     )
