@@ -40,6 +40,7 @@ from graphdock.dtypes import uint8 as uint8
 from graphdock.dtypes import variant as variant
 from graphdock.gradients.backprop import gradients as gradients
 from graphdock.gradients.indexed_slices import IndexedSlices as IndexedSlices
+from graphdock.gradients.indexed_slices import IndexedSlicesValue as IndexedSlicesValue
 from graphdock.gradients.registry import NoGradient as NoGradient
 from graphdock.gradients.registry import NotDifferentiable as NotDifferentiable
 from graphdock.gradients.registry import RegisterGradient as RegisterGradient
@@ -96,15 +97,20 @@ from graphdock.variables.collections import global_variables as global_variables
 from graphdock.variables.collections import local_variables as local_variables
 from graphdock.variables.collections import model_variables as model_variables
 from graphdock.variables.collections import trainable_variables as trainable_variables
+from graphdock.variables.get_variable import get_local_variable as get_local_variable
+from graphdock.variables.get_variable import get_variable as get_variable
 from graphdock.variables.initialization import global_variables_initializer as global_variables_initializer
 from graphdock.variables.initialization import initialize_all_variables as initialize_all_variables
 from graphdock.variables.initialization import is_variable_initialized as is_variable_initialized
 from graphdock.variables.initialization import local_variables_initializer as local_variables_initializer
 from graphdock.variables.initialization import report_uninitialized_variables as report_uninitialized_variables
 from graphdock.variables.initialization import variables_initializer as variables_initializer
+from graphdock.variables.partitioned import PartitionedVariable as PartitionedVariable
+from graphdock.variables.partitioned import fixed_size_partitioner as fixed_size_partitioner
+from graphdock.variables.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
+from graphdock.variables.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
 from graphdock.variables.scope import AUTO_REUSE as AUTO_REUSE
 from graphdock.variables.scope import VariableScope as VariableScope
-from graphdock.variables.scope import get_variable as get_variable
 from graphdock.variables.scope import get_variable_scope as get_variable_scope
 from graphdock.variables.scope import variable_scope as variable_scope
 from graphdock.variables.variable import Variable as Variable
@@ -112,7 +118,6 @@ from graphdock.variables.variable import assign as assign
 from graphdock.variables.variable import assign_add as assign_add
 from graphdock.variables.variable import assign_sub as assign_sub
 from graphdock_std._gen.array_ops import broadcast_to as broadcast_to
-from graphdock_std._gen.array_ops import expand_dims as expand_dims
 from graphdock_std._gen.array_ops import fill as fill
 from graphdock_std._gen.array_ops import gather_nd as gather_nd
 from graphdock_std._gen.array_ops import invert_permutation as invert_permutation
@@ -175,7 +180,6 @@ from graphdock_std._gen.math_ops import pow as pow
 from graphdock_std._gen.math_ops import realdiv as realdiv
 from graphdock_std._gen.math_ops import reciprocal as reciprocal
 from graphdock_std._gen.math_ops import rint as rint
-from graphdock_std._gen.math_ops import round as round
 from graphdock_std._gen.math_ops import rsqrt as rsqrt
 from graphdock_std._gen.math_ops import select as select
 from graphdock_std._gen.math_ops import sigmoid as sigmoid
@@ -193,6 +197,7 @@ from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
 from graphdock_std.array import diag_part as diag_part
+from graphdock_std.array import expand_dims as expand_dims
 from graphdock_std.array import eye as eye
 from graphdock_std.array import matrix_transpose as matrix_transpose
 from graphdock_std.array import meshgrid as meshgrid
@@ -242,6 +247,7 @@ from graphdock_std.math import reduce_prod as reduce_prod
 from graphdock_std.math import reduce_std as reduce_std
 from graphdock_std.math import reduce_sum as reduce_sum
 from graphdock_std.math import reduce_variance as reduce_variance
+from graphdock_std.math import round as round
 from graphdock_std.math import scalar_mul as scalar_mul
 from graphdock_std.math import tensordot as tensordot
 from graphdock_std.math import to_bfloat16 as to_bfloat16
@@ -274,10 +280,12 @@ __all__ = [
     "GraphKeys",
     "Host",
     "IndexedSlices",
+    "IndexedSlicesValue",
     "InteractiveSession",
     "NoGradient",
     "NotDifferentiable",
     "Operation",
+    "PartitionedVariable",
     "Print",
     "RegisterGradient",
     "RunMetadata",
@@ -354,6 +362,7 @@ __all__ = [
     "expm1",
     "eye",
     "fill",
+    "fixed_size_partitioner",
     "float16",
     "float32",
     "float64",
@@ -367,6 +376,7 @@ __all__ = [
     "get_collection_ref",
     "get_default_graph",
     "get_default_session",
+    "get_local_variable",
     "get_seed",
     "get_variable",
     "get_variable_scope",
@@ -418,6 +428,7 @@ __all__ = [
     "matrix_transpose",
     "maximum",
     "meshgrid",
+    "min_max_variable_partitioner",
     "minimum",
     "mod",
     "model_variables",
@@ -520,6 +531,7 @@ __all__ = [
     "uint8",
     "unsorted_segment_sum",
     "unstack",
+    "variable_axis_size_partitioner",
     "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",

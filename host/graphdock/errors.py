@@ -117,7 +117,8 @@ class GraphdockError(Exception):
         hint: str | None = None,
     ) -> None:
         self.node_def: Any = None
-        if len(status) >= 2:
+        self._bare = len(status) >= 2
+        if self._bare:
             self.node_def, op, message = message, status[0], status[1]
         super().__init__(message)
         self.message: str = message
@@ -146,6 +147,8 @@ class GraphdockError(Exception):
         return text
 
     def __str__(self) -> str:
+        if self._bare:
+            return str(self.message)
         return f"{self.text}\n  see: graphdock error {self.code}"
 
 

@@ -113,28 +113,28 @@ class _Known(int, Dimension):
         return int(self)
 
     def __add__(self, other: Any) -> Any:
-        return _made(int.__add__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__add__, self, other)
 
     def __sub__(self, other: Any) -> Any:
-        return _made(int.__sub__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__sub__, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _made(int.__rsub__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__rsub__, self, other)
 
     def __mul__(self, other: Any) -> Any:
-        return _made(int.__mul__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__mul__, self, other)
 
     def __floordiv__(self, other: Any) -> Any:
-        return _made(int.__floordiv__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__floordiv__, self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return _made(int.__rfloordiv__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__rfloordiv__, self, other)
 
     def __mod__(self, other: Any) -> Any:
-        return _made(int.__mod__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__mod__, self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return _made(int.__rmod__(self, int(other))) if _is_number(other) else NotImplemented
+        return _combined(int.__rmod__, self, other)
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -151,16 +151,15 @@ class _Known(int, Dimension):
 _UNKNOWN = _Unknown()
 
 
-def _is_number(other: Any) -> bool:
-    return isinstance(other, int)
-
-
 def _is_dim(other: Any) -> bool:
     return other is None or isinstance(other, (int, Dimension))
 
 
-def _made(number: int) -> Any:
+def _combined(operator: Any, dim: int, other: Any) -> Any:
     """A dim, or the plain number where it is none: a difference may be negative."""
+    if not isinstance(other, int):
+        return _UNKNOWN if other is None else NotImplemented
+    number = operator(dim, int(other))
     return _Known(number) if number >= 0 else number
 
 
@@ -270,7 +269,7 @@ class TensorShape(HasDims):
             raise InvalidArgumentError("Cannot take the length of Shape with unknown rank.")
         return len(self._dims)
 
-    def __iter__(self) -> Iterator[Dimension]:
+    def __iter__(self) -> Iterator[Any]:
         if self._dims is None:
             raise InvalidArgumentError("Cannot iterate over a shape with unknown rank.")
         return iter([Dimension(d) for d in self._dims])

@@ -103,7 +103,7 @@ def test_a_shape_for_people():
     assert shape.is_compatible_with([5, 3]) and not shape.is_compatible_with([3])
     assert shape.merge_with([2, None]) == [2, 3] and shape.concatenate([4]) == [None, 3, 4]
     assert shape.concatenate(None).rank is None
-    assert (repr(shape), str(shape), bool(shape)) == ("TensorShape([None, 3])", "[?,3]", True)
+    assert (repr(shape), str(shape), bool(shape)) == ("TensorShape([Dimension(None), Dimension(3)])", "(?, 3)", True)
 
 
 def test_a_shape_of_unknown_rank():

@@ -43,7 +43,6 @@ from graphdock_std._gen.math_ops import not_equal as not_equal
 from graphdock_std._gen.math_ops import pow as pow
 from graphdock_std._gen.math_ops import reciprocal as reciprocal
 from graphdock_std._gen.math_ops import rint as rint
-from graphdock_std._gen.math_ops import round as round
 from graphdock_std._gen.math_ops import rsqrt as rsqrt
 from graphdock_std._gen.math_ops import select as select
 from graphdock_std._gen.math_ops import sigmoid as sigmoid
@@ -74,6 +73,7 @@ from graphdock_std.math import reduce_prod as reduce_prod
 from graphdock_std.math import reduce_std as reduce_std
 from graphdock_std.math import reduce_sum as reduce_sum
 from graphdock_std.math import reduce_variance as reduce_variance
+from graphdock_std.math import round as round
 from graphdock_std.math import scalar_mul as scalar_mul
 from graphdock_std.math import truediv as truediv
 from graphdock_std.nn import l2_normalize as l2_normalize

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.dtypes import DType
 from graphdock.errors import ShapeError
-from graphdock.shape import Dims, as_dims, show
+from graphdock.shape import Dims, as_dims
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import Operators
 
@@ -99,7 +99,11 @@ class Tensor(Operators):
             raise TypeError(f"Tensor {self.name} is symbolic and has no NumPy value; run it in a session")
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor {self.name!r} shape={show(self._dims)} dtype={self.dtype.name}>"
+        return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._dims is None else f", shape={self.shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
 
 def _install(method: str, reflected: str | None) -> None:

@@ -125,7 +125,11 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequ
     with get_default_graph().name_scope(name or "tuple"):
         gate = group(*real, *(control_inputs or ()))
         with get_default_graph().control_dependencies([gate]):
-            return [None if t is None else apply_op("Identity", input=t) for t in tensors]
+            return [None if t is None else t._mapped(_same) if hasattr(t, "_mapped") else _same(t) for t in tensors]
+
+
+def _same(tensor: Any) -> Tensor:
+    return apply_op("Identity", input=tensor)  # type: ignore[no-any-return]
 
 
 @overload

@@ -76,7 +76,7 @@ def py_func(node: PlanNode) -> Callable[..., Any]:
             )
         arrays = []
         for value, given in zip(outputs, results, strict=True):
-            array = text_as_bytes(np.asarray(given))
+            array = _text_as_bytes(given)
             if array.dtype != value.dtype.np:
                 raise InvalidArgumentError(
                     f"the Python function {name!r} returned the wrong dtype",
@@ -111,8 +111,11 @@ def _of_function(error: Exception, name: str) -> GraphdockError:
     return kind(f"the Python function {name!r} raised {type(error).__name__}: {error}")
 
 
-def text_as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of text as the objects a string tensor holds, in UTF-8; any other array itself."""
+def _text_as_bytes(value: Any) -> np.ndarray[Any, Any]:
+    """An array of what a function returned: of text the objects that a string tensor holds, in UTF-8."""
+    array = np.asarray(value)
+    if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+        array = np.asarray(value, object)  # NumPy's own text loses zeros at the end
     if array.dtype.kind not in "USO":
         return array
     out = np.empty(array.shape, object)

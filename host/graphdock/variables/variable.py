@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -21,9 +22,9 @@ from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
 from graphdock.ops.operators import apply_binary, apply_operator, apply_reflected
 from graphdock.ops.scopes import init_scope
-from graphdock.shape import Dims, compatible, show
+from graphdock.shape import Dims, as_dims, compatible, show
 from graphdock.tensor_shape import TensorShape
-from graphdock.typing import DTypeLike, Operators, TensorLike
+from graphdock.typing import DTypeLike, Operators, ShapeLike, TensorLike
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
 
@@ -52,6 +53,9 @@ class Variable(Operators):
       validate_shape: the initial value's shape must be known, and the variable keeps it. Otherwise any shape goes.
       name: name of the handle's operation, made unique; default ``"Variable"``.
       dtype: dtype to convert the initial value to; default: its own.
+      shape, expected_shape: what the initial value's shape must agree with.
+      constraint: function of the variable's new value that optimizers apply after they have changed it.
+      caching_device, import_scope, use_resource, synchronization, aggregation: taken for TensorFlow's sake.
 
     Raises:
       InvalidArgumentError: no initial value, one of a body's graph, or one whose shape is not known.
@@ -66,8 +70,17 @@ class Variable(Operators):
         trainable: bool = True,
         collections: Sequence[Any] | None = None,
         validate_shape: bool = True,
+        caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: ShapeLike = None,
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError(
@@ -75,6 +88,9 @@ class Variable(Operators):
                 site=describe(capture()),
                 hint="pass a tensor, an array, or a function that returns one",
             )
+        if variable_def is not None:
+            raise InvalidArgumentError("a Variable is made of an initial value, not of a variable_def")
+        of_kind(constraint, (NoneType, Callable), "Variable: constraint", "a function of its new value")  # type: ignore[arg-type]
         if isinstance(collections, str) or (collections is not None and not hasattr(collections, "__iter__")):
             raise InvalidArgumentError("collections of a Variable must be a list of keys", got=repr(collections))
         of_kind(trainable, (bool, np.bool_), "Variable: trainable", "True or False")
@@ -84,6 +100,15 @@ class Variable(Operators):
             graph = get_default_graph()
             with graph.name_scope(name or "Variable") as scope:
                 given = self._initial(initial_value, wanted, scope, graph)
+                for wish in (expected_shape, shape):
+                    if not compatible(as_dims(wish), given._dims):
+                        raise ShapeError(
+                            f"the initial value of Variable {scope.rstrip('/')!r} has another shape",
+                            op=given.op.name,
+                            site=given.op.site,
+                            expected=show(as_dims(wish)),
+                            got=show(given._dims),
+                        )
                 self._initial_value = given
                 self._validate = validate_shape
                 self.dtype: DType = given.dtype
@@ -108,9 +133,11 @@ class Variable(Operators):
                     )
                 with graph.name_scope("Read"):
                     self._snapshot = self._read(None)
+                graph._reads[handle.op] = self._snapshot
         for key in dict.fromkeys([*self._keys(collections), *([GraphKeys.TRAINABLE_VARIABLES] if trainable else [])]):
             graph.add_to_collection(key, self)
         self.trainable = trainable
+        self.constraint = constraint
 
     @staticmethod
     def _keys(collections: Sequence[Any] | None) -> list[Any]:
@@ -340,7 +367,7 @@ class Variable(Operators):
             raise TypeError(f"Variable {self.name} is symbolic and has no NumPy value; run it in a session")
 
     def __repr__(self) -> str:
-        return f"<tf.Variable {self.name!r} shape={show(self._dims)} dtype={self.dtype.name}>"
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
 
 def _install(method: str, reflected: str | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import NoneType
 from typing import Any, Literal
 
@@ -66,6 +66,26 @@ def squeeze(
     return _ops.apply_op("Squeeze", x=input, axis=[int(a) for a in axes], name=name)
 
 
+def expand_dims(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
+) -> _ops.Tensor:
+    """The tensor with a dim of 1 put in at ``axis``, which counts from the end where negative; ``dim`` is its older name.
+
+    Raises:
+      InvalidArgumentError: no axis, or both names of it.
+    """
+    if (axis is None) == (dim is None):
+        raise errors.InvalidArgumentError(
+            "expand_dims needs an axis",
+            got="axis and dim" if dim is not None else "none",
+            hint="write expand_dims(x, 0)",
+        )
+    at = dim if axis is None else axis
+    if isinstance(at, (list, tuple, np.ndarray)) and len(np.shape(at)) == 1 and len(at) == 1:
+        at = at[0]
+    return _ops.apply_op("ExpandDims", x=input, axis=at, name=name)
+
+
 def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> _ops.Tensor:
     """Number of elements, a scalar in host memory; a constant where the shape is known."""
     x = _convert(input)
@@ -101,9 +121,10 @@ def _kind(value: Any) -> str:
 
 def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The tensors joined along an axis; one tensor alone is passed on."""
+    values = list(values) if isinstance(values, Iterator) else values
     listed = isinstance(values, (list, tuple))
     if not isinstance(name, (str, NoneType)) or not (listed or isinstance(axis, (list, tuple)) or _is_index(axis)):
-        raise errors.InvalidArgumentError(
+        raise errors.DTypeError(
             "concat: values must be a list of tensors, axis an integer, and name a string",
             got=f"values {_kind(values)}, axis {_kind(axis)}, name {_kind(name)}",
             hint="write tf.concat([a, b], axis)",
@@ -266,25 +287,17 @@ def range(
 ) -> _ops.Tensor:
     """``start, start + delta, ...`` up to, not including, ``limit``; ``range(n)`` counts from 0.
 
-    The dtype is that of the tensors given, else float32 where a Python float is, else int32.
+    The dtype is the widest of int32, int64, float32 and float64 among what is given; Python's numbers are int32 and float32.
     """
     if limit is None:
         start, limit = 0, start
     given = (start, limit, delta)
     if dtype is None:
-        found = [v.dtype for v in given if is_tensor(v)]
-        floating = any(isinstance(v, float) for v in given)
-        arrays = [dtypes.as_dtype(v.dtype) for v in given if isinstance(v, (np.ndarray, np.generic))]
-        dtype = (found or arrays or [dtypes.float32 if floating else dtypes.int32])[0]
-        if (
-            not found
-            and not arrays
-            and not floating
-            and any(isinstance(v, int) and not -(2**31) <= v < 2**31 for v in given)
-        ):
-            dtype = dtypes.int64
+        dtype = _widest(given)
     wanted = dtypes.as_dtype(dtype)
-    made = _ops.apply_op("Range", start=start, limit=limit, delta=delta, Tidx=wanted, name=name or "range")
+    with _ops.name_scope(name or "range") as scope:
+        bounds = [_ops.cast(v, wanted) if is_tensor(v) else v for v in given]
+        made = _ops.apply_op("Range", start=bounds[0], limit=bounds[1], delta=bounds[2], Tidx=wanted, name=scope)
     if wanted.is_floating and not any(is_tensor(v) for v in given):
         a, b, d = (float(v) for v in given)
         if d == 0:
@@ -293,6 +306,23 @@ def range(
             raise errors.InvalidArgumentError("range: start, limit and delta must be finite", got=f"{a}, {b}, {d}")
         made.set_shape([max(0, math.ceil((b - a) / d))])
     return made
+
+
+def _widest(given: Sequence[Any]) -> dtypes.DType:
+    """The dtype of a range of these: the last of TensorFlow's order; of another dtype, the first one given."""
+    order = ["int32", "int64", "float32", "float64"]
+    found: list[dtypes.DType] = []
+    for v in given:
+        if is_tensor(v):
+            found.append(v.dtype)
+        elif isinstance(v, (np.ndarray, np.generic)):
+            found.append(dtypes.as_dtype(v.dtype))
+        elif isinstance(v, float):
+            found.append(dtypes.float32)
+        elif isinstance(v, int) and not -(2**31) <= v < 2**31:
+            found.append(dtypes.int64)
+    other = [d for d in found if d.name not in order]
+    return other[0] if other else max(found, key=lambda d: order.index(d.name), default=dtypes.int32)
 
 
 def eye(
@@ -316,6 +346,8 @@ def diag(diagonal: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The tensor of shape ``S + S`` that holds ``diagonal``, of shape S, on its diagonal and zeros elsewhere."""
     with _ops.name_scope(name or "Diag") as scope:
         x = _convert(diagonal)
+        if static_shape(x) == ():
+            raise errors.ShapeError("diag needs a tensor of rank 1 or more, but it is a scalar")
         flat = _ops.apply_op("MatrixDiag", diagonal=_ops.apply_op("Reshape", x=x, shape=[-1]))
         return _ops.apply_op("Reshape", x=flat, shape=concat([_ops.shape(x)] * 2, 0), name=scope)
 

@@ -166,8 +166,12 @@ def one_hot(
     """``on_value`` (1) at the index and ``off_value`` (0) elsewhere along a new axis (the last); float32 by default."""
     found = next((v.dtype for v in (on_value, off_value) if is_tensor(v)), None)
     if dtype is None and found is None:
-        given = [v for v in (on_value, off_value) if v is not None]
-        found = _ops.convert_to_tensor(given[0]).dtype if given else dtypes.float32
+        given = [_ops.convert_to_tensor(v).dtype for v in (on_value, off_value) if v is not None]
+        if len(given) == 2 and given[0] is not given[1]:
+            raise errors.DTypeError(
+                "one_hot: on_value and off_value differ in dtype", expected=given[0].name, got=given[1].name
+            )
+        found = given[0] if given else dtypes.float32
     wanted = found if dtype is None else dtypes.as_dtype(dtype)
     if found is not None and wanted is not found:
         raise errors.DTypeError(f"on_value or off_value is {found.name}", expected=wanted.name, got=found.name)  # type: ignore[union-attr]

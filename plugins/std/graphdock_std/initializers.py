@@ -42,7 +42,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A number everywhere, or as many numbers as the shape has elements, row-major."""
+    """A number everywhere, or one number per element, row-major; the last one repeats where there are fewer."""
 
     def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(dtype)
@@ -54,14 +54,16 @@ class Constant(Initializer):
             values = np.asarray(self.value)
         except ValueError as error:
             raise InvalidArgumentError(f"the values of a constant initializer are no array: {error}") from None
-        if values.size not in (1, math.prod(sizes)):
+        count = math.prod(sizes)
+        if values.size > max(count, 1) or not values.size:
             raise InvalidArgumentError(
                 "a constant initializer of another size",
-                expected=f"1 or {math.prod(sizes)} values for the shape {list(sizes)}",
+                expected=f"1 to {count} values for the shape {list(sizes)}",
                 got=str(values.size),
             )
-        whole = np.full(sizes, values.reshape(())) if values.size == 1 else values.reshape(sizes)
-        return _ops.constant(whole, dtype)
+        whole = np.full(count, values.flat[-1])
+        whole[: values.size] = values.ravel()[:count]
+        return _ops.constant(whole.reshape(sizes), dtype)
 
 
 class RandomUniform(Initializer):

@@ -34,8 +34,11 @@ _TRUE_QUOTIENT = {
 
 
 def _reduce(op: str, x: Any, axis: Any, keep: bool, name: str | None) -> Any:
-    x = _ops.convert_to_tensor(x)
-    return _ops.apply_op(op, x=x, axis=_axis(x, axis), keep_dims=keep, name=name)
+    x = _ops.convert_to_tensor(x, preferred_dtype=_tf.bool if op in ("All", "Any") else None)
+    reduced = _ops.apply_op(op, x=x, axis=_axis(x, axis), keep_dims=keep, name=name)
+    if axis is None and not keep:
+        reduced.set_shape([])
+    return reduced
 
 
 def _axis(x: Any, axis: Any) -> Any:
@@ -299,6 +302,12 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Te
 # the rest
 
 
+def round(x: TensorLike, name: str | None = None) -> _ops.Tensor:
+    """The nearest integer, halves to the even one. Integers are passed on."""
+    x = _ops.convert_to_tensor(x)
+    return x if x.dtype.is_integer else _ops.apply_op("Round", x=x, name=name)
+
+
 def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``scalar * x``. Raises InvalidArgumentError when ``scalar`` is known not to be one."""
     x = _ops.convert_to_tensor(x)
@@ -390,14 +399,14 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
       axes: a number n (the last n of a with the first n of b), or a pair: axes of a, axes of b.
 
     Raises:
-      ShapeError, InvalidArgumentError: the axes do not fit; the rank of a or b is unknown.
+      ShapeError, InvalidArgumentError: the axes do not fit; at unknown rank when the step runs.
     """
     with _ops.name_scope(name, "Tensordot") as scope:
         a = _ops.convert_to_tensor(a)
         b = _ops.convert_to_tensor(b, a.dtype)
         shape_a, shape_b = static_shape(a), static_shape(b)
         if shape_a is None or shape_b is None:
-            raise InvalidArgumentError("tensordot needs tensors of known rank", hint="use set_shape")
+            return _contract(a, b, axes, scope)
         if isinstance(axes, int):
             of_a, of_b = list(range(len(shape_a) - axes, len(shape_a))), list(range(axes))
         else:
@@ -417,6 +426,29 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
             return _tf.reshape(product, [-1 if d is None else d for d in dims], name=scope)
         pieces = [_tf.gather(_ops.shape(t), free) for t, free in ((a, free_a), (b, free_b))]
         return _tf.reshape(product, _tf.concat(pieces, 0), name=scope)
+
+
+def _contract(a: Any, b: Any, axes: Any, name: str) -> Any:
+    """``tensordot`` where a rank is unknown: the order of axes is computed in the step."""
+    free: list[Any] = []
+    matrices = []
+    for i, x in enumerate((a, b)):
+        rank = _tf.rank(x)
+        if isinstance(axes, int):
+            at = _tf.range(rank - axes, rank) if i == 0 else _tf.range(axes)
+        else:
+            given = _ops.convert_to_tensor(axes[i], dtype="int32")
+            at = _tf.reshape(given, [-1])
+            at = _tf.where(at >= 0, at, at + rank)
+        taken = _reduce("Any", _tf.equal(_tf.expand_dims(_tf.range(rank), 1), _tf.expand_dims(at, 0)), 1, False, None)
+        rest = _tf.reshape(_tf.where(_tf.logical_not(taken)), [-1])
+        rest = _ops.cast(rest, "int32")
+        sizes = _ops.shape(x)
+        free.append(_tf.gather(sizes, rest))
+        order = _tf.concat([rest, at] if i == 0 else [at, rest], 0)
+        count = _reduce("Prod", _tf.gather(sizes, at), None, False, None)
+        matrices.append(_tf.reshape(_tf.transpose(x, order), _tf.stack([-1, count] if i == 0 else [count, -1])))
+    return _tf.reshape(_tf.matmul(*matrices), _tf.concat(free, 0), name=name)
 
 
 def _as_matrix(x: Any, rows: list[int], columns: list[int]) -> Any:

@@ -133,7 +133,7 @@ def squeeze() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.array:squeeze",
         package="graphdock_std",
-        source="specs/array.yaml:86",
+        source="specs/array.yaml:83",
     )
 
 
@@ -157,7 +157,7 @@ def concat() -> OpDef:
         gradient_kinds={"values": "fn", "axis": "none"},
         reference="graphdock_std.reference.array:concat",
         package="graphdock_std",
-        source="specs/array.yaml:108",
+        source="specs/array.yaml:105",
     )
 
 
@@ -182,7 +182,7 @@ def split() -> OpDef:
         gradient_kinds={"axis": "none", "value": "fn"},
         reference="graphdock_std.reference.array:split",
         package="graphdock_std",
-        source="specs/array.yaml:133",
+        source="specs/array.yaml:130",
     )
 
 
@@ -216,7 +216,7 @@ def split_v() -> OpDef:
         gradient_kinds={"value": "fn", "size_splits": "none", "axis": "none"},
         reference="graphdock_std.reference.array:split_v",
         package="graphdock_std",
-        source="specs/array.yaml:157",
+        source="specs/array.yaml:154",
     )
 
 
@@ -240,7 +240,7 @@ def pack() -> OpDef:
         gradient_kinds={"values": "fn"},
         reference="graphdock_std.reference.array:pack",
         package="graphdock_std",
-        source="specs/array.yaml:181",
+        source="specs/array.yaml:178",
     )
 
 
@@ -265,7 +265,7 @@ def unpack() -> OpDef:
         gradient_kinds={"value": "fn"},
         reference="graphdock_std.reference.array:unpack",
         package="graphdock_std",
-        source="specs/array.yaml:205",
+        source="specs/array.yaml:202",
     )
 
 
@@ -290,7 +290,7 @@ def slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "size": "none"},
         reference="graphdock_std.reference.array:slice_",
         package="graphdock_std",
-        source="specs/array.yaml:230",
+        source="specs/array.yaml:227",
     )
 
 
@@ -333,7 +333,7 @@ def strided_slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "end": "none", "strides": "none"},
         reference="graphdock_std.reference.array:strided_slice",
         package="graphdock_std",
-        source="specs/array.yaml:259",
+        source="specs/array.yaml:256",
     )
 
 
@@ -365,7 +365,7 @@ def strided_slice_grad() -> OpDef:
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
         reference="graphdock_std.reference.array:strided_slice_grad",
         package="graphdock_std",
-        source="specs/array.yaml:297",
+        source="specs/array.yaml:294",
     )
 
 
@@ -393,7 +393,7 @@ def gather() -> OpDef:
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
         reference="graphdock_std.reference.array:gather",
         package="graphdock_std",
-        source="specs/array.yaml:326",
+        source="specs/array.yaml:323",
     )
 
 
@@ -424,7 +424,7 @@ def unsorted_segment_sum() -> OpDef:
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
         reference="graphdock_std.reference.array:unsorted_segment_sum",
         package="graphdock_std",
-        source="specs/array.yaml:352",
+        source="specs/array.yaml:349",
     )
 
 
@@ -450,7 +450,7 @@ def gather_nd() -> OpDef:
         gradient_kinds={"params": "formula", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
-        source="specs/array.yaml:378",
+        source="specs/array.yaml:375",
     )
 
 
@@ -473,7 +473,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:402",
+        source="specs/array.yaml:399",
     )
 
 
@@ -495,7 +495,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:425",
+        source="specs/array.yaml:422",
     )
 
 
@@ -531,7 +531,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:450",
+        source="specs/array.yaml:447",
     )
 
 
@@ -554,7 +554,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:479",
+        source="specs/array.yaml:476",
     )
 
 
@@ -578,7 +578,7 @@ def fill() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:500",
+        source="specs/array.yaml:497",
     )
 
 
@@ -596,7 +596,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:525",
+        source="specs/array.yaml:522",
     )
 
 
@@ -614,7 +614,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:538",
+        source="specs/array.yaml:535",
     )
 
 
@@ -638,7 +638,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:551",
+        source="specs/array.yaml:548",
     )
 
 
@@ -665,7 +665,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:579",
+        source="specs/array.yaml:576",
     )
 
 
@@ -694,7 +694,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:607",
+        source="specs/array.yaml:604",
     )
 
 
@@ -717,7 +717,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:636",
+        source="specs/array.yaml:633",
     )
 
 
@@ -746,7 +746,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:662",
+        source="specs/array.yaml:659",
     )
 
 
@@ -763,7 +763,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:688",
+        source="specs/array.yaml:685",
     )
 
 
@@ -781,7 +781,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:707",
+        source="specs/array.yaml:704",
     )
 
 
@@ -800,7 +800,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:722",
+        source="specs/array.yaml:719",
     )
 
 
@@ -822,7 +822,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:738",
+        source="specs/array.yaml:735",
     )
 
 
@@ -844,7 +844,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:761",
+        source="specs/array.yaml:758",
     )
 
 
@@ -1909,7 +1909,7 @@ def rint() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1159",
+        source="specs/math.yaml:1158",
     )
 
 
@@ -1926,7 +1926,7 @@ def is_nan() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1180",
+        source="specs/math.yaml:1179",
     )
 
 
@@ -1943,7 +1943,7 @@ def is_inf() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1200",
+        source="specs/math.yaml:1199",
     )
 
 
@@ -1960,7 +1960,7 @@ def is_finite() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1220",
+        source="specs/math.yaml:1219",
     )
 
 
@@ -1981,7 +1981,7 @@ def tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1240",
+        source="specs/math.yaml:1239",
     )
 
 
@@ -2002,7 +2002,7 @@ def sigmoid_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1261",
+        source="specs/math.yaml:1260",
     )
 
 
@@ -2025,7 +2025,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1282",
+        source="specs/math.yaml:1281",
     )
 
 
@@ -2049,7 +2049,7 @@ def clip_by_value() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1307",
+        source="specs/math.yaml:1306",
     )
 
 
@@ -2087,7 +2087,7 @@ def mat_mul() -> OpDef:
         reference="graphdock_std.reference.math:matmul",
         operators=("__matmul__",),
         package="graphdock_std",
-        source="specs/math.yaml:1337",
+        source="specs/math.yaml:1336",
     )
 
 
@@ -3611,8 +3611,8 @@ OPERATORS: dict[str, str] = {
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "array.yaml": "80e30bded674a061",
-    "math.yaml": "bdedaba7a837123a",
+    "array.yaml": "93602555bd61da00",
+    "math.yaml": "6ea4664496c73802",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",

@@ -15,13 +15,15 @@ def _within(graph: Any) -> Any:
 
 
 def get_global_step(graph: _tf.Graph | None = None) -> _tf.Variable | _tf.Tensor | None:
-    """The global step of ``graph`` (default: the default graph), or None.
+    """The global step of ``graph`` (default: the default graph), or None: what its collection holds, else a variable
+    of the name ``global_step``.
 
     Raises:
       FailedPreconditionError: the graph has several. DTypeError: it is not an integer.
     """
     with _within(graph).as_default():
         found = _tf.get_collection(_tf.GraphKeys.GLOBAL_STEP)
+        found = found or [v for v in _tf.global_variables() if v.name == "global_step:0"][:1]
     if len(found) > 1:
         raise FailedPreconditionError(
             "the graph has more than one global step",
