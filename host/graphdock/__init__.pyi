@@ -113,10 +113,12 @@ from graphdock.variables.scope import AUTO_REUSE as AUTO_REUSE
 from graphdock.variables.scope import VariableScope as VariableScope
 from graphdock.variables.scope import get_variable_scope as get_variable_scope
 from graphdock.variables.scope import variable_scope as variable_scope
+from graphdock.variables.template import make_template as make_template
 from graphdock.variables.variable import Variable as Variable
 from graphdock.variables.variable import assign as assign
 from graphdock.variables.variable import assign_add as assign_add
 from graphdock.variables.variable import assign_sub as assign_sub
+from graphdock.variables.variable import count_up_to as count_up_to
 from graphdock_std._gen.array_ops import broadcast_to as broadcast_to
 from graphdock_std._gen.array_ops import fill as fill
 from graphdock_std._gen.array_ops import gather_nd as gather_nd
@@ -339,6 +341,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "count_up_to",
     "cumsum",
     "custom_op",
     "default_host",
@@ -419,6 +422,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "make_template",
     "manip",
     "math",
     "matmul",

@@ -68,6 +68,8 @@ ENDPOINTS: dict[str, str] = {
     "get_variable_scope": "graphdock.variables.scope:get_variable_scope",
     "variable_scope": "graphdock.variables.scope:variable_scope",
     "VariableScope": "graphdock.variables.scope:VariableScope",
+    "make_template": "graphdock.variables.template:make_template",
+    "count_up_to": "graphdock.variables.variable:count_up_to",
     "AUTO_REUSE": "graphdock.variables.scope:AUTO_REUSE",
     "assign": "graphdock.variables.variable:assign",
     "assign_add": "graphdock.variables.variable:assign_add",

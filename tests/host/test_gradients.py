@@ -187,7 +187,7 @@ def test_colocation_with_the_ops(graph):
     x = tf.placeholder(tf.float32, [3])
     y = tf.negative(x, name="neg")
     (g,) = tf.gradients(y, x, colocate_gradients_with_ops=True)
-    assert g.op.colocation_groups == ["neg"]
+    assert g.op.colocation_groups() == [b"loc:@neg"]
 
 
 def test_static_shapes_are_the_xs():
