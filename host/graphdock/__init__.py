@@ -21,7 +21,7 @@ __version__ = "0.1.0"
 _MODULES = ["contracts", "dtypes", "errors", "ops", "testing", "typing"]
 _DTYPES = (
     "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
-    "string resource variant"
+    "half double string resource variant"
 ).split()
 
 

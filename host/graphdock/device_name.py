@@ -110,6 +110,12 @@ class DeviceSpec:
         text = self.type or "*"
         return text if self.index is None else f"{text}:{self.index}"
 
+    def to_string(self) -> str:
+        """As TensorFlow writes it: ``/device:CPU:0`` and ``/device:GPU:1`` in capitals, other types as they are."""
+        if self.type in ("cpu", "gpu"):
+            return str(self).replace(f"/device:{self.type}", f"/device:{self.type.upper()}")
+        return str(self)
+
     def __bool__(self) -> bool:
         return self != DeviceSpec()
 

@@ -10,6 +10,7 @@ from typing import Any
 from graphdock.errors import DTypeError, did_you_mean
 
 __all__ = [
+    "ALIASES",
     "ALL",
     "DType",
     "as_dtype",
@@ -17,9 +18,11 @@ __all__ = [
     "bool_",
     "complex128",
     "complex64",
+    "double",
     "float16",
     "float32",
     "float64",
+    "half",
     "int16",
     "int32",
     "int64",
@@ -100,6 +103,29 @@ class DType:
         return self.kind == "b"
 
     @property
+    def is_unsigned(self) -> bool:
+        return self.kind == "u"
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has arrays of it: not of resource handles and variants."""
+        return self.kind not in "RV"
+
+    @property
+    def real_dtype(self) -> DType:
+        """The dtype of a complex one's parts; of any other itself."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """Smallest and largest value: of an integer its own, of any other 0 and 1, as TensorFlow's images use them."""
+        return (self.min, self.max) if self.is_integer else (0, 1)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether ``other`` is the same dtype; TensorFlow's reference dtypes do not exist here."""
+        return as_dtype(other) is self
+
+    @property
     def min(self) -> Any:
         """Smallest finite value."""
         return self._limits().min
@@ -141,7 +167,7 @@ class DType:
         return hash(self.name)
 
     def __repr__(self) -> str:
-        return f"graphdock.{self.name}"
+        return f"tf.{self.name}"
 
     def __str__(self) -> str:
         return self.name
@@ -194,6 +220,11 @@ ALL: dict[str, DType] = {
     )
 }
 
+half = float16
+double = float64
+#: TensorFlow's other names of dtypes, in text.
+ALIASES: dict[str, DType] = {"half": half, "float": float32, "double": double}
+
 _PYTHON = {bool: bool_, int: int32, float: float32, complex: complex128, str: string, bytes: string}
 
 
@@ -208,7 +239,7 @@ def as_dtype(value: Any) -> DType:
     if isinstance(value, DType):
         return value
     if isinstance(value, str):
-        found = ALL.get(value)
+        found = ALL.get(value) or ALIASES.get(value)
         if found is None:
             raise DTypeError(f"no dtype named {value!r}", hint=did_you_mean(value, ALL))
         return found

@@ -8,12 +8,12 @@
     │   ├── GD104 OpSpecError                     an OpDef YAML file; carries file, line and column
     │   ├── GD105 PlanError                       a plan graph that breaks the grammar of the IR
     │   └── GD106 ManifestError                   a plugin's graphdock-plugin.toml
-    ├── GD200 NotFoundError (LookupError)         a name that is looked up and is not there
+    ├── GD200 NotFoundError (KeyError, ValueError) a name that is looked up and is not there
     │   ├── GD201 UnknownOpError                  an op type that no loaded plugin declares
     │   ├── GD202 UnknownBackendError             a backend that no installed plugin provides
     │   └── GD203 KernelNotFoundError             no kernel for a node on any device that it may run on
-    ├── GD300 AlreadyExistsError                  a name or registration that exists
-    ├── GD400 FailedPreconditionError             the state forbids the call: closed session, finalized graph
+    ├── GD300 AlreadyExistsError (ValueError)     a name or registration that exists
+    ├── GD400 FailedPreconditionError (RuntimeError) the state forbids the call: closed session, finalized graph
     │   ├── GD401 UninitializedError              a variable that was read before it was assigned
     │   ├── GD402 PluginError                     a plugin that failed to load and is needed now
     │   └── GD403 KernelTieError                  two kernels of equal rank
@@ -29,11 +29,13 @@
     ├── GD920 DeadlineExceededError               a step ran past its deadline
     ├── GD930 UnimplementedError                  a feature that this version declares but does not have
     │   └── GD931 KernelRefused                   a kernel that can't compute a node after all; another one is chosen
+    ├── GD940 UnknownError                        user code inside a step raised what has no class of its own here
     └── GD990 InternalError                       graphdock broke a promise of its own
 
-The names are TensorFlow's status names. A message says what happened, what was expected and got, the op and the user's own
-line that made it, and what to do; those parts are fields of the object. It ends with the code of its class, of which
-``graphdock error CODE`` prints a page.
+The names are TensorFlow's status names, and each class is besides of Python's kind that TensorFlow 1 raises there: programs catch
+``ValueError`` of a shape, ``KeyError`` of a name, ``RuntimeError`` of a closed session. A message says what happened, what was
+expected and got, the op and the user's own line that made it, and what to do; those parts are fields of the object. It ends with
+the code of its class, of which ``graphdock error CODE`` prints a page.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ __all__ = [
     "KernelTieError",
     "ManifestError",
     "NotFoundError",
+    "OpError",
     "OpSpecError",
     "OutOfRangeError",
     "PlanError",
@@ -74,6 +77,7 @@ __all__ = [
     "UnimplementedError",
     "UninitializedError",
     "UnknownBackendError",
+    "UnknownError",
     "UnknownOpError",
     "did_you_mean",
     "told",
@@ -85,6 +89,7 @@ class GraphdockError(Exception):
 
     Args:
       message: what happened, naming the thing.
+      status: for TensorFlow's form ``Error(node_def, op, message)``: what stands after its first argument.
       op: name of the operation concerned, such as ``"layer_1/MatMul"``.
       site: the user's own line that made that operation, ``"train.py:14"``.
       expected: what was expected, in words.
@@ -94,22 +99,30 @@ class GraphdockError(Exception):
     Attributes:
       code: of the class, the same in every version; a subclass outside of this module has its base's. ``graphdock error CODE``
         prints the page that says what causes such an error, and what cures it.
+      error_code: TensorFlow's number of the status, such as ``tf.errors.INVALID_ARGUMENT``.
+      op: the name of the operation concerned; the Operation itself once a session has raised it.
+      node_def: what that Operation is, as plain data, or None.
     """
 
     code: ClassVar[str] = "GD000"
+    error_code: ClassVar[int] = 2
 
     def __init__(
         self,
-        message: str,
-        *,
-        op: str | None = None,
+        message: Any,
+        *status: Any,
+        op: Any = None,
         site: str | None = None,
         expected: str | None = None,
         got: str | None = None,
         hint: str | None = None,
     ) -> None:
+        self.node_def: Any = None
+        self._bare = len(status) >= 2
+        if self._bare:
+            self.node_def, op, message = message, status[0], status[1]
         super().__init__(message)
-        self.message = message
+        self.message: str = message
         self.op = op
         self.site = site
         self.expected = expected
@@ -127,7 +140,7 @@ class GraphdockError(Exception):
         elif self.got is not None:
             text += f"\n  got {self.got}"
         if self.op is not None:
-            text += f"\n  op: {self.op}" + (f", made at {self.site}" if self.site else "")
+            text += f"\n  op: {getattr(self.op, 'name', self.op)}" + (f", made at {self.site}" if self.site else "")
         elif self.site is not None:
             text += f"\n  at {self.site}"
         if self.hint is not None:
@@ -135,6 +148,8 @@ class GraphdockError(Exception):
         return text
 
     def __str__(self) -> str:
+        if self._bare:
+            return str(self.message)
         return f"{self.text}\n  see: graphdock error {self.code}"
 
 
@@ -142,6 +157,7 @@ class InvalidArgumentError(GraphdockError, ValueError):
     """A value, dtype, shape, rank or name the caller gave is wrong."""
 
     code: ClassVar[str] = "GD100"
+    error_code: ClassVar[int] = 3
 
 
 class ShapeError(InvalidArgumentError):
@@ -184,10 +200,11 @@ class ManifestError(InvalidArgumentError):
     code: ClassVar[str] = "GD106"
 
 
-class NotFoundError(GraphdockError, LookupError):
+class NotFoundError(GraphdockError, KeyError, ValueError):
     """A name that was looked up is not there."""
 
     code: ClassVar[str] = "GD200"
+    error_code: ClassVar[int] = 5
 
 
 class UnknownOpError(NotFoundError):
@@ -208,16 +225,18 @@ class KernelNotFoundError(NotFoundError):
     code: ClassVar[str] = "GD203"
 
 
-class AlreadyExistsError(GraphdockError):
+class AlreadyExistsError(GraphdockError, ValueError):
     """A name or registration that exists already."""
 
     code: ClassVar[str] = "GD300"
+    error_code: ClassVar[int] = 6
 
 
-class FailedPreconditionError(GraphdockError):
+class FailedPreconditionError(GraphdockError, RuntimeError):
     """The state of the object forbids the call."""
 
     code: ClassVar[str] = "GD400"
+    error_code: ClassVar[int] = 9
 
 
 class UninitializedError(FailedPreconditionError):
@@ -260,18 +279,21 @@ class OutOfRangeError(GraphdockError):
     """A number that does not fit into its dtype, or an input that has no more elements."""
 
     code: ClassVar[str] = "GD600"
+    error_code: ClassVar[int] = 11
 
 
 class ResourceExhaustedError(GraphdockError):
     """A device has no memory left for an allocation."""
 
     code: ClassVar[str] = "GD700"
+    error_code: ClassVar[int] = 8
 
 
 class UnavailableError(GraphdockError):
     """Something that may be there later is not there now."""
 
     code: ClassVar[str] = "GD800"
+    error_code: ClassVar[int] = 14
 
 
 class DeviceUnavailable(UnavailableError):
@@ -305,24 +327,28 @@ class AbortedError(GraphdockError):
     """A step was stopped because another part of it failed."""
 
     code: ClassVar[str] = "GD900"
+    error_code: ClassVar[int] = 10
 
 
 class CancelledError(GraphdockError):
     """A step was stopped on purpose: its session was closed, or its caller cancelled it."""
 
     code: ClassVar[str] = "GD910"
+    error_code: ClassVar[int] = 1
 
 
 class DeadlineExceededError(GraphdockError):
     """A step ran past its deadline."""
 
     code: ClassVar[str] = "GD920"
+    error_code: ClassVar[int] = 4
 
 
 class UnimplementedError(GraphdockError):
     """A feature that this version declares but does not have."""
 
     code: ClassVar[str] = "GD930"
+    error_code: ClassVar[int] = 12
 
 
 class KernelRefused(UnimplementedError):
@@ -331,10 +357,40 @@ class KernelRefused(UnimplementedError):
     code: ClassVar[str] = "GD931"
 
 
+class UnknownError(GraphdockError):
+    """User code that a step called, such as a ``tf.py_func``, raised what no other class stands for."""
+
+    code: ClassVar[str] = "GD940"
+
+
 class InternalError(GraphdockError):
     """graphdock broke a promise of its own; please report it."""
 
     code: ClassVar[str] = "GD990"
+    error_code: ClassVar[int] = 13
+
+
+#: TensorFlow's name of the base.
+OpError = GraphdockError
+
+#: TensorFlow's numbers of statuses.
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
 
 
 def told(error: BaseException) -> str:

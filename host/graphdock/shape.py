@@ -1,22 +1,22 @@
 """Static shapes: a tuple of dims where an unknown dim is None, or None where the rank is unknown.
 
-The graph, the plan and kernels use the bare form (``Dims``); :class:`TensorShape` wraps it for people, under TensorFlow's name.
+The graph, the plan and kernels use this bare form (``Dims``); :class:`graphdock.tensor_shape.TensorShape` wraps it for people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import ShapeError
 
 __all__ = [
     "MAX_DIM",
     "MAX_RANK",
     "Dims",
     "Extent",
+    "HasDims",
     "Symbol",
-    "TensorShape",
     "as_dims",
     "broadcast",
     "common",
@@ -59,6 +59,13 @@ class Symbol:
 Extent: TypeAlias = "tuple[int | Symbol, ...] | Symbol"
 
 
+class HasDims:
+    """What wraps a bare shape for people: :class:`graphdock.tensor_shape.TensorShape`."""
+
+    __slots__ = ()
+    _dims: Dims
+
+
 def plain(extent: Any) -> Dims:
     """The dims of an extent, None for each symbol."""
     if extent is None or isinstance(extent, Symbol):
@@ -67,15 +74,15 @@ def plain(extent: Any) -> Dims:
 
 
 def as_dims(value: Any) -> Dims:
-    """Dims from None, an int, a sequence of ints and None (or -1), or a TensorShape.
+    """Dims from None, an int, a sequence or array of ints and None, or a TensorShape.
 
     Raises:
-      ShapeError: a dim is not an integer, is below -1 or above 64 bits, or the rank is above 254.
+      ShapeError: a dim is not an integer, is negative or above 64 bits, or the rank is above 254.
     """
     if value is None:
         return None
-    if isinstance(value, TensorShape):
-        return value.dims
+    if isinstance(value, HasDims):
+        return value._dims
     if not isinstance(value, (tuple, list)):
         try:
             value = (value.__index__(),)
@@ -88,7 +95,7 @@ def as_dims(value: Any) -> Dims:
                 ) from None
     dims: list[int | None] = []
     for d in value:
-        if d is None or d == -1:
+        if d is None or getattr(d, "value", d) is None:
             dims.append(None)
             continue
         try:
@@ -169,80 +176,6 @@ def broadcast(*shapes: Dims) -> Dims:
                 raise ShapeError("shapes " + " and ".join(show(x) for x in known) + " cannot be broadcast together")
         out.append(dim)
     return tuple(out)
-
-
-class TensorShape:
-    """A static shape as people see it; compares equal to a list or tuple of dims.
-
-    ``TensorShape(None)`` has an unknown rank; a dim of None is unknown.
-    """
-
-    __slots__ = ("dims",)
-
-    def __init__(self, dims: Any) -> None:
-        self.dims: Dims = as_dims(dims)
-
-    @property
-    def rank(self) -> int | None:
-        return None if self.dims is None else len(self.dims)
-
-    ndims = rank
-
-    def is_fully_defined(self) -> bool:
-        return self.dims is not None and None not in self.dims
-
-    def num_elements(self) -> int | None:
-        return size(self.dims)
-
-    def as_list(self) -> list[int | None]:
-        """The dims as a list. Raises InvalidArgumentError when the rank is unknown."""
-        if self.dims is None:
-            raise InvalidArgumentError("as_list() needs a shape of known rank")
-        return list(self.dims)
-
-    def is_compatible_with(self, other: Any) -> bool:
-        return compatible(self.dims, as_dims(other))
-
-    def merge_with(self, other: Any) -> TensorShape:
-        return TensorShape(merge(self.dims, as_dims(other)))
-
-    def concatenate(self, other: Any) -> TensorShape:
-        tail = as_dims(other)
-        return TensorShape(None if self.dims is None or tail is None else self.dims + tail)
-
-    def __len__(self) -> int:
-        if self.dims is None:
-            raise InvalidArgumentError("the rank of this shape is unknown")
-        return len(self.dims)
-
-    def __iter__(self) -> Iterator[int | None]:
-        return iter(self.as_list())
-
-    def __getitem__(self, key: Any) -> Any:
-        if self.dims is None:
-            return TensorShape(None) if isinstance(key, slice) else None
-        picked = self.dims[key]
-        return TensorShape(picked) if isinstance(key, slice) else picked
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (TensorShape, tuple, list)) and other is not None:
-            return NotImplemented
-        try:
-            return self.dims == as_dims(other)
-        except InvalidArgumentError:
-            return False
-
-    def __hash__(self) -> int:
-        return hash(self.dims)
-
-    def __bool__(self) -> bool:
-        return self.dims is not None
-
-    def __repr__(self) -> str:
-        return f"TensorShape({None if self.dims is None else list(self.dims)})"
-
-    def __str__(self) -> str:
-        return show(self.dims)
 
 
 def concrete(dims: Dims) -> Sequence[int] | None:

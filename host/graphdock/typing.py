@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from graphdock.dtypes import DType
     from graphdock.graph.tensor import Tensor
-    from graphdock.shape import TensorShape
+    from graphdock.tensor_shape import TensorShape
 
 __all__ = ["DTypeLike", "DTypeName", "HasTensor", "Operators", "ScalarLike", "ShapeLike", "SupportsArray", "TensorLike"]
 

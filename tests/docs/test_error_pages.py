@@ -21,7 +21,7 @@ from graphdock.gradients import registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "errors").glob("GD*.md"))
-DECLARED = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, errors.GraphdockError)]
+DECLARED = list({c: None for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, errors.GraphdockError)})
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?```python\n(?P<text>.*?)^```$", re.M | re.S)
 
 

@@ -6,7 +6,7 @@ import threading
 
 import graphdock as tf
 import pytest
-from graphdock.errors import FailedPreconditionError
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock.graph.default_session import get_default_session, needed
 
 
@@ -42,7 +42,7 @@ def test_the_default_session_belongs_to_a_thread():
 
 
 def test_where_a_session_is_needed_there_must_be_one():
-    with pytest.raises(FailedPreconditionError, match="no default session") as caught:
+    with pytest.raises(InvalidArgumentError, match="no default session") as caught:
         tf.constant(1.0).eval()
     assert "with tf.Session()" in caught.value.hint
     with tf.Session() as one, tf.Session():

@@ -137,7 +137,7 @@ def test_device_scopes_merge_and_clear():
         assert "worker" in device and "2" in device
         with tf.device(None):
             assert tf.constant(1).op.device == ""
-    with tf.device(lambda op_def: "cpu:1" if op_def.name == "Const" else ""):
+    with tf.device(lambda op: "cpu:1" if op.type == "Const" else ""):
         assert "1" in tf.constant(1).op.device
         assert tf.no_op().device == ""
 

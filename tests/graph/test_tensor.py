@@ -18,7 +18,7 @@ def test_its_facts(graph):
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     assert (x.name, x.value_index, x.dtype, x.shape, x.get_shape()) == ("x:0", 0, tf.float32, [None, 3], [None, 3])
     assert x.graph is graph and x.op.outputs[0] is x and x.device == ""
-    assert repr(x) == "<tf.Tensor 'x:0' shape=[?,3] dtype=float32>"
+    assert repr(x) == "<tf.Tensor 'x:0' shape=(?, 3) dtype=float32>"
     parts = tf.split(tf.ones([4]), 2)
     assert [p.name.rpartition(":")[2] for p in parts] == ["0", "1"]
 

@@ -42,8 +42,13 @@ def test_a_part_that_is_found_later_is_in_the_text():
 
 
 def test_pythons_own_kinds_catch_what_belongs_to_them():
-    kinds = {ValueError: "InvalidArgumentError", TypeError: "DTypeError", LookupError: "NotFoundError"}
-    for python, name in kinds.items():
+    kinds = [(ValueError, "InvalidArgumentError"), (TypeError, "DTypeError"), (KeyError, "NotFoundError")]
+    kinds += [
+        (ValueError, "AlreadyExistsError"),
+        (ValueError, "NotFoundError"),
+        (RuntimeError, "FailedPreconditionError"),
+    ]
+    for python, name in kinds:
         assert issubclass(getattr(errors, name), python)
     assert issubclass(errors.GradientError, LookupError)
 

@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError, ShapeError
-from graphdock.shape import TensorShape, as_dims, broadcast, compatible, merge, show, size
+from graphdock.shape import as_dims, broadcast, compatible, merge, show, size
+from graphdock.tensor_shape import TensorShape
 
 SHAPES = [None, (), (1,), (3,), (None,), (2, 3), (None, 3), (2, None), (1, 3), (2, 1, 3)]
 
@@ -19,7 +20,7 @@ SHAPES = [None, (), (1,), (3,), (None,), (2, 3), (None, 3), (2, None), (1, 3), (
         (None, None),
         (3, (3,)),
         ([], ()),
-        ([2, None, -1], (2, None, None)),
+        ([2, None, None], (2, None, None)),
         (np.array([2, 3]), (2, 3)),
         (np.int64(4), (4,)),
         (range(2), (0, 1)),
@@ -96,13 +97,13 @@ def test_sizes_and_texts():
 
 def test_a_shape_for_people():
     shape = TensorShape([None, 3])
-    assert shape == [None, 3] == TensorShape((-1, 3)) and shape != [2, 3] and shape != "no shape"
+    assert shape == [None, 3] == TensorShape((None, 3)) and shape != [2, 3] and shape != "no shape"
     assert (shape.rank, shape.ndims, len(shape), list(shape), shape[1], shape[:1]) == (2, 2, 2, [None, 3], 3, [None])
     assert not shape.is_fully_defined() and TensorShape([2]).is_fully_defined() and shape.num_elements() is None
     assert shape.is_compatible_with([5, 3]) and not shape.is_compatible_with([3])
     assert shape.merge_with([2, None]) == [2, 3] and shape.concatenate([4]) == [None, 3, 4]
     assert shape.concatenate(None).rank is None
-    assert (repr(shape), str(shape), bool(shape)) == ("TensorShape([None, 3])", "[?,3]", True)
+    assert (repr(shape), str(shape), bool(shape)) == ("TensorShape([Dimension(None), Dimension(3)])", "(?, 3)", True)
 
 
 def test_a_shape_of_unknown_rank():

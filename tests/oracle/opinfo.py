@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for fault in found.faults[: None if given.ops else 1]:
             print(f"    {fault}")
     print(
-        f"{total['ops']} ops with samples that agree, {total['ops with 20']} of them with 20 and more; {total['agree']} samples agree, "
+        f"{total['ops']} ops with samples that agree, {total['ops with 20']} of them with 20 and more; "
+        f"{total['agree']} samples agree, "
         f"{total['differ']} differ, {total['unlike']} ask for what TensorFlow has not; {unexplained} ops differ unexplained"
     )
     return 1 if unexplained else 0

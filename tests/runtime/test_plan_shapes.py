@@ -180,7 +180,7 @@ def test_shapes_that_broadcast_are_accepted_though_others_are_expected():
             assert sess.run(z, {x: np.ones(a), y: np.ones(b)}).shape == np.broadcast_shapes(a, b)
         with pytest.raises(ShapeError, match=r"\[2,3\] and \[3,3\] cannot be broadcast") as info:
             sess.run(z, {x: np.ones((2, 3)), y: np.ones((3, 3))})
-        assert info.value.op == "Mul" and "test_plan_shapes.py" in info.value.site
+        assert info.value.op == "mul" and "test_plan_shapes.py" in info.value.site
 
 
 def test_a_loop_whose_iterations_do_not_fit_fails_with_its_node():

@@ -87,7 +87,7 @@ def test_feeds_are_cast_where_no_value_is_lost(sess, dtype, value, want):
         (tf.int32, [], 2.5, DTypeError),
         (tf.float32, [], 1j, DTypeError),
         (tf.float32, [], "text", DTypeError),
-        (tf.bool, [], 1, DTypeError),
+        (tf.bool, [], 2, DTypeError),
         (tf.int8, [], 300, OutOfRangeError),
         (tf.uint8, [], -1, OutOfRangeError),
         (tf.float32, [2], [1.0, 2.0, 3.0], ShapeError),

@@ -20,7 +20,7 @@ def test_names_are_the_scopes():
             v = tf.get_variable("v", [1])
             x = 1.0 + v
         assert tf.get_variable("w", shape=[2, 3], dtype=tf.float64).dtype == tf.float64
-    assert v.name == "foo/bar/v:0" and x.op.name == "foo/bar/Add"
+    assert v.name == "foo/bar/v:0" and x.op.name == "foo/bar/add"
     assert tf.get_variable_scope().name == ""
     with tf.variable_scope("foo") as again:
         assert again.name == "foo" and tf.constant(1, name="c").name == "foo_1/c:0"

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 from graphdock.dtypes import DType
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.shape import TensorShape
+from graphdock.tensor_shape import TensorShape
 from graphdock.typing import TensorLike
 
-__all__ = ["IndexedSlices", "concatenated", "dense"]
+__all__ = ["IndexedSlices", "IndexedSlicesValue", "concatenated", "dense"]
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The arrays of an IndexedSlices, as a session returns and is fed them."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any = None
 
 
 class IndexedSlices:
@@ -74,6 +85,23 @@ class IndexedSlices:
             return TensorShape(None if dims is None else (None, *dims[1:]))
         known = self._dense_shape.graph._known(self._dense_shape)
         return TensorShape(known if isinstance(known, tuple) else None)
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
+
+    def _mapped(self, function: Callable[[Tensor], Tensor]) -> IndexedSlices:
+        """The same rows after ``function`` of each of its tensors but the shape."""
+        return IndexedSlices(function(self._values), function(self._indices), self._dense_shape)
+
+    def _as_fetches(self) -> tuple[list[Tensor], Callable[[list[Any]], IndexedSlicesValue]]:
+        """What a session fetches in its place, and what it makes of that."""
+        parts = [self._values, self._indices, *([] if self._dense_shape is None else [self._dense_shape])]
+        return parts, lambda found: IndexedSlicesValue(*found)
+
+    def _as_feeds(self, value: Any) -> dict[Tensor, Any]:
+        """What a session feeds in its place: an IndexedSlicesValue, or a tuple of its parts."""
+        parts = [self._values, self._indices, *([] if self._dense_shape is None else [self._dense_shape])]
+        return dict(zip(parts, value, strict=False))
 
     def __repr__(self) -> str:
         return f"<tf.IndexedSlices indices={self._indices.name} values={self._values.name}>"

@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import Any
 
-from graphdock.errors import FailedPreconditionError
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 
 __all__ = ["forget", "get_default_session", "needed", "pop", "push"]
 
@@ -49,10 +49,10 @@ def get_default_session() -> Any:
 
 
 def needed(session: Any) -> Any:
-    """``session``, or the default one. Raises FailedPreconditionError when there is neither."""
+    """``session``, or the default one. Raises InvalidArgumentError when there is neither."""
     found = session if session is not None else get_default_session()
     if found is None:
-        raise FailedPreconditionError(
+        raise InvalidArgumentError(
             "no default session on this thread", hint="use `with tf.Session():` or pass session="
         )
     return found

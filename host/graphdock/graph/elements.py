@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -18,6 +19,8 @@ class GraphElements:
     _lock: threading.RLock
     _ops: list[Operation]
     _by_name: dict[str, Operation]
+    #: Handle of a variable -> the read that stands for it where it is asked for by name.
+    _reads: dict[Operation, Tensor]
     _collections: dict[Any, list[Any]]
 
     def _check_open(self) -> None:
@@ -37,7 +40,10 @@ class GraphElements:
         return op
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``"op:port"``. Raises NotFoundError, or InvalidArgumentError for a name of another form."""
+        """The tensor ``"op:port"``; of a variable, ``"w:0"``, its value.
+
+        Raises NotFoundError, or InvalidArgumentError for a name of another form.
+        """
         of_kind(name, str, "get_tensor_by_name: name", "a name such as 'MatMul:0'")
         op_name, colon, port = name.rpartition(":")
         if not colon or not port.isdigit():
@@ -45,7 +51,7 @@ class GraphElements:
         op = self.get_operation_by_name(op_name)
         if int(port) >= len(op.outputs):
             raise NotFoundError(f"operation {op_name!r} has {len(op.outputs)} outputs, so there is no {name!r}")
-        return op.outputs[int(port)]
+        return self._reads.get(op, op.outputs[int(port)])
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The Tensor or Operation that a handle, a name or something convertible (a Variable) stands for.
@@ -86,9 +92,15 @@ class GraphElements:
             self._collections.setdefault(name, []).append(value)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with ``scope`` only items whose name begins with it."""
+        """A copy of the collection; with ``scope``, a regular expression, only items whose name it matches at the beginning."""
         items = self._collections.get(name, [])
-        return [v for v in items if scope is None or getattr(v, "name", "").startswith(scope)]
+        if not scope:
+            return list(items)
+        try:
+            wanted = re.compile(scope)
+        except re.error as error:
+            raise InvalidArgumentError(f"the scope {scope!r} is no regular expression: {error}") from None
+        return [v for v in items if wanted.match(getattr(v, "name", ""))]
 
     def get_collection_ref(self, name: Any) -> list[Any]:
         """The collection itself."""

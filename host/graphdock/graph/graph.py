@@ -49,6 +49,7 @@ class Graph(ScopedGraph):
         self._lock = new_lock()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
+        self._reads: dict[Operation, Tensor] = {}
         self._names = NameTable()
         self._scopes = Scopes()
         self._collections: dict[Any, list[Any]] = {}
@@ -151,12 +152,14 @@ class Graph(ScopedGraph):
                 inputs,
                 attrs,
                 control,
-                scopes.device_for(op_def),
+                None,
                 _site.capture(),
                 len(self._ops),
                 input_lengths,
             )
             op.bodies = tuple(bodies)
+            if scopes.devices:
+                op._device = scopes.device_for(op)
             if scopes.colocation:
                 op._colocation = scopes.colocation
             if scopes.gradients:

@@ -21,7 +21,10 @@ def check_name(name: str, inner: bool = False) -> None:
 
 
 class NameTable:
-    """Hands out unique names: ``MatMul``, ``MatMul_1``, ``MatMul_2``. Guarded by its graph's lock."""
+    """Hands out unique names: ``MatMul``, ``MatMul_1``, ``MatMul_2``. Guarded by its graph's lock.
+
+    Names that differ in case alone count as one, as in TensorFlow: after ``add`` comes ``Add_1``.
+    """
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
@@ -36,16 +39,15 @@ class NameTable:
 
     def unique(self, name: str, mark: bool = True) -> str:
         """``name``, or ``name_1``, ... when it is taken. With ``mark`` False nothing is taken."""
-        number = self._next.get(name)
+        key = name.lower()
+        number = self._next.get(key)
         if number is None:
             if mark:
-                self._next[name] = 1
+                self._next[key] = 1
             return name
-        candidate = f"{name}_{number}"
-        while candidate in self._next:
+        while f"{key}_{number}" in self._next:
             number += 1
-            candidate = f"{name}_{number}"
         if mark:
-            self._next[name] = number + 1
-            self._next[candidate] = 1
-        return candidate
+            self._next[key] = number + 1
+            self._next[f"{key}_{number}"] = 1
+        return f"{name}_{number}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError, did_you_mean
-from graphdock.graph.site import Site, describe
+from graphdock.graph.node_def import NodeDef
+from graphdock.graph.site import Site, describe, frames
 from graphdock.graph.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -93,17 +94,28 @@ class Operation:
     @property
     def device(self) -> str:
         """The device its scopes asked for, ``""`` when none."""
-        return "" if self._device is None else str(self._device)
+        return "" if self._device is None else self._device.to_string()
 
     @property
     def site(self) -> str | None:
         """The user's own line that made it, ``"train.py:14"``."""
         return describe(self._site)
 
+    def colocation_groups(self) -> list[bytes]:
+        """``b"loc:@name"`` of each operation it must share a device with, in order; its own when there is none."""
+        return [b"loc:@" + name.encode() for name in sorted(self._colocation or (self.name,))]
+
     @property
-    def colocation_groups(self) -> list[str]:
-        """Names of the operations it must share a device with."""
-        return list(self._colocation)
+    def node_def(self) -> NodeDef:
+        """What it is, as plain data."""
+        inputs = [t.op.name if t.value_index == 0 else t.name for t in self.inputs]
+        controls = [f"^{op.name}" for op in self._control]
+        return NodeDef(self.name, self.type, (*inputs, *controls), self.device, dict(self.node_attrs))
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """The user's own line that made it, as ``(file, line, function, text)``; TensorFlow has the whole stack here."""
+        return frames(self._site)
 
     def get_attr(self, name: str) -> Any:
         """The value of an attribute. Raises InvalidArgumentError when the op has no such attribute."""

@@ -7,13 +7,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import InvalidArgumentError, of_kind
 from graphdock.graph.elements import GraphElements
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
-from graphdock.graph.tensor import Tensor
 
 __all__ = ["ScopedGraph", "Scopes"]
 
@@ -35,12 +33,12 @@ class Scopes(threading.local):
         self.gradient_maps = maps
         self.gradients = {op_type: name for one in maps for op_type, name in one.items()}
 
-    def device_for(self, op_def: OpDef) -> DeviceSpec | None:
+    def device_for(self, op: Operation) -> DeviceSpec | None:
         if not self.devices:
             return None
         spec = DeviceSpec()
         for item in self.devices:
-            spec = spec.merge(item if isinstance(item, DeviceSpec) else DeviceSpec.parse(item(op_def)))
+            spec = spec.merge(item if isinstance(item, DeviceSpec) else DeviceSpec.parse(item(op)))
         return spec or None
 
 
@@ -87,7 +85,7 @@ class ScopedGraph(GraphElements):
                 element = convert() if convert is not None else item
                 if isinstance(element, str):
                     element = self.as_graph_element(element)
-                op = element.op if isinstance(element, Tensor) else element
+                op = element if isinstance(element, Operation) else getattr(element, "op", element)
                 if not isinstance(op, Operation):
                     raise InvalidArgumentError(f"control input {item!r} is neither an operation nor a tensor")
                 found[op] = None
@@ -99,7 +97,7 @@ class ScopedGraph(GraphElements):
 
     @contextlib.contextmanager
     def device(self, name: Any) -> Iterator[None]:
-        """Ask for a device: a whole or partial name, a function of the operation's OpDef, or None to clear."""
+        """Ask for a device: a whole or partial name, a function of the operation, or None to clear."""
         scopes = self._scopes
         before = scopes.devices
         if name is None:
@@ -113,12 +111,18 @@ class ScopedGraph(GraphElements):
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Operations made inside share a device with ``op``."""
-        element = self.as_graph_element(op)
-        target = element.op if isinstance(element, Tensor) else element
+        """Operations made inside share a device with ``op``; None with ``ignore_existing`` leaves all such scopes."""
         scopes = self._scopes
         before = scopes.colocation
-        scopes.colocation = (target.name,) if ignore_existing else (*before, target.name)
+        if op is None:
+            if not ignore_existing:
+                raise InvalidArgumentError(
+                    "colocate_with(None) needs ignore_existing=True", hint="or name an operation"
+                )
+            scopes.colocation = ()
+        else:
+            element = self.as_graph_element(op if isinstance(op, (str, Operation)) else getattr(op, "op", op))
+            scopes.colocation = (element.name,) if ignore_existing else (*before, element.name)
         try:
             yield
         finally:

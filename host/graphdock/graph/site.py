@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from types import CodeType
 from typing import TypeAlias
 
-__all__ = ["Site", "add_internal_folder", "capture", "describe"]
+__all__ = ["Site", "add_internal_folder", "capture", "describe", "frames"]
 
 #: (code object, instruction offset) of the user's own frame.
 Site: TypeAlias = tuple[CodeType, int]
@@ -51,17 +52,25 @@ def capture() -> Site | None:
     return None
 
 
+def _line(site: Site) -> int:
+    code, offset = site
+    lines = (number for start, end, number in code.co_lines() if start <= offset < end and number is not None)
+    return next(lines, code.co_firstlineno)
+
+
+def frames(site: Site | None) -> list[tuple[str, int, str, str]]:
+    """``(file, line, function, text of the line)`` of the user's own frame, in a list as ``traceback`` gives a stack."""
+    if site is None:
+        return []
+    code, line = site[0], _line(site)
+    return [(code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line).strip())]
+
+
 def describe(site: Site | None) -> str | None:
     """``"train.py:14"``: the path relative to the working directory where that is shorter, and the line."""
     if site is None:
         return None
-    code, offset = site
-    line = code.co_firstlineno
-    for start, end, number in code.co_lines():
-        if start <= offset < end and number is not None:
-            line = number
-            break
-    path = code.co_filename
+    path, line = site[0].co_filename, _line(site)
     if os.path.isabs(path):
         relative = os.path.relpath(path)
         path = relative if not relative.startswith("..") else path

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.dtypes import DType
 from graphdock.errors import ShapeError
-from graphdock.shape import Dims, TensorShape, as_dims, show
+from graphdock.shape import Dims, as_dims
+from graphdock.tensor_shape import TensorShape
 from graphdock.typing import Operators
 
 if TYPE_CHECKING:
@@ -98,18 +99,27 @@ class Tensor(Operators):
             raise TypeError(f"Tensor {self.name} is symbolic and has no NumPy value; run it in a session")
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor {self.name!r} shape={show(self._dims)} dtype={self.dtype.name}>"
+        return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._dims is None else f", shape={self.shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
 
 
 def _install(method: str, reflected: str | None) -> None:
-    def forward(self: Tensor, *args: Any) -> Any:
-        from graphdock.ops.operators import apply_operator
+    if reflected is None:
 
-        return apply_operator(method, self, *args)
+        def forward(self: Tensor, *args: Any) -> Any:
+            from graphdock.ops.operators import apply_operator
 
-    forward.__name__ = method
-    setattr(Tensor, method, forward)
-    if reflected is not None:
+            return apply_operator(method, self, *args)
+
+    else:
+
+        def forward(self: Tensor, *args: Any) -> Any:
+            from graphdock.ops.operators import apply_binary
+
+            return apply_binary(method, self, *args)
 
         def backward(self: Tensor, other: Any) -> Any:
             from graphdock.ops.operators import apply_reflected
@@ -118,6 +128,8 @@ def _install(method: str, reflected: str | None) -> None:
 
         backward.__name__ = reflected
         setattr(Tensor, reflected, backward)
+    forward.__name__ = method
+    setattr(Tensor, method, forward)
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from graphdock.contracts.opdef import ArgDef, OpDef
 from graphdock.dtypes import DType, as_dtype
@@ -47,6 +49,8 @@ def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
                 if arg.arity != "optional":
                     raise InvalidArgumentError(f"{op_type} needs its input {arg.name!r}") from None
                 value = None
+            if arg.arity == "many" and isinstance(value, (Iterator, np.ndarray)):
+                value = list(value)
             plain = plain and type(value) is Tensor and arg.arity == "one"
             values.append(value)
         if plain:

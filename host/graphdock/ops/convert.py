@@ -14,6 +14,7 @@ from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import as_dims
+from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["constant", "convert_to_tensor", "make_array", "register_tensor_conversion_function"]
@@ -58,13 +59,10 @@ def convert_to_tensor(
         if isinstance(value, kind):
             tensor = function(value, wanted, name)
             return convert_to_tensor(tensor, wanted)
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
-        from graphdock.ops.apply import apply_op
-
-        items = [convert_to_tensor(v, wanted, preferred_dtype=preferred_dtype) for v in value]
-        packed = apply_op("Pack", values=items, axis=0, name=name)
-        assert isinstance(packed, Tensor)
-        return packed
+    if isinstance(value, (list, tuple)):
+        first = _first_tensor(value)
+        if first is not None:
+            return _packed(value, wanted or first.dtype, name)
     if wanted is None and preferred_dtype is not None:
         try:
             return constant(value, as_dtype(preferred_dtype), name=name or "Const")
@@ -73,16 +71,50 @@ def convert_to_tensor(
     return constant(value, wanted, name=name or "Const")
 
 
-def _holds_tensor(value: Any) -> bool:
-    waiting = [value]
-    kinds = (Tensor, *[kind for kind, _ in _conversions])
+def _of_shape(value: TensorShape, dtype: DType | None, name: str | None) -> Tensor:
+    """A shape as an integer vector: int32, or int64 where a dim needs it or it is asked for."""
+    if not value.is_fully_defined():
+        raise InvalidArgumentError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+    if dtype not in (None, int32, int64):
+        raise DTypeError("a shape becomes a tensor of integers", expected="int32 or int64", got=str(dtype))
+    dims = value.as_list()
+    large = any(d is not None and d > int32.max for d in dims)
+    found = dtype or (int64 if large else int32)
+    return constant(np.array(dims, np.int64), found, name=name or "shape_as_tensor")
+
+
+register_tensor_conversion_function(TensorShape, _of_shape)
+
+
+def is_convertible(value: Any) -> bool:
+    """Whether it is a tensor, or of a kind whose conversion is registered, as a Variable's is."""
+    return isinstance(value, Tensor) or any(isinstance(value, kind) for kind, _ in _conversions)
+
+
+def _first_tensor(value: Any) -> Any:
+    """The first tensor, or what becomes one by itself, in a nested list; None when there is none."""
+    waiting = [iter(value)]
     while waiting:
-        for v in waiting.pop():
-            if isinstance(v, kinds):
-                return True
+        for v in waiting[-1]:
+            if is_convertible(v):
+                return v if hasattr(v, "dtype") else convert_to_tensor(v)
             if isinstance(v, (list, tuple)):
-                waiting.append(v)
-    return False
+                waiting.append(iter(v))
+                break
+        else:
+            waiting.pop()
+    return None
+
+
+def _packed(value: Any, dtype: DType, name: str | None) -> Tensor:
+    """A nested list of tensors and numbers as one tensor, whose dtype the first tensor decides."""
+    from graphdock.ops.apply import apply_op
+
+    with get_default_graph().name_scope(name or "packed") as scope:
+        items = [convert_to_tensor(v, dtype, str(i)) for i, v in enumerate(value)]
+        packed = apply_op("Pack", values=items, axis=0, name=scope)
+    assert isinstance(packed, Tensor)
+    return packed
 
 
 def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
@@ -98,19 +130,18 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
     value = from_dlpack(value)
     try:
         array = np.asarray(value)
+        if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+            array = np.asarray(value, object)  # NumPy's own text loses zeros at the end, and makes text of numbers
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
         raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {told(error)}") from error
     if dtype is string and array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(object)
     if array.dtype.kind in "USO":
-        if array.dtype.kind in "US" and isinstance(value, (list, tuple)):
-            array = np.array(value, object)  # as they are: NumPy has made text of numbers among text
-            if not all(isinstance(v, (str, bytes)) for v in array.flat):
-                raise DTypeError(
-                    f"{_short(value)} is neither all text nor without any", expected="elements of one kind"
-                )
-        if array.dtype.kind == "O" and not all(isinstance(v, (str, bytes)) for v in array.flat):
-            raise InvalidArgumentError(f"cannot make a tensor of {_short(value)} (a {type(value).__name__})")
+        text = [isinstance(v, (str, bytes)) for v in array.flat]
+        if any(text) and not all(text):
+            raise DTypeError(f"{_short(value)} is neither all text nor without any", expected="elements of one kind")
+        if array.dtype.kind == "O" and not all(text):
+            raise DTypeError(f"cannot make a tensor of {_short(value)} (a {type(value).__name__})")
         if dtype not in (None, string):
             raise DTypeError("text cannot become a number", expected=str(dtype), got="string")
         out = np.empty(array.shape, object)
@@ -118,6 +149,10 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
             out.flat[i] = v.encode() if isinstance(v, str) else bytes(v)
         return out, string
     from_python = not isinstance(value, (np.ndarray, np.generic))
+    if from_python and array.dtype.kind == "f" and (dtype is None or dtype.is_integer) and _all_integers(value):
+        raise OutOfRangeError(
+            f"{_short(value)} does not fit into one integer dtype", expected="a range of int64 or uint64"
+        )
     if dtype is None:
         found = as_dtype(array.dtype)
         if from_python and found.name == "float64":
@@ -131,6 +166,8 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         if dtype is string:
             raise DTypeError("a number cannot become text", expected="string", got=source.name)
         empty = array.size == 0 and from_python
+        if not empty and not from_python and keeps_all(array, dtype):
+            source = dtype
         if not empty and _rank(source) > _rank(dtype) and not (from_python and source.is_integer and dtype.is_floating):
             by_itself = float32 if from_python and source.is_floating else source
             raise DTypeError(
@@ -148,6 +185,22 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
         with np.errstate(all="ignore"):  # as in a step: what overflows is infinite
             array = array.astype(dtype.np)
     return np.ascontiguousarray(array).reshape(array.shape), dtype
+
+
+def _all_integers(value: Any) -> bool:
+    """Whether a nested list holds Python's own integers only."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(_all_integers(v) for v in value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def keeps_all(array: np.ndarray[Any, Any], dtype: DType) -> bool:
+    """Whether an array of numbers means the same in a narrower kind: whole floats as integers, 0 and 1 as bools."""
+    if dtype.is_bool:
+        return array.dtype.kind in "iuf" and bool(np.isin(array, (0, 1)).all())
+    if not dtype.is_integer or array.dtype.kind != "f":
+        return False
+    return bool(np.isfinite(array).all() and (array == np.trunc(array)).all())
 
 
 def _rank(dtype: DType) -> int:
@@ -189,11 +242,12 @@ def constant(
             raise ShapeError("constant of the wrong shape", expected=str(list(dims)), got=str(list(array.shape)))
         count = math.prod(d for d in dims if d is not None)
         if array.shape != dims:
-            if array.size == 0 or array.size > max(count, 1):
+            if array.size > max(count, 1) or (array.size == 0 and count):
                 raise ShapeError(f"{array.size} elements do not fill shape {list(dims)}")
             flat = np.empty(count, array.dtype)
-            flat[: array.size] = array.ravel()
-            flat[array.size :] = array.flat[-1]
+            flat[: array.size] = array.ravel()[:count]
+            if count > array.size:
+                flat[array.size :] = array.flat[-1]
             array = flat.reshape(dims)
     return constant_of(array, found, name)
 

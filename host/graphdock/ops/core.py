@@ -125,7 +125,11 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequ
     with get_default_graph().name_scope(name or "tuple"):
         gate = group(*real, *(control_inputs or ()))
         with get_default_graph().control_dependencies([gate]):
-            return [None if t is None else apply_op("Identity", input=t) for t in tensors]
+            return [None if t is None else t._mapped(_same) if hasattr(t, "_mapped") else _same(t) for t in tensors]
+
+
+def _same(tensor: Any) -> Tensor:
+    return apply_op("Identity", input=tensor)  # type: ignore[no-any-return]
 
 
 @overload
@@ -154,11 +158,19 @@ def py_func(
       inp: its arguments. Tout: a dtype or a list of dtypes.
 
     Returns:
-      A tensor, or a list when ``Tout`` is one. Shapes are unknown; ``set_shape`` says more.
+      A tensor, or a list when ``Tout`` is one, or the operation when that is empty. Shapes are unknown; ``set_shape`` says more.
+
+    What it returns must have the dtypes ``Tout``; text becomes bytes in UTF-8. What it raises ends the step:
+    ValueError and TypeError with InvalidArgumentError, StopIteration with OutOfRangeError, MemoryError with ResourceExhaustedError,
+    NotImplementedError with UnimplementedError, all else with UnknownError, whose ``__cause__`` is the exception itself.
     """
     many = isinstance(Tout, (list, tuple))
     types = tuple(as_dtype(t) for t in (Tout if many else [Tout]))
-    outputs: Any = apply_op("PyFunc", name=name, input=list(inp), Tout=types, token=func)
+    graph = get_default_graph()
+    with graph._lock:
+        outputs: Any = apply_op("PyFunc", name=name, input=list(inp), Tout=types, token=func)
+        if not types:
+            return graph._ops[-1]
     return outputs if many else outputs[0]
 
 

@@ -11,7 +11,8 @@ from graphdock.errors import InvalidArgumentError, OpSpecError, ShapeError, did_
 from graphdock.opdef.shape_context import ShapeContext
 from graphdock.opdef.shape_rule import ShapeRule
 from graphdock.ops.signature import Signature
-from graphdock.shape import Dims, TensorShape, as_dims
+from graphdock.shape import Dims, as_dims
+from graphdock.tensor_shape import TensorShape
 
 __all__ = ["check_names", "check_patterns", "shape_function"]
 

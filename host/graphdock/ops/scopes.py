@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from graphdock.contracts.opdef import OpDef
 from graphdock.device_name import DeviceSpec
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import get_default_graph
+from graphdock.graph.operation import Operation
 
 __all__ = ["colocate_with", "container", "control_dependencies", "device", "init_scope", "name_scope"]
 
@@ -27,8 +27,8 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContex
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def device(name: str | DeviceSpec | Callable[[OpDef], Any] | None) -> AbstractContextManager[None]:
-    """Ask for a device: ``"cpu:1"``, ``"/job:worker/task:1"``, a function of the OpDef, or None to clear."""
+def device(name: str | DeviceSpec | Callable[[Operation], Any] | None) -> AbstractContextManager[None]:
+    """Ask for a device: ``"cpu:1"``, ``"/job:worker/task:1"``, a function of the operation, or None to clear."""
     return get_default_graph().device(name)
 
 

@@ -25,7 +25,7 @@ from graphdock.dtypes import ALL, DType, as_dtype
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, did_you_mean
 from graphdock.graph.tensor import Tensor
 from graphdock.opdef.attrs import normal_attr
-from graphdock.shape import TensorShape
+from graphdock.tensor_shape import TensorShape
 
 __all__ = ["Signature", "read_signature"]
 

@@ -18,7 +18,15 @@ from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.dtypes import DType
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import (
+    GraphdockError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    ShapeError,
+    UnimplementedError,
+    UnknownError,
+)
 from graphdock.opdef.resolve import resolve
 from graphdock.shape import compatible, show
 
@@ -55,7 +63,12 @@ def py_func(node: PlanNode) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         with np.errstate(**(CALLERS_ERRORS.get() or {})):
-            result = function(*[a.copy() if a.ndim else a[()] for a in args])
+            try:
+                result = function(*[a.copy() if a.ndim else a[()] for a in args])
+            except GraphdockError:
+                raise
+            except Exception as error:
+                raise _of_function(error, name) from error
         results = list(result) if isinstance(result, (list, tuple)) else [result] if outputs else []
         if len(results) != len(outputs):
             raise InvalidArgumentError(
@@ -63,14 +76,14 @@ def py_func(node: PlanNode) -> Callable[..., Any]:
             )
         arrays = []
         for value, given in zip(outputs, results, strict=True):
-            array = np.asarray(given)
-            if value.dtype.kind != "S" and not np.can_cast(array.dtype, value.dtype.np, "same_kind"):
+            array = _text_as_bytes(given)
+            if array.dtype != value.dtype.np:
                 raise InvalidArgumentError(
                     f"the Python function {name!r} returned the wrong dtype",
                     expected=value.dtype.name,
                     got=str(array.dtype),
                 )
-            array = np.array(array, value.dtype.np, order="C")
+            array = np.array(array, order="C", copy=True)
             if not compatible(value.shape, array.shape):
                 raise ShapeError(
                     f"the Python function {name!r} returned the wrong shape",
@@ -81,6 +94,34 @@ def py_func(node: PlanNode) -> Callable[..., Any]:
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     return call
+
+
+#: Class of what a Python function of a step raises -> the error of the step, as TensorFlow maps them.
+_RAISED: tuple[tuple[type[Exception], type[GraphdockError]], ...] = (
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+    (ValueError, InvalidArgumentError),
+    (TypeError, InvalidArgumentError),
+)
+
+
+def _of_function(error: Exception, name: str) -> GraphdockError:
+    kind = next((kind for raised, kind in _RAISED if isinstance(error, raised)), UnknownError)
+    return kind(f"the Python function {name!r} raised {type(error).__name__}: {error}")
+
+
+def _text_as_bytes(value: Any) -> np.ndarray[Any, Any]:
+    """An array of what a function returned: of text the objects that a string tensor holds, in UTF-8."""
+    array = np.asarray(value)
+    if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+        array = np.asarray(value, object)  # NumPy's own text loses zeros at the end
+    if array.dtype.kind not in "USO":
+        return array
+    out = np.empty(array.shape, object)
+    for i, item in enumerate(array.flat):
+        out.flat[i] = item.encode() if isinstance(item, str) else bytes(item) if isinstance(item, np.bytes_) else item
+    return out
 
 
 def assert_(node: PlanNode) -> Callable[..., Any]:

@@ -26,7 +26,13 @@ _MEANT: dict[type, str] = {SessionConfig: "config", ConfigProto: "config", Graph
 class SessionType(type):
     """Lets ``Session("ray://head:6379")`` be whatever the plugin that owns the scheme opens."""
 
-    def __call__(
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        """Open a target; a class with an ``__init__`` of its own, outside of this package, takes what that takes."""
+        if not cls.__init__.__module__.startswith("graphdock.session"):  # type: ignore[misc]
+            return super().__call__(*args, **keywords)
+        return cls._open(*args, **keywords)
+
+    def _open(
         cls,
         target: str = "",
         graph: Graph | None = None,

@@ -20,5 +20,5 @@ def _frozen(fetches: Any) -> Any:
     if isinstance(fetches, (list, tuple)):
         return type(fetches), tuple([_frozen(f) for f in fetches])
     if isinstance(fetches, Mapping):
-        return dict, tuple([(k, _frozen(v)) for k, v in fetches.items()])
+        return type(fetches), tuple([(k, _frozen(v)) for k, v in fetches.items()])
     return fetches

@@ -1,8 +1,12 @@
-"""Fetches and feeds: nested structures of handles and names, and flat lists."""
+"""Fetches and feeds: nested structures of handles and names, and flat lists.
+
+What stands for several tensors, such as an IndexedSlices, has ``_as_fetches()``: a structure to fetch, and a function of
+what was fetched, and ``_as_feeds(value)``, which returns a dict of tensors to values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +25,12 @@ from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
+from graphdock.ops.convert import keeps_all
 from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import Dims, compatible, show
 from graphdock.variables.variable import Variable
 
-__all__ = ["Feed", "FetchPlan", "convert_feed"]
+__all__ = ["Feed", "FetchPlan", "convert_feed", "single_tensors"]
 
 Pack = Callable[[Sequence[Any]], Any]
 
@@ -65,7 +70,14 @@ class FetchPlan:
             return lambda r: tuple([p(r) for p in parts])
         if isinstance(fetch, Mapping):
             items = [(k, self._visit(graph, v)) for k, v in fetch.items()]
-            return lambda r: {k: p(r) for k, p in items}
+            if type(fetch) is dict or not isinstance(fetch, MutableMapping):
+                return lambda r: {k: p(r) for k, p in items}
+            made = type(fetch)
+            return lambda r: _filled(made(), [(k, p(r)) for k, p in items])
+        if hasattr(fetch, "_as_fetches"):
+            inner, rebuilt = fetch._as_fetches()
+            pack = self._visit(graph, inner)
+            return lambda r: rebuilt(pack(r))
         if fetch is None:
             raise InvalidArgumentError(
                 "None cannot be fetched",
@@ -102,8 +114,24 @@ def _refused(what: str, given: Any, error: GraphdockError) -> GraphdockError:
     )
 
 
+def _filled(mapping: Any, items: list[tuple[Any, Any]]) -> Any:
+    """A mapping of the caller's own class, such as an OrderedDict, with what was fetched."""
+    mapping.update(items)
+    return mapping
+
+
 def _none(results: Sequence[Any]) -> None:
     return None
+
+
+def single_tensors(feed_dict: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A feed_dict in which each key that stands for several tensors, such as an IndexedSlices, is replaced by them."""
+    if not any(hasattr(key, "_as_feeds") for key in feed_dict):
+        return feed_dict
+    single: dict[Any, Any] = {}
+    for key, value in feed_dict.items():
+        single.update(key._as_feeds(value) if hasattr(key, "_as_feeds") else {key: value})
+    return single
 
 
 class Feed:
@@ -135,8 +163,8 @@ class Feed:
 def convert_feed(feed: Feed, value: Any) -> Any:
     """A contiguous array of the tensor's dtype, checked against its static shape.
 
-    Values are cast as NumPy's ``same_kind`` allows: within a kind (float64 feeds float32) and upwards (ints feed floats), never
-    downwards (a float does not feed an int); integers are range-checked.
+    Values are cast as NumPy's ``same_kind`` allows: within a kind (float64 feeds float32) and upwards (ints feed floats); downwards
+    where nothing is lost: whole floats feed integers, 0 and 1 feed bools. Integers are range-checked.
 
     Raises:
       DTypeError, OutOfRangeError, ShapeError: the value does not fit, with the tensor's name and the user's line.
@@ -206,7 +234,8 @@ def _cast(feed: Feed, array: Any, value: Any) -> Any:
     if array.dtype.kind not in "biufcV" or array.dtype.hasobject:
         raise _wrong_dtype(feed, "text" if array.dtype.kind in "US" else f"{array.dtype}")
     source = as_dtype(array.dtype)
-    if _ORDER[source.kind] > _ORDER[dtype.kind] and not (array.size == 0 and not isinstance(value, np.ndarray)):
+    empty = array.size == 0 and not isinstance(value, np.ndarray)
+    if _ORDER[source.kind] > _ORDER[dtype.kind] and not empty and not keeps_all(array, dtype):
         raise _wrong_dtype(feed, source.name)
     if dtype.is_integer and array.size:
         low, high = int(array.min()), int(array.max())

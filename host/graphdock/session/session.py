@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 
 from graphdock.contracts.step import StepServices, TraceLevel
-from graphdock.errors import FailedPreconditionError, InvalidArgumentError, of_kind
+from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, of_keywords, of_kind
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -26,7 +26,8 @@ from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.as_default import AsDefault
 from graphdock.session.call_key import call_key
 from graphdock.session.config import SessionConfig, Translatable, effective_config
-from graphdock.session.fetches import Feed, FetchPlan, convert_feed
+from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
+from graphdock.session.partial_run import PartialRun
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.run_options import RunMetadata, RunOptions
 from graphdock.typing import HasTensor
@@ -262,6 +263,8 @@ class Session(metaclass=SessionType):
                 key = (dict, key, *feed_dict)
             signature = self._signatures[key if limit is None else (_TIMED, key)]
         except (KeyError, TypeError):
+            if isinstance(feed_dict, Mapping):
+                feed_dict = single_tensors(feed_dict)
             signature = self._signature(fetches, feed_dict, limit is not None)
         if signature.mutation != self.graph._mutation:
             signature = self._signature(fetches, feed_dict, limit is not None)
@@ -312,10 +315,18 @@ class Session(metaclass=SessionType):
                 plan = self._remake(signature, plan, tuple([v.shape for v in values]))
                 if run_metadata is not None:
                     run_metadata.plan, run_metadata.cached = plan, False
+            except GraphdockError as error:
+                _name_operation(error, self.graph)
+                raise
         return results[0] if signature.single else signature.fetch.pack(results)
 
-    def make_callable(self, fetches: Any, feed_list: list[Any] | None = None) -> Callable[..., Any]:
-        """A function of the feeds' values, in the order of ``feed_list``, that runs the step."""
+    def make_callable(
+        self, fetches: Any, feed_list: list[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the feeds' values, in the order of ``feed_list``, that runs the step.
+
+        With ``accept_options`` it takes ``options`` and ``run_metadata`` by keyword, as ``run`` does.
+        """
         of_kind(feed_list, (list, tuple, NoneType), "make_callable: feed_list", "a list of tensors")
         keys = list(feed_list or ())
         self._check_open()
@@ -323,19 +334,43 @@ class Session(metaclass=SessionType):
         for key in keys:
             Feed(self.graph, key)
 
-        def call(*values: Any) -> Any:
+        def call(*values: Any, **more: Any) -> Any:
+            if more:
+                of_keywords(more, ("options", "run_metadata") if accept_options else (), "this callable")
             if len(values) != len(keys):
                 raise InvalidArgumentError(f"this callable takes {len(keys)} values", got=str(len(values)))
-            return self.run(fetches, dict(zip(keys, values, strict=True)))
+            return self.run(fetches, dict(zip(keys, values, strict=True)), **more)
 
         return call
+
+    def partial_run_setup(self, fetches: Any, feeds: list[Any] | None = None) -> PartialRun:
+        """Begin a step that is fed and fetched in pieces: the tensors that :meth:`partial_run` will fetch and feed.
+
+        See :class:`graphdock.session.partial_run.PartialRun` for what runs when.
+        """
+        self._check_open()
+        return PartialRun(self.graph, fetches, feeds)
+
+    def partial_run(self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """The next piece of the step that ``partial_run_setup`` began.
+
+        Raises:
+          InvalidArgumentError: a fetch or feed that was not set up, or is given a second time; or no such handle.
+        """
+        of_kind(handle, PartialRun, "partial_run: handle", "what partial_run_setup returned")
+        return handle.piece(self, fetches, feed_dict)
+
+    @property
+    def graph_def(self) -> dict[str, Any]:
+        """The graph as plain data: ``session.graph.as_graph_def()``."""
+        return self.graph.as_graph_def()
 
     def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Plan:
         """The plan a step would run, without running it. Placeholders that are not fed take their static shapes."""
         self._check_open()
         fetch = FetchPlan(self.graph, fetches)
         of_kind(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
-        fed = [(Feed(self.graph, k), v) for k, v in (feed_dict or {}).items()]
+        fed = [(Feed(self.graph, k), v) for k, v in single_tensors(feed_dict or {}).items()]
         feeds = {feed.tensor: convert_feed(feed, v).shape for feed, v in fed}
         from graphdock.runtime.translate import needed_operations
 
@@ -393,6 +428,13 @@ class Session(metaclass=SessionType):
             return Signature(key, fetch, feeds, self.graph._mutation, single, timed)
 
     def _plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
+        try:
+            return self._make_plan(signature, shapes)
+        except GraphdockError as error:
+            _name_operation(error, self.graph)
+            raise
+
+    def _make_plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
         with self._lock:
             self._check_open()
             known = self._signatures.get(signature.key)
@@ -439,6 +481,14 @@ class Session(metaclass=SessionType):
             self._plans.discard(stale)
             plan = self._recent = self._plan(signature, shapes)
             return plan
+
+
+def _name_operation(error: GraphdockError, graph: Graph) -> None:
+    """Put the Operation itself, where the graph has it, in the place of its name, as TensorFlow's errors carry it."""
+    if isinstance(error.op, str):
+        operation = graph._by_name.get(error.op)
+        if operation is not None:
+            error.op, error.node_def = operation, operation.node_def
 
 
 def _traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:

@@ -63,7 +63,7 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """A copy of a collection; with ``scope`` only the items whose name begins with it."""
+    """A copy of a collection; with ``scope`` only the items whose name it matches at the beginning, as a regular expression."""
     return outermost_graph().get_collection(key, scope)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError, of_kind
+from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, OutOfRangeError, ShapeError, of_kind
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.default_session import needed
 from graphdock.graph.graph import Graph, get_default_graph
@@ -19,14 +20,16 @@ from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.ops.operators import apply_operator, apply_reflected
+from graphdock.ops.core import py_func
+from graphdock.ops.operators import apply_binary, apply_operator, apply_reflected
 from graphdock.ops.scopes import init_scope
-from graphdock.shape import Dims, TensorShape, compatible, show
-from graphdock.typing import DTypeLike, Operators, TensorLike
+from graphdock.shape import Dims, as_dims, compatible, show
+from graphdock.tensor_shape import TensorShape
+from graphdock.typing import DTypeLike, Operators, ShapeLike, TensorLike
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
 
-__all__ = ["Variable", "assign", "assign_add", "assign_sub", "variable_of"]
+__all__ = ["Variable", "assign", "assign_add", "assign_sub", "count_up_to", "variable_of"]
 
 #: VarHandleOp -> its Variable, both held weakly.
 _by_handle: weakref.WeakKeyDictionary[Operation, weakref.ref[Variable]] = weakref.WeakKeyDictionary()
@@ -51,6 +54,9 @@ class Variable(Operators):
       validate_shape: the initial value's shape must be known, and the variable keeps it. Otherwise any shape goes.
       name: name of the handle's operation, made unique; default ``"Variable"``.
       dtype: dtype to convert the initial value to; default: its own.
+      shape, expected_shape: what the initial value's shape must agree with.
+      constraint: function of the variable's new value that optimizers apply after they have changed it.
+      caching_device, import_scope, use_resource, synchronization, aggregation: taken for TensorFlow's sake.
 
     Raises:
       InvalidArgumentError: no initial value, one of a body's graph, or one whose shape is not known.
@@ -65,8 +71,17 @@ class Variable(Operators):
         trainable: bool = True,
         collections: Sequence[Any] | None = None,
         validate_shape: bool = True,
+        caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: ShapeLike = None,
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError(
@@ -74,6 +89,9 @@ class Variable(Operators):
                 site=describe(capture()),
                 hint="pass a tensor, an array, or a function that returns one",
             )
+        if variable_def is not None:
+            raise InvalidArgumentError("a Variable is made of an initial value, not of a variable_def")
+        of_kind(constraint, (NoneType, Callable), "Variable: constraint", "a function of its new value")  # type: ignore[arg-type]
         if isinstance(collections, str) or (collections is not None and not hasattr(collections, "__iter__")):
             raise InvalidArgumentError("collections of a Variable must be a list of keys", got=repr(collections))
         of_kind(trainable, (bool, np.bool_), "Variable: trainable", "True or False")
@@ -83,6 +101,15 @@ class Variable(Operators):
             graph = get_default_graph()
             with graph.name_scope(name or "Variable") as scope:
                 given = self._initial(initial_value, wanted, scope, graph)
+                for wish in (expected_shape, shape):
+                    if not compatible(as_dims(wish), given._dims):
+                        raise ShapeError(
+                            f"the initial value of Variable {scope.rstrip('/')!r} has another shape",
+                            op=given.op.name,
+                            site=given.op.site,
+                            expected=show(as_dims(wish)),
+                            got=show(given._dims),
+                        )
                 self._initial_value = given
                 self._validate = validate_shape
                 self.dtype: DType = given.dtype
@@ -107,9 +134,11 @@ class Variable(Operators):
                     )
                 with graph.name_scope("Read"):
                     self._snapshot = self._read(None)
+                graph._reads[handle.op] = self._snapshot
         for key in dict.fromkeys([*self._keys(collections), *([GraphKeys.TRAINABLE_VARIABLES] if trainable else [])]):
             graph.add_to_collection(key, self)
         self.trainable = trainable
+        self.constraint = constraint
 
     @staticmethod
     def _keys(collections: Sequence[Any] | None) -> list[Any]:
@@ -287,6 +316,26 @@ class Variable(Operators):
         """Subtract ``delta`` from it; as :meth:`assign`."""
         return self._update("AssignSubVariableOp", delta, name or "AssignSub", read_value)
 
+    def count_up_to(self, limit: int) -> Tensor:
+        """Its value, to which 1 is added; OutOfRangeError in the step, and nothing added, once it has reached ``limit``."""
+
+        def below(value: Any) -> Any:
+            if value >= limit:
+                raise OutOfRangeError(f"Reached limit of {limit}")
+            return value
+
+        with get_default_graph().name_scope("CountUpTo") as scope:
+            value: Any = py_func(below, [self.read_value()], self.dtype)
+            value.set_shape(self._dims)
+            with get_default_graph().control_dependencies([value]):
+                update = self.assign_add(1, read_value=False)
+            with get_default_graph().control_dependencies([update]):
+                return apply_op("Identity", input=value, name=scope)  # type: ignore[no-any-return]
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """A bool scalar: whether it has a value in this session."""
+        return apply_op("VarIsInitializedOp", name=name, resource=self._handle)  # type: ignore[no-any-return]
+
     def _update(self, op_type: str, value: Any, name: str, read_value: bool, **attrs: Any) -> Any:
         graph = get_default_graph()
         with graph.name_scope(name) as scope:
@@ -339,12 +388,14 @@ class Variable(Operators):
             raise TypeError(f"Variable {self.name} is symbolic and has no NumPy value; run it in a session")
 
     def __repr__(self) -> str:
-        return f"<tf.Variable {self.name!r} shape={show(self._dims)} dtype={self.dtype.name}>"
+        return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
 
 def _install(method: str, reflected: str | None) -> None:
+    apply = apply_operator if reflected is None else apply_binary
+
     def forward(self: Variable, *args: Any) -> Any:
-        return apply_operator(method, self.value(), *args)
+        return apply(method, self.value(), *args)
 
     forward.__name__ = method
     setattr(Variable, method, forward)
@@ -411,3 +462,8 @@ def assign_add(ref: Variable, value: TensorLike, use_locking: bool = False, name
 def assign_sub(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Subtract from the variable ``ref``; returns its new value."""
     return _variable(ref, assign_sub).assign_sub(value, use_locking, name)
+
+
+def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
+    """The value of ``ref``, to which 1 is added; see :meth:`Variable.count_up_to`."""
+    return _variable(ref, count_up_to).count_up_to(limit)

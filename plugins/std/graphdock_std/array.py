@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import NoneType
 from typing import Any, Literal
 
@@ -44,7 +44,7 @@ def transpose(
     if perm is None:
         dims = static_shape(x)
         perm = list(builtins.range(len(dims)))[::-1] if dims is not None else rank(x) - 1 - range(0, rank(x))
-    return _ops.apply_op("Transpose", x=_conjugate(x, conjugate), perm=perm, name=name)
+    return _ops.apply_op("Transpose", x=_conjugate(x, conjugate), perm=perm, name=name or "transpose")
 
 
 def _conjugate(x: Any, wanted: bool) -> Any:
@@ -61,7 +61,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
         perm: Any = [*builtins.range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
     else:
         perm = concat([range(0, rank(x) - 2), stack([rank(x) - 1, rank(x) - 2])], 0)
-    return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
+    return _ops.apply_op("Transpose", x=x, perm=perm, name=name or "matrix_transpose")
 
 
 def squeeze(
@@ -71,6 +71,26 @@ def squeeze(
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [axis] if isinstance(axis, (int, np.integer)) else list(axis)
     return _ops.apply_op("Squeeze", x=input, axis=[int(a) for a in axes], name=name)
+
+
+def expand_dims(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
+) -> _ops.Tensor:
+    """The tensor with a dim of 1 put in at ``axis``, which counts from the end where negative; ``dim`` is its older name.
+
+    Raises:
+      InvalidArgumentError: no axis, or both names of it.
+    """
+    if (axis is None) == (dim is None):
+        raise errors.InvalidArgumentError(
+            "expand_dims needs an axis",
+            got="axis and dim" if dim is not None else "none",
+            hint="write expand_dims(x, 0)",
+        )
+    at = dim if axis is None else axis
+    if isinstance(at, (list, tuple, np.ndarray)) and len(np.shape(at)) == 1 and len(at) == 1:
+        at = at[0]
+    return _ops.apply_op("ExpandDims", x=input, axis=at, name=name)
 
 
 def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> _ops.Tensor:
@@ -108,9 +128,10 @@ def _kind(value: Any) -> str:
 
 def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The tensors joined along an axis; one tensor alone is passed on."""
+    values = list(values) if isinstance(values, Iterator) else values
     listed = isinstance(values, (list, tuple))
     if not isinstance(name, (str, NoneType)) or not (listed or isinstance(axis, (list, tuple)) or _is_index(axis)):
-        raise errors.InvalidArgumentError(
+        raise errors.DTypeError(
             "concat: values must be a list of tensors, axis an integer, and name a string",
             got=f"values {_kind(values)}, axis {_kind(axis)}, name {_kind(name)}",
             hint="write tf.concat([a, b], axis)",
@@ -121,8 +142,8 @@ def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: st
             "concat: axis must be a scalar integer", got=f"a list of {len(axis)}", hint="tf.concat(values, axis)"
         )
     if len(items) == 1:
-        return _ops.identity(items[0], name=name)
-    return _ops.apply_op("Concat", values=items, axis=axis, name=name)
+        return _ops.identity(items[0], name=name or "concat")
+    return _ops.apply_op("Concat", values=items, axis=axis, name=name or "concat")
 
 
 def split(
@@ -139,7 +160,7 @@ def split(
       num: number of parts, where ``num_or_size_splits`` is a tensor whose length is not known.
     """
     if isinstance(num_or_size_splits, (int, np.integer)):
-        return _ops.apply_op("Split", axis=axis, value=value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return _ops.apply_op("Split", axis=axis, value=value, num_split=int(num_or_size_splits), name=name or "split")  # type: ignore[no-any-return]
     sizes = _convert(num_or_size_splits, preferred_dtype=dtypes.int32)
     dims = static_shape(sizes)
     if dims == ():
@@ -147,7 +168,7 @@ def split(
     count = num if num is not None else None if dims is None else dims[0]
     if count is None:
         raise errors.InvalidArgumentError("split cannot tell the number of parts", hint="pass num=")
-    return _ops.apply_op("SplitV", value=value, size_splits=sizes, axis=axis, num_split=count, name=name)  # type: ignore[no-any-return]
+    return _ops.apply_op("SplitV", value=value, size_splits=sizes, axis=axis, num_split=count, name=name or "split")  # type: ignore[no-any-return]
 
 
 def stack(values: Sequence[TensorLike] | TensorLike, axis: int = 0, name: str | None = None) -> _ops.Tensor:
@@ -158,7 +179,7 @@ def stack(values: Sequence[TensorLike] | TensorLike, axis: int = 0, name: str | 
             got=f"values {_kind(values)}, axis {_kind(axis)}, name {_kind(name)}",
             hint="write tf.stack([a, b], axis)",
         )
-    return _ops.apply_op("Pack", values=list(values), axis=axis, name=name)
+    return _ops.apply_op("Pack", values=list(values), axis=axis, name=name or "stack")
 
 
 def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None) -> list[_ops.Tensor]:
@@ -171,7 +192,7 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
                 f"unstack cannot tell the size of axis {axis} of shape {x.shape}", hint="pass num=, or set_shape"
             )
         num = dims[axis]
-    return _ops.apply_op("Unpack", value=x, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+    return _ops.apply_op("Unpack", value=x, num=num, axis=axis, name=name or "unstack")  # type: ignore[no-any-return]
 
 
 def meshgrid(*args: TensorLike, indexing: Literal["xy", "ij"] = "xy", name: str | None = None) -> list[_ops.Tensor]:
@@ -238,13 +259,12 @@ def _filled(shape: Any, dtype: dtypes.DType, number: int, name: str) -> Any:
         if math.prod(dims) <= _CONSTANT_LIMIT:
             array = np.full(dims, value, dtype.np)
             return _ops.constant(array, dtype, name=name)
-    with _ops.name_scope(name):
-        if dims is not None and max(dims) >= 2**31:
-            shape = np.array(dims, np.int64)
+    with _ops.name_scope(name) as scope:
         return _ops.apply_op(
             "Fill",
             dims=shape if dims is None else np.array(dims, np.int64 if max(dims) >= 2**31 else np.int32),
             value=_ops.constant(value, dtype),
+            name=scope,
         )
 
 
@@ -274,25 +294,17 @@ def range(
 ) -> _ops.Tensor:
     """``start, start + delta, ...`` up to, not including, ``limit``; ``range(n)`` counts from 0.
 
-    The dtype is that of the tensors given, else float32 where a Python float is, else int32.
+    The dtype is the widest of int32, int64, float32 and float64 among what is given; Python's numbers are int32 and float32.
     """
     if limit is None:
         start, limit = 0, start
     given = (start, limit, delta)
     if dtype is None:
-        found = [v.dtype for v in given if is_tensor(v)]
-        floating = any(isinstance(v, float) for v in given)
-        arrays = [dtypes.as_dtype(v.dtype) for v in given if isinstance(v, (np.ndarray, np.generic))]
-        dtype = (found or arrays or [dtypes.float32 if floating else dtypes.int32])[0]
-        if (
-            not found
-            and not arrays
-            and not floating
-            and any(isinstance(v, int) and not -(2**31) <= v < 2**31 for v in given)
-        ):
-            dtype = dtypes.int64
+        dtype = _widest(given)
     wanted = dtypes.as_dtype(dtype)
-    made = _ops.apply_op("Range", start=start, limit=limit, delta=delta, Tidx=wanted, name=name)
+    with _ops.name_scope(name or "range") as scope:
+        bounds = [_ops.cast(v, wanted) if is_tensor(v) else v for v in given]
+        made = _ops.apply_op("Range", start=bounds[0], limit=bounds[1], delta=bounds[2], Tidx=wanted, name=scope)
     if wanted.is_floating and not any(is_tensor(v) for v in given):
         a, b, d = (float(v) for v in given)
         if d == 0:
@@ -303,6 +315,23 @@ def range(
     return made
 
 
+def _widest(given: Sequence[Any]) -> dtypes.DType:
+    """The dtype of a range of these: the last of TensorFlow's order; of another dtype, the first one given."""
+    order = ["int32", "int64", "float32", "float64"]
+    found: list[dtypes.DType] = []
+    for v in given:
+        if is_tensor(v):
+            found.append(v.dtype)
+        elif isinstance(v, (np.ndarray, np.generic)):
+            found.append(dtypes.as_dtype(v.dtype))
+        elif isinstance(v, float):
+            found.append(dtypes.float32)
+        elif isinstance(v, int) and not -(2**31) <= v < 2**31:
+            found.append(dtypes.int64)
+    other = [d for d in found if d.name not in order]
+    return other[0] if other else max(found, key=lambda d: order.index(d.name), default=dtypes.int32)
+
+
 def eye(
     num_rows: TensorLike,
     num_columns: TensorLike | None = None,
@@ -311,26 +340,28 @@ def eye(
     name: str | None = None,
 ) -> _ops.Tensor:
     """The identity matrix, or a batch of it."""
-    with _ops.name_scope(name or "eye"):
+    with _ops.name_scope(name or "eye") as scope:
         columns = num_rows if num_columns is None else num_columns
-        matrix = one_hot(range(num_rows), columns, dtype=dtype)
+        matrix = one_hot(range(num_rows), columns, dtype=dtype, name=scope if batch_shape is None else None)
         if batch_shape is None:
             return matrix
         shape = concat([_convert(batch_shape, preferred_dtype=dtypes.int32), stack([num_rows, columns])], 0)
-        return _ops.apply_op("BroadcastTo", x=matrix, shape=shape)
+        return _ops.apply_op("BroadcastTo", x=matrix, shape=shape, name=scope)
 
 
 def diag(diagonal: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The tensor of shape ``S + S`` that holds ``diagonal``, of shape S, on its diagonal and zeros elsewhere."""
-    with _ops.name_scope(name or "diag"):
+    with _ops.name_scope(name or "Diag") as scope:
         x = _convert(diagonal)
+        if static_shape(x) == ():
+            raise errors.ShapeError("diag needs a tensor of rank 1 or more, but it is a scalar")
         flat = _ops.apply_op("MatrixDiag", diagonal=_ops.apply_op("Reshape", x=x, shape=[-1]))
-        return _ops.apply_op("Reshape", x=flat, shape=concat([_ops.shape(x)] * 2, 0))
+        return _ops.apply_op("Reshape", x=flat, shape=concat([_ops.shape(x)] * 2, 0), name=scope)
 
 
 def diag_part(input: TensorLike, name: str | None = None) -> _ops.Tensor:
     """The diagonal, of shape S, of a tensor of shape ``S + S``."""
-    with _ops.name_scope(name or "diag_part"):
+    with _ops.name_scope(name or "DiagPart") as scope:
         x = _convert(input)
         dims = static_shape(x)
         half = rank(x) // 2 if dims is None else len(dims) // 2
@@ -339,21 +370,23 @@ def diag_part(input: TensorLike, name: str | None = None) -> _ops.Tensor:
         shape = _ops.shape(x)[:half]
         count = _ops.apply_op("Prod", x=shape, axis=[0], keep_dims=False)
         square = _ops.apply_op("Reshape", x=x, shape=stack([count, count]))
-        return _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape)
+        return _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape, name=scope)
 
 
 def sequence_mask(
     lengths: TensorLike, maxlen: TensorLike | None = None, dtype: DTypeLike = dtypes.bool_, name: str | None = None
 ) -> _ops.Tensor:
     """For each length a row of ``maxlen`` (the largest length) elements that is True up to that length."""
-    with _ops.name_scope(name or "SequenceMask"):
+    with _ops.name_scope(name or "SequenceMask") as scope:
         counts = _convert(lengths, preferred_dtype=dtypes.int32)
         if maxlen is None:
             flat = _ops.apply_op("Reshape", x=counts, shape=[-1])
             maxlen = _ops.apply_op("Max", x=flat, axis=[0], keep_dims=False)
         row = range(_ops.cast(maxlen, counts.dtype) if is_tensor(maxlen) else maxlen, dtype=counts.dtype)
-        mask = _ops.apply_op("Less", x=row, y=_ops.apply_op("ExpandDims", x=counts, axis=-1))
-        return _ops.cast(mask, dtype)
+        column = _ops.apply_op("ExpandDims", x=counts, axis=-1)
+        if dtypes.as_dtype(dtype).is_bool:
+            return _ops.apply_op("Less", x=row, y=column, name=scope)
+        return _ops.cast(_ops.apply_op("Less", x=row, y=column), dtype, scope)
 
 
 #: ``tf.newaxis``, an index that puts in a dim of 1.

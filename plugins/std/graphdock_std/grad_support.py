@@ -17,7 +17,7 @@ Dims: TypeAlias = "tuple[int | None, ...] | None"
 def static_shape(tensor: Any) -> Dims:
     """The static shape as a tuple with None for unknown dims; None for an unknown rank."""
     shape = tensor.shape
-    return None if shape.dims is None else tuple(shape.dims)
+    return None if shape.ndims is None else tuple(shape.as_list())
 
 
 def sum_to(value: Any, like: Any, *others: Any, exact: int = 0) -> Any:

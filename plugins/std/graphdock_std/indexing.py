@@ -212,9 +212,9 @@ def getitem(tensor: Any, key: Any, name: str | None = None) -> Any:
             masks["shrink_axis_mask"] |= bit
             at = _index(item)
             bounds.append((at, at if is_tensor(at) else at + 1, 1))
-    with _ops.name_scope(name or "strided_slice"):
+    with _ops.name_scope(name or "strided_slice") as scope:
         begin, end, strides = _bounds(bounds)
-        return _ops.apply_op("StridedSlice", x=tensor, begin=begin, end=end, strides=strides, **masks)
+        return _ops.apply_op("StridedSlice", x=tensor, begin=begin, end=end, strides=strides, name=scope, **masks)
 
 
 def _index(item: Any) -> Any:
@@ -259,9 +259,9 @@ def _bounds(items: Sequence[tuple[Any, Any, Any]]) -> list[Any]:
     for column in zip(*items, strict=True) if items else [(), (), ()]:
         if any(is_tensor(v) for v in column):
             parts = [_ops.cast(v, dtype) if is_tensor(v) else _ops.constant(v, dtype) for v in column]
-            out.append(_ops.apply_op("Pack", values=parts))
+            out.append(_ops.apply_op("Pack", values=parts, name="stack"))
         else:
-            out.append(_ops.constant(np.array(column, dtype.np)))
+            out.append(_ops.constant(np.array(column, dtype.np), name="stack"))
     return out
 
 
@@ -391,11 +391,9 @@ def one_hot(
     found = next((v.dtype for v in (on_value, off_value) if is_tensor(v)), None)
     if dtype is None and found is None:
         given = [_ops.convert_to_tensor(v).dtype for v in (on_value, off_value) if v is not None]
-        if len(set(given)) > 1:
+        if len(given) == 2 and given[0] is not given[1]:
             raise errors.DTypeError(
-                f"on_value is {given[0].name} and off_value is {given[1].name}",
-                expected="one dtype",
-                hint="pass dtype=",
+                "one_hot: on_value and off_value differ in dtype", expected=given[0].name, got=given[1].name
             )
         found = given[0] if given else dtypes.float32
     wanted = found if dtype is None else dtypes.as_dtype(dtype)
@@ -412,5 +410,5 @@ def one_hot(
         on_value=values[0],
         off_value=values[1],
         axis=-1 if axis is None else axis,
-        name=name,
+        name=name or "one_hot",
     )

@@ -44,6 +44,7 @@ class Ones(Initializer):
 class Constant(Initializer):
     """A number everywhere, or numbers in row-major order, the last of which repeats to fill the shape.
 
+
     Args:
       verify_shape: refuse a value of another shape instead.
     """

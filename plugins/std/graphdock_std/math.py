@@ -15,6 +15,7 @@ from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
+from graphdock_std.indexing import is_tensor
 
 #: What true division makes of integers, as in TensorFlow.
 _TRUE_QUOTIENT = {
@@ -33,8 +34,11 @@ _TRUE_QUOTIENT = {
 
 
 def _reduce(op: str, x: Any, axis: Any, keep: bool, name: str | None) -> Any:
-    x = _ops.convert_to_tensor(x)
-    return _ops.apply_op(op, x=x, axis=_axis(x, axis), keep_dims=keep, name=name)
+    x = _ops.convert_to_tensor(x, preferred_dtype=_tf.bool if op in ("All", "Any") else None)
+    reduced = _ops.apply_op(op, x=x, axis=_axis(x, axis), keep_dims=keep, name=name)
+    if axis is None and not keep:
+        reduced.set_shape([])
+    return reduced
 
 
 def _axis(x: Any, axis: Any) -> Any:
@@ -168,32 +172,32 @@ def reduce_logsumexp(
     """
     axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims))
-    with _ops.name_scope(name, "ReduceLogSumExp"):
+    with _ops.name_scope(name, "ReduceLogSumExp") as scope:
         x = _ops.convert_to_tensor(input_tensor)
         axis = _axis(x, axis)
         most = _reduce("Max", x, axis, True, None)
         most = _ops.stop_gradient(_tf.select(_tf.is_finite(most), most, 0))
         logs = _tf.log(_reduce("Sum", _tf.exp(x - most), axis, keep, None))
-        return logs + (most if keep else _reduce("Sum", most, axis, False, None))
+        return _tf.add(logs, most if keep else _reduce("Sum", most, axis, False, None), name=scope)
 
 
 def reduce_variance(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> _ops.Tensor:
     """Mean of the squared differences from the mean, over axes."""
-    with _ops.name_scope(name, "reduce_variance"):
+    with _ops.name_scope(name, "reduce_variance") as scope:
         x = _ops.convert_to_tensor(input_tensor)
         axis = _axis(x, axis)
         mean = _reduce("Mean", x, axis, True, None)
-        return _reduce("Mean", _tf.squared_difference(x, mean), axis, keepdims, None)
+        return _reduce("Mean", _tf.squared_difference(x, mean), axis, keepdims, scope)
 
 
 def reduce_std(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> _ops.Tensor:
     """Square root of :func:`reduce_variance`."""
-    with _ops.name_scope(name, "reduce_std"):
-        return _tf.sqrt(reduce_variance(input_tensor, axis, keepdims))
+    with _ops.name_scope(name, "reduce_std") as scope:
+        return _tf.sqrt(reduce_variance(input_tensor, axis, keepdims), name=scope)
 
 
 def count_nonzero(
@@ -204,10 +208,13 @@ def count_nonzero(
     name: str | None = None,
 ) -> _ops.Tensor:
     """Number of elements that are not 0, over axes."""
-    with _ops.name_scope(name, "count_nonzero"):
+    with _ops.name_scope(name, "count_nonzero") as scope:
         x = _ops.convert_to_tensor(input_tensor)
         zero = False if x.dtype.is_bool else b"" if x.dtype.name == "string" else 0
-        return _reduce("Sum", _ops.cast(_tf.not_equal(x, zero), dtype), axis, keepdims, None)
+        counts = _ops.cast(_tf.not_equal(x, zero), "int64")
+        if _tf.as_dtype(dtype).name == "int64":
+            return _reduce("Sum", counts, axis, keepdims, scope)
+        return _ops.cast(_reduce("Sum", counts, axis, keepdims, None), dtype, scope)
 
 
 def argmax(
@@ -269,21 +276,19 @@ def cumprod(
 
 def _operands(x: Any, y: Any) -> tuple[Any, Any]:
     """Two tensors of one dtype; a Python value takes the dtype of the other."""
-    if hasattr(y, "dtype") and not hasattr(x, "dtype"):
+    if is_tensor(y) and not is_tensor(x):
         y = _ops.convert_to_tensor(y)
-        return _ops.convert_to_tensor(x, y.dtype), y
-    x = _ops.convert_to_tensor(x)
-    return x, _ops.convert_to_tensor(y, x.dtype)
+        return _ops.convert_to_tensor(x, y.dtype, name="x"), y
+    x = _ops.convert_to_tensor(x, name="x")
+    return x, _ops.convert_to_tensor(y, x.dtype, name="y")
 
 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``x / y`` as Python 3 means it: integers are cast first, to float32 up to 16 bits and to float64 beyond."""
-    x, y = _operands(x, y)
-    wider = _TRUE_QUOTIENT.get(x.dtype.name)
-    if wider is None:
-        return _ops.apply_op("RealDiv", x=x, y=y, name=name)
-    with _ops.name_scope(name, "truediv"):
-        return _ops.apply_op("RealDiv", x=_ops.cast(x, wider), y=_ops.cast(y, wider))
+    with _ops.name_scope(name, "truediv") as scope:
+        x, y = _operands(x, y)
+        wider = _TRUE_QUOTIENT.get(x.dtype.name, x.dtype)
+        return _ops.apply_op("RealDiv", x=_ops.cast(x, wider), y=_ops.cast(y, wider), name=scope)
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
@@ -293,19 +298,26 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor
 
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``x / y`` as Python 2 meant it: integers divide towards minus infinity."""
-    x, y = _operands(x, y)
-    return _ops.apply_op("FloorDiv" if x.dtype.is_integer else "RealDiv", x=x, y=y, name=name)
+    with _ops.name_scope(name, "div") as scope:
+        x, y = _operands(x, y)
+        return _ops.apply_op("FloorDiv" if x.dtype.is_integer else "RealDiv", x=x, y=y, name=scope)
 
 
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``x / y``, and 0 where y is 0; there the gradients are 0 too."""
-    with _ops.name_scope(name, "div_no_nan"):
+    with _ops.name_scope(name, "div_no_nan") as scope:
         x, y = _operands(x, y)
         zero = _tf.equal(y, 0)
-        return _tf.select(zero, 0, x / _tf.select(zero, _ops.ones_like(y), y))
+        return _tf.select(zero, 0, x / _tf.select(zero, _ops.ones_like(y), y), name=scope)
 
 
 # the rest
+
+
+def round(x: TensorLike, name: str | None = None) -> _ops.Tensor:
+    """The nearest integer, halves to the even one. Integers are passed on."""
+    x = _ops.convert_to_tensor(x)
+    return x if x.dtype.is_integer else _ops.apply_op("Round", x=x, name=name)
 
 
 def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> _ops.Tensor:
@@ -314,7 +326,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> _o
     scalar = _ops.convert_to_tensor(scalar, x.dtype)
     if static_shape(scalar) not in ((), None):
         raise InvalidArgumentError("scalar_mul takes a scalar", got=f"shape {scalar.shape}")
-    return _ops.apply_op("Mul", x=scalar, y=x, name=name)
+    return _ops.apply_op("Mul", x=scalar, y=x, name=name or "mul")
 
 
 def to_float(x: TensorLike, name: str = "ToFloat") -> _ops.Tensor:
@@ -366,14 +378,14 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
       axes: a number n (the last n of a with the first n of b), or a pair: axes of a, axes of b.
 
     Raises:
-      ShapeError, InvalidArgumentError: the axes do not fit.
+      ShapeError, InvalidArgumentError: the axes do not fit; at unknown rank when the step runs.
     """
-    with _ops.name_scope(name, "Tensordot"):
+    with _ops.name_scope(name, "Tensordot") as scope:
         a = _ops.convert_to_tensor(a)
         b = _ops.convert_to_tensor(b, a.dtype)
         shape_a, shape_b = static_shape(a), static_shape(b)
         if shape_a is None or shape_b is None:
-            return _tensordot_of_any_rank(a, b, axes)
+            return _tensordot_of_any_rank(a, b, axes, scope)
         if isinstance(axes, int):
             of_a, of_b = list(range(len(shape_a) - axes, len(shape_a))), list(range(axes))
         else:
@@ -390,12 +402,12 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
         product = _tf.matmul(left, right)
         dims = [shape_a[i] for i in free_a] + [shape_b[i] for i in free_b]
         if dims.count(None) <= 1:
-            return _tf.reshape(product, [-1 if d is None else d for d in dims])
+            return _tf.reshape(product, [-1 if d is None else d for d in dims], name=scope)
         pieces = [_tf.gather(_ops.shape(t), free) for t, free in ((a, free_a), (b, free_b))]
-        return _tf.reshape(product, _tf.concat(pieces, 0))
+        return _tf.reshape(product, _tf.concat(pieces, 0), name=scope)
 
 
-def _tensordot_of_any_rank(a: Any, b: Any, axes: Any) -> Any:
+def _tensordot_of_any_rank(a: Any, b: Any, axes: Any, name: str) -> Any:
     """As :func:`tensordot`, where the step finds the axes that are left."""
     if isinstance(axes, int):
         of_a, of_b = _tf.range(_tf.rank(a) - axes, _tf.rank(a)), _tf.range(axes)
@@ -409,7 +421,7 @@ def _tensordot_of_any_rank(a: Any, b: Any, axes: Any) -> Any:
     inner = _tf.reduce_prod(_tf.gather(_ops.shape(b), of_b))
     left = _tf.reshape(_tf.transpose(a, _tf.concat([free_a, of_a], 0)), _tf.stack([_tf.reduce_prod(sizes_a), inner]))
     right = _tf.reshape(_tf.transpose(b, _tf.concat([of_b, free_b], 0)), _tf.stack([inner, _tf.reduce_prod(sizes_b)]))
-    return _tf.reshape(_tf.matmul(left, right), _tf.concat([sizes_a, sizes_b], 0))
+    return _tf.reshape(_tf.matmul(left, right), _tf.concat([sizes_a, sizes_b], 0), name=name)
 
 
 def _as_matrix(x: Any, rows: list[int], columns: list[int]) -> Any:

@@ -33,12 +33,12 @@ def axis_from_end(tensor: Any, axis: Any, dim: Any, what: str) -> int:
     return axis % len(dims) - len(dims)
 
 
-def _swap(tensor: Any, axis: int) -> Any:
+def _swap(tensor: Any, axis: int, name: str | None = None) -> Any:
     """``tensor`` with the axis (counted from the end) and the last one exchanged."""
     rank = len(static_shape(tensor) or ())
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
-    return _tf.transpose(tensor, order)
+    return _tf.transpose(tensor, order, name)
 
 
 def _along(op: str, logits: Any, axis: Any, name: str | None, dim: Any, what: str) -> Any:
@@ -46,8 +46,8 @@ def _along(op: str, logits: Any, axis: Any, name: str | None, dim: Any, what: st
     at = axis_from_end(logits, axis, dim, what)
     if at == -1:
         return _ops.apply_op(op, logits=logits, name=name)
-    with _tf.name_scope(name or what):
-        return _swap(_ops.apply_op(op, logits=_swap(logits, at)), at)
+    with _tf.name_scope(name or what) as scope:
+        return _swap(_ops.apply_op(op, logits=_swap(logits, at)), at, scope)
 
 
 def softmax(
@@ -96,14 +96,14 @@ def bias_add(
 
 def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``matmul(x, weights) + biases``."""
-    with _tf.name_scope(name or "xw_plus_b"):
-        return bias_add(_tf.matmul(x, weights), biases)
+    with _tf.name_scope(name or "xw_plus_b") as scope:
+        return bias_add(_tf.matmul(x, weights), biases, name=scope)
 
 
 def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> _ops.Tensor:
     """``relu(matmul(x, weights) + biases)``."""
-    with _tf.name_scope(name or "relu_layer"):
-        return _tf.nn.relu(bias_add(_tf.matmul(x, weights), biases))
+    with _tf.name_scope(name or "relu_layer") as scope:
+        return _tf.nn.relu(bias_add(_tf.matmul(x, weights), biases), name=scope)
 
 
 def dropout(
@@ -218,7 +218,7 @@ def l2_normalize(
     dim: TensorLike | None = None,
 ) -> _ops.Tensor:
     """``x / sqrt(max(sum(x ** 2), epsilon))`` along ``axis`` (default: over all); ``dim`` is its older name."""
-    with _tf.name_scope(name or "l2_normalize"):
+    with _tf.name_scope(name or "l2_normalize") as scope:
         x = _ops.convert_to_tensor(x)
         squares = _tf.reduce_sum(x * x, dim if axis is None else axis, keepdims=True)
-        return x * _tf.rsqrt(_tf.maximum(squares, _ops.constant(epsilon, x.dtype)))
+        return _tf.multiply(x, _tf.rsqrt(_tf.maximum(squares, _ops.constant(epsilon, x.dtype))), name=scope)

@@ -74,13 +74,15 @@ def _scaled(
 ) -> Any:
     """``op * scale + offset``; neither is built where it is 1 or 0."""
     kind = dtypes.as_dtype(dtype)
-    with _tf.name_scope(name or scope):
-        draws = _ops.apply_op(op, shape=shape_input(shape), dtype=kind, **op_seeds(seed))
-        if not _is(scale, 1):
-            draws = draws * _ops.convert_to_tensor(scale, kind)
-        if not _is(offset, 0):
-            draws = draws + _ops.convert_to_tensor(offset, kind)
-        return draws
+    scaled, moved = not _is(scale, 1), not _is(offset, 0)
+    with _tf.name_scope(name or scope) as whole:
+        draws = _ops.apply_op(
+            op, shape=shape_input(shape), dtype=kind, name=None if scaled or moved else whole, **op_seeds(seed)
+        )
+        if scaled:
+            factor = _ops.convert_to_tensor(scale, kind)
+            draws = _tf.multiply(draws, factor, name="mul" if moved else whole)
+        return _tf.add(draws, _ops.convert_to_tensor(offset, kind), name=whole) if moved else draws
 
 
 def _is(value: Any, number: int) -> bool:

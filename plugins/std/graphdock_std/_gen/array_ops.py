@@ -77,21 +77,21 @@ def transpose(x, perm, name=None):
     return _ops.apply_op("Transpose", x=x, perm=perm, name=name)
 
 
-def expand_dims(input, axis, name=None):
+def expand_dims(x, axis, name=None):
     """A dim of 1 put in at an axis.
 
     Args:
-      input: tensor of any shape, any dtype. Any tensor.
+      x: tensor of any shape, any dtype. Any tensor.
       axis: tensor of any shape, int32 or int64. Where the new axis stands in y; negative counts from y's end.
       name: name of the operation (default "ExpandDims").
 
     Returns:
-      Tensor of any shape, of input's dtype.
+      Tensor of any shape, of x's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
-    return _ops.apply_op("ExpandDims", x=input, axis=axis, name=name)
+    return _ops.apply_op("ExpandDims", x=x, axis=axis, name=name)
 
 
 def squeeze(x, axis=(), name=None):

@@ -10,6 +10,7 @@ FUNCTIONS = {
     "concat": "graphdock_std.array:concat",
     "diag": "graphdock_std.array:diag",
     "diag_part": "graphdock_std.array:diag_part",
+    "expand_dims": "graphdock_std.array:expand_dims",
     "eye": "graphdock_std.array:eye",
     "gather": "graphdock_std.indexing:gather",
     "gather_nd": "graphdock_std.indexing:gather_nd",

@@ -23,6 +23,8 @@ FUNCTIONS = {
     "divide": "graphdock_std.math:divide",
     "div": "graphdock_std.math:div",
     "div_no_nan": "graphdock_std.math:div_no_nan",
+    "round": "graphdock_std.math:round",
+    "math.round": "graphdock_std.math:round",
     "scalar_mul": "graphdock_std.math:scalar_mul",
     "to_float": "graphdock_std.math:to_float",
     "to_double": "graphdock_std.math:to_double",
