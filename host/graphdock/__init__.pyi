@@ -7,14 +7,19 @@ from graphdock import testing as testing
 from graphdock import typing as typing
 from graphdock._facade import bitwise as bitwise
 from graphdock._facade import contrib as contrib
+from graphdock._facade import debugging as debugging
 from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
+from graphdock._facade import io as io
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import nn as nn
 from graphdock._facade import random as random
+from graphdock._facade import signal as signal
 from graphdock._facade import sparse as sparse
+from graphdock._facade import spectral as spectral
+from graphdock._facade import strings as strings
 from graphdock._facade import train as train
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
@@ -26,9 +31,11 @@ from graphdock.dtypes import bfloat16 as bfloat16
 from graphdock.dtypes import bool_ as bool
 from graphdock.dtypes import complex128 as complex128
 from graphdock.dtypes import complex64 as complex64
+from graphdock.dtypes import double as double
 from graphdock.dtypes import float16 as float16
 from graphdock.dtypes import float32 as float32
 from graphdock.dtypes import float64 as float64
+from graphdock.dtypes import half as half
 from graphdock.dtypes import int16 as int16
 from graphdock.dtypes import int32 as int32
 from graphdock.dtypes import int64 as int64
@@ -44,6 +51,7 @@ from graphdock.gradients.aggregation import AggregationMethod as AggregationMeth
 from graphdock.gradients.aggregation import UnconnectedGradients as UnconnectedGradients
 from graphdock.gradients.backprop import gradients as gradients
 from graphdock.gradients.indexed_slices import IndexedSlices as IndexedSlices
+from graphdock.gradients.indexed_slices import IndexedSlicesValue as IndexedSlicesValue
 from graphdock.gradients.registry import NoGradient as NoGradient
 from graphdock.gradients.registry import NotDifferentiable as NotDifferentiable
 from graphdock.gradients.registry import RegisterGradient as RegisterGradient
@@ -94,7 +102,8 @@ from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
 from graphdock.session.session import InteractiveSession as InteractiveSession
 from graphdock.session.session import Session as Session
-from graphdock.shape import TensorShape as TensorShape
+from graphdock.tensor_shape import Dimension as Dimension
+from graphdock.tensor_shape import TensorShape as TensorShape
 from graphdock.variables.collections import GraphKeys as GraphKeys
 from graphdock.variables.collections import add_to_collection as add_to_collection
 from graphdock.variables.collections import get_collection as get_collection
@@ -102,24 +111,34 @@ from graphdock.variables.collections import get_collection_ref as get_collection
 from graphdock.variables.collections import global_variables as global_variables
 from graphdock.variables.collections import local_variables as local_variables
 from graphdock.variables.collections import model_variables as model_variables
+from graphdock.variables.collections import moving_average_variables as moving_average_variables
 from graphdock.variables.collections import trainable_variables as trainable_variables
+from graphdock.variables.get_variable import get_local_variable as get_local_variable
+from graphdock.variables.get_variable import get_variable as get_variable
 from graphdock.variables.initialization import global_variables_initializer as global_variables_initializer
 from graphdock.variables.initialization import initialize_all_variables as initialize_all_variables
 from graphdock.variables.initialization import is_variable_initialized as is_variable_initialized
 from graphdock.variables.initialization import local_variables_initializer as local_variables_initializer
 from graphdock.variables.initialization import report_uninitialized_variables as report_uninitialized_variables
 from graphdock.variables.initialization import variables_initializer as variables_initializer
+from graphdock.variables.partitioned import PartitionedVariable as PartitionedVariable
+from graphdock.variables.partitioned import fixed_size_partitioner as fixed_size_partitioner
+from graphdock.variables.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
+from graphdock.variables.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
 from graphdock.variables.scope import AUTO_REUSE as AUTO_REUSE
 from graphdock.variables.scope import VariableScope as VariableScope
-from graphdock.variables.scope import get_variable as get_variable
 from graphdock.variables.scope import get_variable_scope as get_variable_scope
 from graphdock.variables.scope import variable_scope as variable_scope
+from graphdock.variables.template import make_template as make_template
 from graphdock.variables.variable import Variable as Variable
 from graphdock.variables.variable import assign as assign
 from graphdock.variables.variable import assign_add as assign_add
 from graphdock.variables.variable import assign_sub as assign_sub
+from graphdock.variables.variable import count_up_to as count_up_to
+from graphdock_std._gen.arithmetic_ops import cross as cross
+from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv
+from graphdock_std._gen.arithmetic_ops import truncatemod as truncatemod
 from graphdock_std._gen.array_ops import broadcast_to as broadcast_to
-from graphdock_std._gen.array_ops import expand_dims as expand_dims
 from graphdock_std._gen.array_ops import fill as fill
 from graphdock_std._gen.array_ops import invert_permutation as invert_permutation
 from graphdock_std._gen.array_ops import lin_space as lin_space
@@ -135,6 +154,8 @@ from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
 from graphdock_std._gen.bits_ops import bitcast as bitcast
+from graphdock_std._gen.decoding_ops import decode_base64 as decode_base64
+from graphdock_std._gen.decoding_ops import encode_base64 as encode_base64
 from graphdock_std._gen.linalg_ops import cholesky as cholesky
 from graphdock_std._gen.linalg_ops import matrix_determinant as matrix_determinant
 from graphdock_std._gen.linalg_ops import matrix_inverse as matrix_inverse
@@ -187,7 +208,6 @@ from graphdock_std._gen.math_ops import pow as pow
 from graphdock_std._gen.math_ops import realdiv as realdiv
 from graphdock_std._gen.math_ops import reciprocal as reciprocal
 from graphdock_std._gen.math_ops import rint as rint
-from graphdock_std._gen.math_ops import round as round
 from graphdock_std._gen.math_ops import rsqrt as rsqrt
 from graphdock_std._gen.math_ops import select as select
 from graphdock_std._gen.math_ops import sigmoid as sigmoid
@@ -222,10 +242,30 @@ from graphdock_std._gen.segment_ops import unsorted_segment_min as unsorted_segm
 from graphdock_std._gen.segment_ops import unsorted_segment_prod as unsorted_segment_prod
 from graphdock_std._gen.selection_ops import unique as unique
 from graphdock_std._gen.selection_ops import unique_with_counts as unique_with_counts
+from graphdock_std._gen.special_ops import betainc as betainc
+from graphdock_std._gen.special_ops import digamma as digamma
+from graphdock_std._gen.special_ops import igamma as igamma
+from graphdock_std._gen.special_ops import igammac as igammac
+from graphdock_std._gen.special_ops import lgamma as lgamma
+from graphdock_std._gen.special_ops import polygamma as polygamma
+from graphdock_std._gen.special_ops import zeta as zeta
+from graphdock_std._gen.spectral_ops import fft as fft
+from graphdock_std._gen.spectral_ops import fft2d as fft2d
+from graphdock_std._gen.spectral_ops import fft3d as fft3d
+from graphdock_std._gen.spectral_ops import ifft as ifft
+from graphdock_std._gen.spectral_ops import ifft2d as ifft2d
+from graphdock_std._gen.spectral_ops import ifft3d as ifft3d
+from graphdock_std._gen.strings_ops import as_string as as_string
+from graphdock_std._gen.strings_ops import regex_replace as regex_replace
+from graphdock_std._gen.strings_ops import string_join as string_join
+from graphdock_std._gen.strings_ops import string_strip as string_strip
+from graphdock_std._gen.strings_ops import string_to_hash_bucket_fast as string_to_hash_bucket_fast
+from graphdock_std._gen.strings_ops import string_to_hash_bucket_strong as string_to_hash_bucket_strong
 from graphdock_std.activations import log_sigmoid as log_sigmoid
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
 from graphdock_std.array import diag_part as diag_part
+from graphdock_std.array import expand_dims as expand_dims
 from graphdock_std.array import eye as eye
 from graphdock_std.array import matrix_transpose as matrix_transpose
 from graphdock_std.array import meshgrid as meshgrid
@@ -242,13 +282,30 @@ from graphdock_std.array import stack as stack
 from graphdock_std.array import transpose as transpose
 from graphdock_std.array import unstack as unstack
 from graphdock_std.array import zeros as zeros
+from graphdock_std.assertions import assert_equal as assert_equal
+from graphdock_std.assertions import assert_greater as assert_greater
+from graphdock_std.assertions import assert_greater_equal as assert_greater_equal
+from graphdock_std.assertions import assert_less as assert_less
+from graphdock_std.assertions import assert_less_equal as assert_less_equal
+from graphdock_std.assertions import assert_near as assert_near
+from graphdock_std.assertions import assert_negative as assert_negative
+from graphdock_std.assertions import assert_non_negative as assert_non_negative
+from graphdock_std.assertions import assert_non_positive as assert_non_positive
+from graphdock_std.assertions import assert_none_equal as assert_none_equal
+from graphdock_std.assertions import assert_positive as assert_positive
+from graphdock_std.assertions import is_non_decreasing as is_non_decreasing
+from graphdock_std.assertions import is_numeric_tensor as is_numeric_tensor
+from graphdock_std.assertions import is_strictly_increasing as is_strictly_increasing
 from graphdock_std.complex import abs as abs
 from graphdock_std.complex import angle as angle
 from graphdock_std.complex import complex as complex
 from graphdock_std.complex import conj as conj
 from graphdock_std.complex import imag as imag
 from graphdock_std.complex import real as real
+from graphdock_std.custom_gradient import custom_gradient as custom_gradient
+from graphdock_std.custom_gradient import hessians as hessians
 from graphdock_std.einsum import einsum as einsum
+from graphdock_std.functions import lbeta as lbeta
 from graphdock_std.image_color import saturate_cast as saturate_cast
 from graphdock_std.image_geometry import random_crop as random_crop
 from graphdock_std.indexing import batch_gather as batch_gather
@@ -298,6 +355,7 @@ from graphdock_std.math import reduce_prod as reduce_prod
 from graphdock_std.math import reduce_std as reduce_std
 from graphdock_std.math import reduce_sum as reduce_sum
 from graphdock_std.math import reduce_variance as reduce_variance
+from graphdock_std.math import round as round
 from graphdock_std.math import scalar_mul as scalar_mul
 from graphdock_std.math import tensordot as tensordot
 from graphdock_std.math import to_bfloat16 as to_bfloat16
@@ -354,6 +412,24 @@ from graphdock_std.space import required_space_to_batch_paddings as required_spa
 from graphdock_std.space import space_to_batch as space_to_batch
 from graphdock_std.space import space_to_batch_nd as space_to_batch_nd
 from graphdock_std.space import space_to_depth as space_to_depth
+from graphdock_std.static_assertions import add_check_numerics_ops as add_check_numerics_ops
+from graphdock_std.static_assertions import assert_integer as assert_integer
+from graphdock_std.static_assertions import assert_proper_iterable as assert_proper_iterable
+from graphdock_std.static_assertions import assert_rank as assert_rank
+from graphdock_std.static_assertions import assert_rank_at_least as assert_rank_at_least
+from graphdock_std.static_assertions import assert_rank_in as assert_rank_in
+from graphdock_std.static_assertions import assert_scalar as assert_scalar
+from graphdock_std.static_assertions import assert_type as assert_type
+from graphdock_std.static_assertions import assert_variables_initialized as assert_variables_initialized
+from graphdock_std.static_assertions import verify_tensor_all_finite as verify_tensor_all_finite
+from graphdock_std.text import decode_csv as decode_csv
+from graphdock_std.text import decode_raw as decode_raw
+from graphdock_std.text import reduce_join as reduce_join
+from graphdock_std.text import string_split as string_split
+from graphdock_std.text import string_to_hash_bucket as string_to_hash_bucket
+from graphdock_std.text import string_to_number as string_to_number
+from graphdock_std.text import substr as substr
+from graphdock_std.train.clipping import clip_by_average_norm as clip_by_average_norm
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
@@ -365,17 +441,20 @@ __all__ = [
     "ConfigProto",
     "DType",
     "DeviceSpec",
+    "Dimension",
     "GPUOptions",
     "Graph",
     "GraphKeys",
     "GraphOptions",
     "Host",
     "IndexedSlices",
+    "IndexedSlicesValue",
     "InteractiveSession",
     "NoGradient",
     "NotDifferentiable",
     "Operation",
     "OptimizerOptions",
+    "PartitionedVariable",
     "Print",
     "RegisterGradient",
     "RunMetadata",
@@ -392,6 +471,7 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "add_check_numerics_ops",
     "add_n",
     "add_to_collection",
     "angle",
@@ -399,8 +479,28 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
+    "assert_variables_initialized",
     "assign",
     "assign_add",
     "assign_sub",
@@ -412,6 +512,7 @@ __all__ = [
     "batch_scatter_update",
     "batch_to_space",
     "batch_to_space_nd",
+    "betainc",
     "bfloat16",
     "bincount",
     "bitcast",
@@ -427,6 +528,7 @@ __all__ = [
     "check_numerics",
     "cholesky",
     "cholesky_solve",
+    "clip_by_average_norm",
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
@@ -447,21 +549,31 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "count_up_to",
+    "cross",
     "cumprod",
     "cumsum",
+    "custom_gradient",
     "custom_op",
+    "debugging",
+    "decode_base64",
+    "decode_csv",
+    "decode_raw",
     "default_host",
     "depth_to_space",
     "device",
     "diag",
     "diag_part",
+    "digamma",
     "div",
     "div_no_nan",
     "divide",
+    "double",
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
     "einsum",
+    "encode_base64",
     "ensure_shape",
     "equal",
     "erf",
@@ -472,7 +584,11 @@ __all__ = [
     "expm1",
     "extract_image_patches",
     "eye",
+    "fft",
+    "fft2d",
+    "fft3d",
     "fill",
+    "fixed_size_partitioner",
     "float16",
     "float32",
     "float64",
@@ -486,6 +602,7 @@ __all__ = [
     "get_collection_ref",
     "get_default_graph",
     "get_default_session",
+    "get_local_variable",
     "get_seed",
     "get_variable",
     "get_variable_scope",
@@ -499,10 +616,17 @@ __all__ = [
     "greater_equal",
     "group",
     "guarantee_const",
+    "half",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
     "identity_n",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "igamma",
+    "igammac",
     "imag",
     "image",
     "import_graph_def",
@@ -514,12 +638,18 @@ __all__ = [
     "int64",
     "int8",
     "invert_permutation",
+    "io",
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_numeric_tensor",
+    "is_strictly_increasing",
     "is_variable_initialized",
+    "lbeta",
     "less",
     "less_equal",
+    "lgamma",
     "lin_space",
     "linalg",
     "linspace",
@@ -535,6 +665,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "make_template",
     "manip",
     "math",
     "matmul",
@@ -550,9 +681,11 @@ __all__ = [
     "matrix_triangular_solve",
     "maximum",
     "meshgrid",
+    "min_max_variable_partitioner",
     "minimum",
     "mod",
     "model_variables",
+    "moving_average_variables",
     "multinomial",
     "multiply",
     "name_scope",
@@ -572,6 +705,7 @@ __all__ = [
     "parallel_stack",
     "placeholder",
     "placeholder_with_default",
+    "polygamma",
     "pow",
     "py_func",
     "qr",
@@ -591,6 +725,7 @@ __all__ = [
     "reciprocal",
     "reduce_all",
     "reduce_any",
+    "reduce_join",
     "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
@@ -599,6 +734,7 @@ __all__ = [
     "reduce_std",
     "reduce_sum",
     "reduce_variance",
+    "regex_replace",
     "register_tensor_conversion_function",
     "repeat",
     "report_uninitialized_variables",
@@ -642,6 +778,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinh",
     "size",
@@ -655,6 +792,7 @@ __all__ = [
     "sparse_segment_sqrt_n",
     "sparse_segment_sum",
     "sparse_to_dense",
+    "spectral",
     "split",
     "sqrt",
     "square",
@@ -664,6 +802,15 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "string_join",
+    "string_split",
+    "string_strip",
+    "string_to_hash_bucket",
+    "string_to_hash_bucket_fast",
+    "string_to_hash_bucket_strong",
+    "string_to_number",
+    "strings",
+    "substr",
     "subtract",
     "svd",
     "tan",
@@ -690,6 +837,8 @@ __all__ = [
     "truediv",
     "truncated_normal",
     "truncated_normal_initializer",
+    "truncatediv",
+    "truncatemod",
     "tuple",
     "typing",
     "uint16",
@@ -707,16 +856,19 @@ __all__ = [
     "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
+    "variable_axis_size_partitioner",
     "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",
     "variant",
+    "verify_tensor_all_finite",
     "where",
     "where_v2",
     "while_loop",
     "zeros",
     "zeros_initializer",
     "zeros_like",
+    "zeta",
 ]
 
 __version__: str

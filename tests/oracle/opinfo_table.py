@@ -1,7 +1,7 @@
 """How each op of ``torch.testing`` is said in graphdock: name -> function of the sample's input and arguments.
 
-A function takes tensors where PyTorch takes tensors and Python values elsewhere, and raises :class:`Unlike` for a sample that TensorFlow's
-op has no words for. What PyTorch defines otherwise than TensorFlow on purpose stands in ``EXPLAINED``.
+A function takes tensors where PyTorch takes tensors and Python values elsewhere, and raises :class:`Unlike` for a sample that the
+op of TensorFlow cannot be asked for. What PyTorch defines otherwise than TensorFlow on purpose stands in ``EXPLAINED``.
 """
 
 from __future__ import annotations

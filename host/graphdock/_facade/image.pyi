@@ -2,6 +2,15 @@
 from graphdock_std._gen.image_color_ops import hsv_to_rgb as hsv_to_rgb
 from graphdock_std._gen.image_color_ops import rgb_to_hsv as rgb_to_hsv
 from graphdock_std._gen.image_resize_ops import resize_area as resize_area
+from graphdock_std.image_boxes import combined_non_max_suppression as combined_non_max_suppression
+from graphdock_std.image_boxes import crop_and_resize as crop_and_resize
+from graphdock_std.image_boxes import draw_bounding_boxes as draw_bounding_boxes
+from graphdock_std.image_boxes import extract_glimpse as extract_glimpse
+from graphdock_std.image_boxes import non_max_suppression as non_max_suppression
+from graphdock_std.image_boxes import non_max_suppression_overlaps as non_max_suppression_overlaps
+from graphdock_std.image_boxes import non_max_suppression_padded as non_max_suppression_padded
+from graphdock_std.image_boxes import non_max_suppression_with_scores as non_max_suppression_with_scores
+from graphdock_std.image_boxes import sample_distorted_bounding_box as sample_distorted_bounding_box
 from graphdock_std.image_color import adjust_brightness as adjust_brightness
 from graphdock_std.image_color import adjust_contrast as adjust_contrast
 from graphdock_std.image_color import adjust_gamma as adjust_gamma
@@ -56,8 +65,12 @@ __all__ = [
     "adjust_hue",
     "adjust_saturation",
     "central_crop",
+    "combined_non_max_suppression",
     "convert_image_dtype",
+    "crop_and_resize",
     "crop_to_bounding_box",
+    "draw_bounding_boxes",
+    "extract_glimpse",
     "extract_image_patches",
     "extract_patches",
     "flip_left_right",
@@ -65,6 +78,10 @@ __all__ = [
     "grayscale_to_rgb",
     "hsv_to_rgb",
     "image_gradients",
+    "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
     "pad_to_bounding_box",
     "per_image_standardization",
     "psnr",
@@ -89,6 +106,7 @@ __all__ = [
     "rgb_to_yiq",
     "rgb_to_yuv",
     "rot90",
+    "sample_distorted_bounding_box",
     "sobel_edges",
     "ssim",
     "ssim_multiscale",

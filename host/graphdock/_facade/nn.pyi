@@ -43,6 +43,9 @@ from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits as sof
 from graphdock_std.cross_entropy import softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2
 from graphdock_std.cross_entropy import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphdock_std.cross_entropy import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
+from graphdock_std.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+from graphdock_std.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from graphdock_std.ctc import ctc_loss as ctc_loss
 from graphdock_std.depthwise import depthwise_conv2d as depthwise_conv2d
 from graphdock_std.depthwise import depthwise_conv2d_native as depthwise_conv2d_native
 from graphdock_std.depthwise import depthwise_conv2d_native_backprop_filter as depthwise_conv2d_backprop_filter
@@ -108,6 +111,9 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter",

@@ -78,17 +78,3 @@ def _differences(x: Any) -> Any:
     """Neighbours of the flattened tensor: each but the first, and each but the last."""
     flat = _tf.reshape(_ops.convert_to_tensor(x), [-1])
     return flat[1:], flat[:-1]
-
-
-def is_non_decreasing(x: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """Whether no element of the flattened tensor is below the one before it; true for fewer than two elements."""
-    with _tf.name_scope(name or "is_non_decreasing"):
-        after, before = _differences(x)
-        return _tf.reduce_all(_tf.less_equal(before, after))
-
-
-def is_strictly_increasing(x: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """Whether each element of the flattened tensor is above the one before it; true for fewer than two elements."""
-    with _tf.name_scope(name or "is_strictly_increasing"):
-        after, before = _differences(x)
-        return _tf.reduce_all(_tf.less(before, after))

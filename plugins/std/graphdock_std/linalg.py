@@ -79,8 +79,8 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> _ops.Tensor:
 
 def trace(x: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Sum of the diagonal of a matrix, or of each of a batch."""
-    with _ops.name_scope(name, "Trace"):
-        return _tf.reduce_sum(_tf.matrix_diag_part(x), -1)
+    with _ops.name_scope(name, "Trace") as scope:
+        return _tf.reduce_sum(_tf.matrix_diag_part(x), -1, name=scope)
 
 
 def norm(

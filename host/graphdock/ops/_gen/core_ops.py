@@ -493,7 +493,7 @@ def assert_(condition, data, summarize=3, name=None):
     return _ops.apply_op("Assert", condition=condition, data=data, summarize=summarize, name=name)
 
 
-def print(input, data, message="", summarize=3, name=None):
+def print(input, data, message="", summarize=3, first_n=-1, name=None):
     """The same tensor; prints it and others to standard error.
 
     Args:
@@ -501,6 +501,7 @@ def print(input, data, message="", summarize=3, name=None):
       data: list of tensors of any shape, any dtype. Printed.
       message: string. Printed first. Default "".
       summarize: int. Elements of each tensor to print. Default 3.
+      first_n: int. Print only so many times in each plan; a negative number: always. Default -1.
       name: name of the operation (default "Print").
 
     Returns:
@@ -509,4 +510,12 @@ def print(input, data, message="", summarize=3, name=None):
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
-    return _ops.apply_op("Print", input=input, data=data, message=message, summarize=summarize, name=name)
+    return _ops.apply_op(
+        "Print",
+        input=input,
+        data=data,
+        message=message,
+        summarize=summarize,
+        first_n=first_n,
+        name=name,
+    )

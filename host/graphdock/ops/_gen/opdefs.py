@@ -686,6 +686,12 @@ def print() -> OpDef:
         attrs=(
             AttrDef("message", "string", default="", doc="Printed first."),
             AttrDef("summarize", "int", default=3, doc="Elements of each tensor to print."),
+            AttrDef(
+                "first_n",
+                "int",
+                default=-1,
+                doc="Print only so many times in each plan; a negative number: always.",
+            ),
         ),
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("U", is_list=True)),
         executes="host",
@@ -732,4 +738,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "9c79e8dd38f32ec0"}
+SPECS: dict[str, str] = {"core.yaml": "cbe88993ad68e713"}

@@ -12,13 +12,11 @@ def identity_n(input, name=None):
     A function with a gradient of its own ends with it, and gradient_override_map gives it that gradient.
 
     Args:
-      input: list of tensors of any shape, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-        float16, bfloat16, float32, float64 or string. Any tensors.
+      input: list of tensors of any shape, any dtype. Any tensors.
       name: name of the operation (default "IdentityN").
 
     Returns:
-      List, each a tensor of any shape, bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-        float16, bfloat16, float32, float64 or string.
+      List, each a tensor of any shape, any dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.

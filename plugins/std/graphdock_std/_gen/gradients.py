@@ -5,14 +5,65 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
+from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
 from graphdock_std._gen import image_color_ops as _image_color_ops
 from graphdock_std._gen import image_resize_ops as _image_resize_ops
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
+from graphdock_std._gen import special_ops as _special_ops
 from graphdock_std.complex import imaginary_part as _imaginary_part
 from graphdock_std.complex import real_part as _real_part
 from graphdock_std.complex import times_i as _times_i
 from graphdock_std.grad_support import sum_to as _sum_to
+
+
+def truncate_mod(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    return [_sum_to(grad_z, x, y), -_sum_to(grad_z * _arithmetic_ops.truncatediv(x, y), y, x)]
+
+
+def xdivy(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    z = op.outputs[0]
+    T = op.get_attr("T")
+    return [
+        _sum_to(grad_z * _arithmetic_ops.xdivy(_ops.cast(_tf.not_equal(x, 0), T), y), x, y),
+        -_sum_to(grad_z * _arithmetic_ops.xdivy(z, y), y, x),
+    ]
+
+
+def xlogy(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    T = op.get_attr("T")
+    return [
+        _sum_to(grad_z * _arithmetic_ops.xlogy(_ops.cast(_tf.not_equal(x, 0), T), y), x, y),
+        _sum_to(grad_z * _arithmetic_ops.xdivy(x, y), y, x),
+    ]
+
+
+def mul_no_nan(op, grad_z):
+    """x: formula; y: formula."""
+    x, y = op.inputs
+    return [
+        _sum_to(_arithmetic_ops.multiply_no_nan(grad_z, y), x, y),
+        _sum_to(_arithmetic_ops.multiply_no_nan(x, grad_z), y, x),
+    ]
+
+
+def next_after(op, grad_output):
+    """x1: formula; x2: none."""
+    x1, x2 = op.inputs
+    return [_sum_to(grad_output, x1, x2), None]
+
+
+def cross(op, grad_product):
+    """a: formula; b: formula."""
+    a, b = op.inputs
+    return [_tf.cross(b, grad_product), _tf.cross(grad_product, a)]
 
 
 def reshape(op, grad_y):
@@ -227,8 +278,9 @@ def angle(op, grad_y):
 def complex_abs(op, grad_y):
     """x: formula."""
     x = op.inputs[0]
+    y = op.outputs[0]
     T = op.get_attr("T")
-    return [_ops.cast(grad_y, T) * _tf.sign(x)]
+    return [_ops.cast(grad_y / _tf.select(y > 0, y, 1), T) * x]
 
 
 def conj(op, grad_y):
@@ -294,6 +346,84 @@ def depthwise_conv2d_native_backprop_filter(op, grad_output):
     _fn = _import_module("graphdock_std.conv_gradients")
     grads_conv_backprop_filter_grad = _fn.conv_backprop_filter_grad(op, grad_output)
     return [grads_conv_backprop_filter_grad[0], None, grads_conv_backprop_filter_grad[1]]
+
+
+def ctc_loss(op, grad_loss, grad_gradient):
+    """inputs: fn; labels_indices, labels_values, sequence_length: none."""
+    _fn = _import_module("graphdock_std.ctc")
+    return [_fn.ctc_loss_grad(op, grad_loss, grad_gradient), None, None, None]
+
+
+def identity_n(op, *grads):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.custom_gradient")
+    return [*_fn.pass_on(op, *grads)]
+
+
+def crop_and_resize(op, grad_crops):
+    """image: fn; boxes: formula; box_ind: none; crop_size: none."""
+    image = op.inputs[0]
+    boxes = op.inputs[1]
+    box_ind = op.inputs[2]
+    _fn = _import_module("graphdock_std.box_gradients")
+    return [
+        _fn.crop_and_resize_image(op, grad_crops),
+        _image_boxes_ops.crop_and_resize_grad_boxes(grad_crops, image, boxes, box_ind),
+        None,
+        None,
+    ]
+
+
+def crop_and_resize_grad_image(op, grad_output):
+    """grads: formula; boxes: formula; box_ind: none; image_size: none."""
+    grads_ = op.inputs[0]
+    boxes = op.inputs[1]
+    box_ind = op.inputs[2]
+    method = op.get_attr("method")
+    return [
+        _image_boxes_ops.crop_and_resize(
+            grad_output,
+            boxes,
+            box_ind,
+            _tf.slice(_ops.shape(grads_), [1], [2]),
+            method=method,
+        ),
+        _image_boxes_ops.crop_and_resize_grad_boxes(grads_, grad_output, boxes, box_ind),
+        None,
+        None,
+    ]
+
+
+def crop_and_resize_grad_boxes(op, grad_output):
+    """grads, image, boxes: fn; box_ind: none."""
+    _fn = _import_module("graphdock_std.box_gradients")
+    grads_crop_and_resize_grad_boxes = _fn.crop_and_resize_grad_boxes(op, grad_output)
+    return [
+        grads_crop_and_resize_grad_boxes[0],
+        grads_crop_and_resize_grad_boxes[1],
+        grads_crop_and_resize_grad_boxes[2],
+        None,
+    ]
+
+
+def draw_bounding_boxes(op, grad_output):
+    """images: formula; boxes: none."""
+    images, boxes = op.inputs
+    return [
+        grad_output * _image_boxes_ops.draw_bounding_boxes_v2(_ops.ones_like(images), boxes, _tf.zeros([1, 4])),
+        None,
+    ]
+
+
+def draw_bounding_boxes_v2(op, grad_output):
+    """images: formula; boxes: none; colors: none."""
+    images = op.inputs[0]
+    boxes = op.inputs[1]
+    return [
+        grad_output * _image_boxes_ops.draw_bounding_boxes_v2(_ops.ones_like(images), boxes, _tf.zeros([1, 4])),
+        None,
+        None,
+    ]
 
 
 def rgb_to_hsv(op, grad_output):
@@ -1296,3 +1426,173 @@ def extract_image_patches_grad(op, grad_output):
     rates = op.get_attr("rates")
     padding = op.get_attr("padding")
     return [None, _tf.extract_image_patches(grad_output, ksizes=ksizes, strides=strides, rates=rates, padding=padding)]
+
+
+def lgamma(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    return [grad_y * _tf.digamma(x)]
+
+
+def digamma(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    return [grad_y * _tf.polygamma(_ops.ones_like(x), x)]
+
+
+def polygamma(op, grad_z):
+    """a: none; x: formula."""
+    a, x = op.inputs
+    return [None, _sum_to(grad_z * _tf.polygamma(a + 1, x), x, a)]
+
+
+def zeta(op, grad_z):
+    """x: fn; q: formula."""
+    x, q = op.inputs
+    _fn = _import_module("graphdock_std.functions_gradients")
+    return [_fn.zeta_x(op, grad_z), _sum_to(grad_z * (-x * _tf.zeta(x + 1, q)), q, x)]
+
+
+def igamma(op, grad_z):
+    """a: formula; x: formula."""
+    a, x = op.inputs
+    return [
+        _sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
+        _sum_to(grad_z * _tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)), x, a),
+    ]
+
+
+def igammac(op, grad_z):
+    """a: formula; x: formula."""
+    a, x = op.inputs
+    return [
+        -_sum_to(grad_z * _special_ops.igamma_grad_a(a, x), a, x),
+        -_sum_to(grad_z * _tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)), x, a),
+    ]
+
+
+def igamma_grad_a(op, grad_z):
+    """a: fn; x: formula."""
+    a, x = op.inputs
+    _fn = _import_module("graphdock_std.functions_gradients")
+    return [
+        _fn.igamma_grad_a_a(op, grad_z),
+        _sum_to(grad_z * (_tf.exp((a - 1) * _tf.log(x) - x - _tf.lgamma(a)) * (_tf.log(x) - _tf.digamma(a))), x, a),
+    ]
+
+
+def betainc(op, grad_z):
+    """a: fn; b: fn; x: formula."""
+    a, b, x = op.inputs
+    _fn = _import_module("graphdock_std.functions_gradients")
+    return [
+        _fn.betainc_a(op, grad_z),
+        _fn.betainc_b(op, grad_z),
+        _sum_to(
+            grad_z * _tf.exp((b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x) + _tf.lgamma(a + b) - _tf.lgamma(a) - _tf.lgamma(b)),
+            x,
+            a,
+            b,
+        ),
+    ]
+
+
+def bessel_i0e(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    y = op.outputs[0]
+    return [grad_y * (_special_ops.bessel_i1e(x) - _tf.sign(x) * y)]
+
+
+def bessel_i1e(op, grad_y):
+    """x: formula."""
+    x = op.inputs[0]
+    y = op.outputs[0]
+    T = op.get_attr("T")
+    return [
+        grad_y * _tf.select(_tf.equal(x, 0), _ops.cast(0.5, T), _special_ops.bessel_i0e(x) - y * (_tf.sign(x) + _tf.reciprocal(_tf.select(_tf.equal(x, 0), 1, x)))),
+    ]
+
+
+def ndtri(op, grad_y):
+    """x: formula."""
+    y = op.outputs[0]
+    return [grad_y * (2.5066282746310002 * _tf.exp(0.5 * _tf.square(y)))]
+
+
+def erfinv(op, grad_y):
+    """x: formula."""
+    y = op.outputs[0]
+    return [grad_y * (0.886226925452758 * _tf.exp(_tf.square(y)))]
+
+
+def fft(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward(op, grad_y)]
+
+
+def fft2d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward(op, grad_y)]
+
+
+def fft3d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward(op, grad_y)]
+
+
+def ifft(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse(op, grad_y)]
+
+
+def ifft2d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse(op, grad_y)]
+
+
+def ifft3d(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse(op, grad_y)]
+
+
+def rfft(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward_real(op, grad_y), None]
+
+
+def rfft2d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward_real(op, grad_y), None]
+
+
+def rfft3d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.forward_real(op, grad_y), None]
+
+
+def irfft(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse_real(op, grad_y), None]
+
+
+def irfft2d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse_real(op, grad_y), None]
+
+
+def irfft3d(op, grad_y):
+    """input: fn; fft_length: none."""
+    _fn = _import_module("graphdock_std.spectral_gradients")
+    return [_fn.inverse_real(op, grad_y), None]

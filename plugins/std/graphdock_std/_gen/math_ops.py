@@ -1135,14 +1135,15 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
 
     Args:
       t: tensor of any shape [*X], integer or floating. Any tensor.
-      clip_value_min: tensor of any shape [*L], of t's dtype. Smallest value; broadcasts.
-      clip_value_max: tensor of any shape [*H], of t's dtype. Largest value; broadcasts.
+      clip_value_min: tensor of any shape [*L], of t's dtype. Smallest value; broadcasts to x.
+      clip_value_max: tensor of any shape [*H], of t's dtype. Largest value; broadcasts to x.
       name: name of the operation (default "ClipByValue").
 
     Returns:
       Tensor of any shape [*Y], of t's dtype.
 
     Raises:
+      ShapeError: the limits would broadcast x up: X to Y.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op("ClipByValue", x=t, low=clip_value_min, high=clip_value_max, name=name)

@@ -43,6 +43,156 @@ _INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
+def truncate_div() -> OpDef:
+    return OpDef(
+        name="TruncateDiv",
+        version=1,
+        summary="Quotient rounded towards zero.",
+        doc="Integer division by zero gives 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "no_gradient", "pure"}),
+        gradient_kinds={"x": "none", "y": "none"},
+        reference="graphdock_std.reference.arithmetic:truncate_div",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:4",
+    )
+
+
+def truncate_mod() -> OpDef:
+    return OpDef(
+        name="TruncateMod",
+        version=1,
+        summary="Remainder of division towards zero; it has the sign of the dividend.",
+        doc="Integer remainder by zero gives 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:truncate_mod",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:truncate_mod",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:30",
+    )
+
+
+def xdivy() -> OpDef:
+    return OpDef(
+        name="Xdivy",
+        version=1,
+        summary="Quotient that is 0 wherever the dividend is 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:xdivy",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:xdivy",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:59",
+    )
+
+
+def xlogy() -> OpDef:
+    return OpDef(
+        name="Xlogy",
+        version=1,
+        summary="x times the logarithm of y; 0 wherever x is 0.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:xlogy",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:xlogy",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:87",
+    )
+
+
+def mul_no_nan() -> OpDef:
+    return OpDef(
+        name="MulNoNan",
+        version=1,
+        summary="Product that is 0 wherever y is 0.",
+        doc="Also where x is infinite or NaN.",
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="Left operand."),
+            ArgDef("y", "T", shape="[*Y]", doc="Right operand; broadcasts with x."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(X, Y)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:mul_no_nan",
+        gradient_kinds={"x": "formula", "y": "formula"},
+        reference="graphdock_std.reference.arithmetic:mul_no_nan",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:114",
+    )
+
+
+def next_after() -> OpDef:
+    return OpDef(
+        name="NextAfter",
+        version=1,
+        summary="The next number of the dtype from x1 towards x2.",
+        inputs=(
+            ArgDef("x1", "T", shape="[*A]", doc="Where to begin."),
+            ArgDef("x2", "T", shape="[*B]", doc="Where to; broadcasts with x1."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        let={"Z": "broadcast(A, B)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:next_after",
+        gradient_kinds={"x1": "formula", "x2": "none"},
+        reference="graphdock_std.reference.arithmetic:next_after",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:142",
+    )
+
+
+def cross() -> OpDef:
+    return OpDef(
+        name="Cross",
+        version=1,
+        summary="The cross product of vectors of three elements.",
+        inputs=(
+            ArgDef("a", "T", shape="[*B, N]", doc="Vectors along the last dim."),
+            ArgDef("b", "T", shape="[*B, N]", doc="Vectors of the same shape."),
+        ),
+        outputs=(ArgDef("product", "T", shape="[*B, N]"),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        where=(("N == 3", "the last dim must have 3 elements, not {N}"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(product)"},
+        gradient="graphdock_std._gen.gradients:cross",
+        gradient_kinds={"a": "formula", "b": "formula"},
+        reference="graphdock_std.reference.arithmetic:cross",
+        package="graphdock_std",
+        source="specs/arithmetic.yaml:166",
+    )
+
+
 def reshape() -> OpDef:
     return OpDef(
         name="Reshape",
@@ -134,7 +284,7 @@ def squeeze() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.array:squeeze",
         package="graphdock_std",
-        source="specs/array.yaml:86",
+        source="specs/array.yaml:83",
     )
 
 
@@ -158,7 +308,7 @@ def concat() -> OpDef:
         gradient_kinds={"values": "fn", "axis": "none"},
         reference="graphdock_std.reference.array:concat",
         package="graphdock_std",
-        source="specs/array.yaml:108",
+        source="specs/array.yaml:105",
     )
 
 
@@ -183,7 +333,7 @@ def split() -> OpDef:
         gradient_kinds={"axis": "none", "value": "fn"},
         reference="graphdock_std.reference.array:split",
         package="graphdock_std",
-        source="specs/array.yaml:133",
+        source="specs/array.yaml:130",
     )
 
 
@@ -217,7 +367,7 @@ def split_v() -> OpDef:
         gradient_kinds={"value": "fn", "size_splits": "none", "axis": "none"},
         reference="graphdock_std.reference.array:split_v",
         package="graphdock_std",
-        source="specs/array.yaml:157",
+        source="specs/array.yaml:154",
     )
 
 
@@ -241,7 +391,7 @@ def pack() -> OpDef:
         gradient_kinds={"values": "fn"},
         reference="graphdock_std.reference.array:pack",
         package="graphdock_std",
-        source="specs/array.yaml:181",
+        source="specs/array.yaml:178",
     )
 
 
@@ -266,7 +416,7 @@ def unpack() -> OpDef:
         gradient_kinds={"value": "fn"},
         reference="graphdock_std.reference.array:unpack",
         package="graphdock_std",
-        source="specs/array.yaml:205",
+        source="specs/array.yaml:202",
     )
 
 
@@ -291,7 +441,7 @@ def slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "size": "none"},
         reference="graphdock_std.reference.array:slice_",
         package="graphdock_std",
-        source="specs/array.yaml:230",
+        source="specs/array.yaml:227",
     )
 
 
@@ -334,7 +484,7 @@ def strided_slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "end": "none", "strides": "none"},
         reference="graphdock_std.reference.array:strided_slice",
         package="graphdock_std",
-        source="specs/array.yaml:259",
+        source="specs/array.yaml:256",
     )
 
 
@@ -366,7 +516,7 @@ def strided_slice_grad() -> OpDef:
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
         reference="graphdock_std.reference.array:strided_slice_grad",
         package="graphdock_std",
-        source="specs/array.yaml:297",
+        source="specs/array.yaml:294",
     )
 
 
@@ -394,7 +544,7 @@ def gather() -> OpDef:
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
         reference="graphdock_std.reference.array:gather",
         package="graphdock_std",
-        source="specs/array.yaml:326",
+        source="specs/array.yaml:323",
     )
 
 
@@ -425,7 +575,7 @@ def unsorted_segment_sum() -> OpDef:
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
         reference="graphdock_std.reference.array:unsorted_segment_sum",
         package="graphdock_std",
-        source="specs/array.yaml:352",
+        source="specs/array.yaml:349",
     )
 
 
@@ -451,7 +601,7 @@ def gather_nd() -> OpDef:
         gradient_kinds={"params": "formula", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
-        source="specs/array.yaml:378",
+        source="specs/array.yaml:375",
     )
 
 
@@ -474,7 +624,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:400",
+        source="specs/array.yaml:397",
     )
 
 
@@ -496,7 +646,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:423",
+        source="specs/array.yaml:420",
     )
 
 
@@ -532,7 +682,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:448",
+        source="specs/array.yaml:445",
     )
 
 
@@ -555,7 +705,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:477",
+        source="specs/array.yaml:474",
     )
 
 
@@ -579,7 +729,7 @@ def fill() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:498",
+        source="specs/array.yaml:495",
     )
 
 
@@ -597,7 +747,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:523",
+        source="specs/array.yaml:520",
     )
 
 
@@ -615,7 +765,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:536",
+        source="specs/array.yaml:533",
     )
 
 
@@ -639,7 +789,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:549",
+        source="specs/array.yaml:546",
     )
 
 
@@ -666,7 +816,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:577",
+        source="specs/array.yaml:574",
     )
 
 
@@ -695,7 +845,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:605",
+        source="specs/array.yaml:602",
     )
 
 
@@ -718,7 +868,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:634",
+        source="specs/array.yaml:631",
     )
 
 
@@ -747,7 +897,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:660",
+        source="specs/array.yaml:657",
     )
 
 
@@ -764,7 +914,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:686",
+        source="specs/array.yaml:683",
     )
 
 
@@ -782,7 +932,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:705",
+        source="specs/array.yaml:702",
     )
 
 
@@ -801,7 +951,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:720",
+        source="specs/array.yaml:717",
     )
 
 
@@ -823,7 +973,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:736",
+        source="specs/array.yaml:733",
     )
 
 
@@ -845,7 +995,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:759",
+        source="specs/array.yaml:756",
     )
 
 
@@ -1867,6 +2017,417 @@ def depthwise_conv2d_native_backprop_filter() -> OpDef:
     )
 
 
+def ctc_loss() -> OpDef:
+    return OpDef(
+        name="CTCLoss",
+        version=1,
+        summary="Connectionist temporal classification, and its derivative by the inputs.",
+        doc=(
+            'Graves, Fernandez, Gomez and Schmidhuber, "Connectionist temporal classification", 2006, in logarithms '
+            "and float64. The last class is the blank. loss is minus the logarithm of the probability, under the "
+            "softmax of inputs, of all paths that stand for the label; it is infinite, with a gradient of zero, "
+            "where there is none. A label that is longer than its sequence is an InvalidArgumentError, or ignored."
+        ),
+        inputs=(
+            ArgDef("inputs", "T", shape="[T_, B, C]", doc="Logits, by time."),
+            ArgDef("labels_indices", "int64", shape="[N, 2]", doc="Row and place of each label."),
+            ArgDef("labels_values", "int32", shape="[N]", doc="Labels, from 0 to C - 2."),
+            ArgDef("sequence_length", "int32", shape="[B]", doc="Steps of each row."),
+        ),
+        outputs=(ArgDef("loss", "T", shape="[B]"), ArgDef("gradient", "T", shape="[T_, B, C]")),
+        attrs=(
+            AttrDef("preprocess_collapse_repeated", "bool", default=False, doc="Take repeated labels as one."),
+            AttrDef("ctc_merge_repeated", "bool", default=True, doc="A label that stays for several steps is one."),
+            AttrDef(
+                "ignore_longer_outputs_than_inputs",
+                "bool",
+                default=False,
+                doc="A label that is longer than its sequence has a loss and a gradient of 0.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:ctc_loss",
+        gradient_kinds={"inputs": "fn", "labels_indices": "none", "labels_values": "none", "sequence_length": "none"},
+        reference="graphdock_std.reference.ctc:loss",
+        package="graphdock_std",
+        source="specs/ctc.yaml:4",
+    )
+
+
+def ctc_greedy_decoder() -> OpDef:
+    return OpDef(
+        name="CTCGreedyDecoder",
+        version=1,
+        summary="The label of the most probable class of each step.",
+        doc="The last class is the blank; it is left out.",
+        inputs=(
+            ArgDef("inputs", "T", shape="[T_, B, C]", doc="Logits, by time."),
+            ArgDef("sequence_length", "int32", shape="[B]", doc="Steps of each row."),
+        ),
+        outputs=(
+            ArgDef("decoded_indices", "int64", shape="[_, 2]", doc="Row and place of each label."),
+            ArgDef("decoded_values", "int64", shape="[_]", doc="The labels."),
+            ArgDef("decoded_shape", "int64", shape="[2]", doc="Rows and the most labels of one."),
+            ArgDef("log_probability", "T", shape="[B, 1]", doc="Minus the sum of the largest logits."),
+        ),
+        attrs=(
+            AttrDef("merge_repeated", "bool", default=True, doc="Take a class that stays for several steps as one."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none", "sequence_length": "none"},
+        reference="graphdock_std.reference.ctc:greedy",
+        package="graphdock_std",
+        source="specs/ctc.yaml:47",
+    )
+
+
+def ctc_beam_search_decoder() -> OpDef:
+    return OpDef(
+        name="CTCBeamSearchDecoder",
+        version=1,
+        summary="The most probable labels that a beam search over prefixes finds.",
+        doc=(
+            'Hannun, Maas, Jurafsky and Ng, "First-pass large vocabulary continuous speech recognition using '
+            'bi-directional recurrent DNNs", 2014, without a language model. The last class is the blank. Of '
+            "prefixes of one probability the one found first stays."
+        ),
+        inputs=(
+            ArgDef("inputs", "T", shape="[T_, B, C]", doc="Logits, by time."),
+            ArgDef("sequence_length", "int32", shape="[B]", doc="Steps of each row."),
+        ),
+        outputs=(
+            ArgDef(
+                "decoded_indices",
+                "int64",
+                shape="[_, 2]",
+                arity="many",
+                count="top_paths",
+                doc="Row and place of each label, most probable first.",
+            ),
+            ArgDef("decoded_values", "int64", shape="[_]", arity="many", count="top_paths", doc="The labels."),
+            ArgDef(
+                "decoded_shape",
+                "int64",
+                shape="[2]",
+                arity="many",
+                count="top_paths",
+                doc="Rows and the most labels of one.",
+            ),
+            ArgDef("log_probability", "T", shape="[B, top_paths]", doc="Logarithms of their probabilities."),
+        ),
+        attrs=(
+            AttrDef("beam_width", "int", minimum=1, doc="How many prefixes are kept."),
+            AttrDef("top_paths", "int", minimum=1, doc="How many labels are given."),
+            AttrDef("merge_repeated", "bool", default=True, doc="Take repeated classes of a label as one."),
+        ),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        where=(("top_paths <= beam_width", "top_paths {top_paths} exceeds beam_width {beam_width}"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none", "sequence_length": "none"},
+        reference="graphdock_std.reference.ctc:beam_search",
+        package="graphdock_std",
+        source="specs/ctc.yaml:71",
+    )
+
+
+def identity_n() -> OpDef:
+    return OpDef(
+        name="IdentityN",
+        version=1,
+        summary="The same tensors; where a gradient of several tensors at once belongs.",
+        doc="A function with a gradient of its own ends with it, and gradient_override_map gives it that gradient.",
+        inputs=(ArgDef("input", "T", arity="many", count="len(T)", doc="Any tensors."),),
+        outputs=(ArgDef("output", "T", arity="many", count="len(T)"),),
+        types=(TypeVarDef("T", allow=_ANY, is_list=True),),
+        shape_fn="graphdock_std.shape_fns_custom:identity_n",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:identity_n",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.custom:identity_n",
+        package="graphdock_std",
+        source="specs/custom.yaml:4",
+    )
+
+
+def encode_base64() -> OpDef:
+    return OpDef(
+        name="EncodeBase64",
+        version=1,
+        summary="Bytes as web-safe base64.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Bytes."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(AttrDef("pad", "bool", default=False, doc="Fill up with = to a multiple of four characters."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:encode_base64",
+        package="graphdock_std",
+        source="specs/decoding.yaml:4",
+    )
+
+
+def decode_base64() -> OpDef:
+    return OpDef(
+        name="DecodeBase64",
+        version=1,
+        summary="The bytes of web-safe base64, padded or not.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Base64."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:decode_base64",
+        package="graphdock_std",
+        source="specs/decoding.yaml:17",
+    )
+
+
+def decode_raw() -> OpDef:
+    return OpDef(
+        name="DecodeRaw",
+        version=1,
+        summary="Bytes as the numbers that they are in memory.",
+        doc="All strings must have one length, a multiple of an element's size.",
+        inputs=(ArgDef("bytes", "string", shape="[*S]", doc="Bytes."),),
+        outputs=(ArgDef("output", "out_type", shape="[*S, _]"),),
+        attrs=(AttrDef("little_endian", "bool", default=True, doc="The least significant byte comes first."),),
+        types=(
+            TypeVarDef(
+                "out_type",
+                allow=(
+                    "bool",
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"bytes": "none"},
+        reference="graphdock_std.reference.text:decode_raw",
+        package="graphdock_std",
+        source="specs/decoding.yaml:31",
+    )
+
+
+def decode_csv() -> OpDef:
+    return OpDef(
+        name="DecodeCSV",
+        version=1,
+        summary="The columns of lines of CSV (RFC 4180).",
+        doc="A field that is empty, or na_value, takes its default; one that has none, an empty vector, is required.",
+        inputs=(
+            ArgDef("records", "string", shape="[*S]", doc="Lines."),
+            ArgDef(
+                "record_defaults",
+                "OUT_TYPE",
+                arity="many",
+                count="len(OUT_TYPE)",
+                doc="A scalar or a vector of one element per column, or an empty vector.",
+            ),
+        ),
+        outputs=(ArgDef("output", "OUT_TYPE", shape="[*S]", arity="many", count="len(OUT_TYPE)"),),
+        attrs=(
+            AttrDef("field_delim", "string", default=",", doc="One character between fields."),
+            AttrDef("use_quote_delim", "bool", default=True, doc="Fields may stand in double quotes."),
+            AttrDef("na_value", "string", default="", doc="What else stands for an empty field."),
+            AttrDef(
+                "select_cols",
+                "list(int)",
+                default=(),
+                doc="Columns to take, in rising order; all where there are none.",
+            ),
+        ),
+        types=(TypeVarDef("OUT_TYPE", allow=("int32", "int64", "float32", "float64", "string"), is_list=True),),
+        shape_fn="graphdock_std.shape_fns_text:decode_csv",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"records": "none", "record_defaults": "none"},
+        reference="graphdock_std.reference.text:decode_csv",
+        package="graphdock_std",
+        source="specs/decoding.yaml:53",
+    )
+
+
+def crop_and_resize() -> OpDef:
+    return OpDef(
+        name="CropAndResize",
+        version=1,
+        summary="Boxes cut out of images, each resized to one size.",
+        doc=(
+            "A box is [y1, x1, y2, x2] in parts of the image less one pixel; it may be turned over or reach out of "
+            "the image, where extrapolation_value stands. Pixel i of h lies at y1 (H - 1) + i (y2 - y1) (H - 1) / (h "
+            "- 1), one alone in the middle; positions are float32. An index of box_ind outside of the batch is an "
+            "InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("image", "T", shape="[B, H, W, C]", doc="A batch of images."),
+            ArgDef("boxes", "float32", shape="[N, 4]", doc="Boxes."),
+            ArgDef("box_ind", "int32", shape="[N]", doc="For each box the image that it is of."),
+            ArgDef("crop_size", "int32", memory="host", doc="Height and width of the crops, a vector of 2."),
+        ),
+        outputs=(ArgDef("crops", "float32"),),
+        attrs=(
+            AttrDef(
+                "method",
+                "string",
+                default="bilinear",
+                allowed=("bilinear", "nearest"),
+                doc="How a pixel is made of its neighbours.",
+            ),
+            AttrDef("extrapolation_value", "float", default=0.0, doc="What stands outside of the image."),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "float16", "float32", "float64"),
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:crop_and_resize",
+        traits=frozenset({"pure"}),
+        cost={"flops": "9 * size(crops)"},
+        gradient="graphdock_std._gen.gradients:crop_and_resize",
+        gradient_kinds={"image": "fn", "boxes": "formula", "box_ind": "none", "crop_size": "none"},
+        reference="graphdock_std.reference.image_boxes:crop_and_resize",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:4",
+    )
+
+
+def crop_and_resize_grad_image() -> OpDef:
+    return OpDef(
+        name="CropAndResizeGradImage",
+        version=1,
+        summary="The gradient of CropAndResize by the images, each pixel's spread over those that it was made of.",
+        inputs=(
+            ArgDef("grads", "float32", shape="[N, h, w, C]", doc="Gradients of the crops."),
+            ArgDef("boxes", "float32", shape="[N, 4]", doc="Boxes."),
+            ArgDef("box_ind", "int32", shape="[N]", doc="For each box the image that it is of."),
+            ArgDef("image_size", "int32", memory="host", doc="The shape of the images, a vector of 4."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef(
+                "method",
+                "string",
+                default="bilinear",
+                allowed=("bilinear", "nearest"),
+                doc="As in CropAndResize.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float16", "float32", "float64")),),
+        shape_fn="graphdock_std.shape_fns_image:crop_gradient",
+        traits=frozenset({"pure"}),
+        cost={"flops": "9 * size(grads)"},
+        gradient="graphdock_std._gen.gradients:crop_and_resize_grad_image",
+        gradient_kinds={"grads": "formula", "boxes": "formula", "box_ind": "none", "image_size": "none"},
+        reference="graphdock_std.reference.image_boxes:crop_gradient",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:41",
+    )
+
+
+def crop_and_resize_grad_boxes() -> OpDef:
+    return OpDef(
+        name="CropAndResizeGradBoxes",
+        version=1,
+        summary="The gradient of bilinear CropAndResize by the boxes.",
+        inputs=(
+            ArgDef("grads", "float32", shape="[N, h, w, C]", doc="Gradients of the crops."),
+            ArgDef("image", "T", shape="[B, H, W, C]", doc="A batch of images."),
+            ArgDef("boxes", "float32", shape="[N, 4]", doc="Boxes."),
+            ArgDef("box_ind", "int32", shape="[N]", doc="For each box the image that it is of."),
+        ),
+        outputs=(ArgDef("output", "float32", shape="[N, 4]"),),
+        attrs=(
+            AttrDef(
+                "method",
+                "string",
+                default="bilinear",
+                allowed=("bilinear",),
+                doc="The nearest pixel does not follow the box.",
+            ),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "float16", "float32", "float64"),
+            ),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "16 * size(grads)"},
+        gradient="graphdock_std._gen.gradients:crop_and_resize_grad_boxes",
+        gradient_kinds={"grads": "fn", "image": "fn", "boxes": "fn", "box_ind": "none"},
+        reference="graphdock_std.reference.image_boxes:crop_gradient_boxes",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:69",
+    )
+
+
+def draw_bounding_boxes() -> OpDef:
+    return OpDef(
+        name="DrawBoundingBoxes",
+        version=1,
+        summary="Images with the outlines of boxes, one pixel wide.",
+        doc=(
+            "A box is [y1, x1, y2, x2] in parts of the image; row y1 (H - 1), rounded down, is its upper line. What "
+            "lies outside of the image is not drawn, nor a box turned over. Colours follow one another: yellow, "
+            "blue, red, lime, purple, olive, maroon, navy, aqua and fuchsia; one channel gets 1."
+        ),
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="Images of 1, 3 or 4 channels."),
+            ArgDef("boxes", "float32", shape="[B, N, 4]", doc="The boxes of each image."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        types=(TypeVarDef("T", allow=_FLOATS, default="float32"),),
+        where=(("C == 1 or C == 3 or C == 4", "images have {C} channels; only 1, 3 and 4 have colours"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:draw_bounding_boxes",
+        gradient_kinds={"images": "formula", "boxes": "none"},
+        reference="graphdock_std.reference.image_boxes:draw",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:92",
+    )
+
+
+def draw_bounding_boxes_v2() -> OpDef:
+    return OpDef(
+        name="DrawBoundingBoxesV2",
+        version=1,
+        summary="Images with the outlines of boxes in given colours.",
+        doc="As DrawBoundingBoxes; box i has colour i, counted around. No colours are the default ones.",
+        inputs=(
+            ArgDef("images", "T", shape="[B, H, W, C]", doc="Images of 1, 3 or 4 channels."),
+            ArgDef("boxes", "float32", shape="[B, N, 4]", doc="The boxes of each image."),
+            ArgDef("colors", "float32", shape="[M, D]", doc="Colours, of at least as many channels."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
+        types=(TypeVarDef("T", allow=_FLOATS, default="float32"),),
+        where=(
+            ("C == 1 or C == 3 or C == 4", "images have {C} channels; only 1, 3 and 4 have colours"),
+            ("M == 0 or D >= C", "colors have {D} channels, and images {C}"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:draw_bounding_boxes_v2",
+        gradient_kinds={"images": "formula", "boxes": "none", "colors": "none"},
+        reference="graphdock_std.reference.image_boxes:draw",
+        package="graphdock_std",
+        source="specs/image_boxes.yaml:117",
+    )
+
+
 def rgb_to_hsv() -> OpDef:
     return OpDef(
         name="RGBToHSV",
@@ -1967,6 +2528,118 @@ def adjust_contrastv2() -> OpDef:
         reference="graphdock_std.reference.image_color:adjust_contrast",
         package="graphdock_std",
         source="specs/image_color.yaml:94",
+    )
+
+
+def sample_distorted_bounding_box_v2() -> OpDef:
+    return OpDef(
+        name="SampleDistortedBoundingBoxV2",
+        version=1,
+        summary="A box drawn at random out of an image, which holds enough of one of the boxes given.",
+        doc=(
+            "The bits are those of Philox4x64-10 with the key (seed, seed2) and the 256-bit counter (block, 0, "
+            "iteration, ordinal), as RandomUniform draws them. Attempt k, from 1, takes the four words of block k: "
+            "the top 53 bits of the first, as a fraction, choose the aspect ratio (width by height) evenly from its "
+            "range; the others, times a count and divided by 2**64, choose the height among those that give an area "
+            "in its range, the row and the column. An attempt fails where no such size fits into the image, or where "
+            "no box has min_object_covered of its area inside. After max_attempts it is the whole image. A box is "
+            "[y1, x1, y2, x2] in parts of the image."
+        ),
+        inputs=(
+            ArgDef("image_size", "T", shape="[3]", memory="host", doc="Height, width and channels."),
+            ArgDef("bounding_boxes", "float32", shape="[_, _, 4]", memory="host", doc="What the image shows."),
+            ArgDef("min_object_covered", "float32", shape="[]", memory="host", doc="How much of a box must be inside."),
+        ),
+        outputs=(
+            ArgDef("begin", "T", shape="[3]", memory="host", doc="Where to cut, [row, column, 0]."),
+            ArgDef("size", "T", shape="[3]", memory="host", doc="How much, [height, width, -1]."),
+            ArgDef("bboxes", "float32", shape="[1, 1, 4]", doc="The box that was drawn."),
+        ),
+        attrs=(
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+            AttrDef(
+                "aspect_ratio_range",
+                "list(float)",
+                default=(0.75, 1.33),
+                doc="Least and largest width by height.",
+            ),
+            AttrDef(
+                "area_range",
+                "list(float)",
+                default=(0.05, 1.0),
+                doc="Least and largest part of the image, in (0, 1].",
+            ),
+            AttrDef("max_attempts", "int", default=100, minimum=1, doc="How often to try."),
+            AttrDef(
+                "use_image_if_no_bounding_boxes",
+                "bool",
+                default=False,
+                doc="Whether the image is the box where there is none.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "uint8")),),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "?"},
+        gradient_kinds={"image_size": "none", "bounding_boxes": "none", "min_object_covered": "none"},
+        reference="graphdock_std.reference.image_random:sample_distorted_bounding_box",
+        package="graphdock_std",
+        source="specs/image_random.yaml:4",
+    )
+
+
+def extract_glimpse() -> OpDef:
+    return OpDef(
+        name="ExtractGlimpse",
+        version=1,
+        summary="A window of each image at a place of its own.",
+        doc=(
+            "The window's middle is at offsets [y, x]: in pixels, or in parts of the image if normalized; from the "
+            "middle of the image, in halves of it, if centered, else from its upper left corner. Its corner is "
+            "rounded towards zero. Where it reaches out of the image there is noise: evenly distributed between the "
+            "image's least and largest element with uniform_noise, else zeros or (noise gaussian) normal numbers "
+            "with the image's mean and standard deviation. Element i of the output takes number i of RandomUniform, "
+            "or of RandomStandardNormal, of float32 with the key (seed, seed2)."
+        ),
+        inputs=(
+            ArgDef("input", "float32", shape="[B, H, W, C]", doc="Images."),
+            ArgDef("size", "int32", memory="host", doc="Height and width of the windows, a vector of 2."),
+            ArgDef("offsets", "float32", shape="[B, 2]", doc="Where the windows are."),
+        ),
+        outputs=(ArgDef("glimpse", "float32"),),
+        attrs=(
+            AttrDef("centered", "bool", default=True, doc="Whether offsets count from the middle."),
+            AttrDef("normalized", "bool", default=True, doc="Whether offsets are parts of the image."),
+            AttrDef("uniform_noise", "bool", default=True, doc="Whether the noise is evenly distributed."),
+            AttrDef(
+                "noise",
+                "string",
+                default="uniform",
+                allowed=("uniform", "gaussian", "zero"),
+                doc="The noise where uniform_noise is false; uniform then means gaussian.",
+            ),
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:glimpse",
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        cost={"flops": "0"},
+        gradient_kinds={"input": "none", "size": "none", "offsets": "none"},
+        reference="graphdock_std.reference.image_random:extract_glimpse",
+        package="graphdock_std",
+        source="specs/image_random.yaml:43",
     )
 
 
@@ -2640,7 +3313,6 @@ def add() -> OpDef:
         gradient="graphdock_std._gen.gradients:add",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:add",
-        operators=("__add__",),
         package="graphdock_std",
         source="specs/math.yaml:4",
     )
@@ -3751,7 +4423,7 @@ def rint() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1159",
+        source="specs/math.yaml:1158",
     )
 
 
@@ -3768,7 +4440,7 @@ def is_nan() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1180",
+        source="specs/math.yaml:1179",
     )
 
 
@@ -3785,7 +4457,7 @@ def is_inf() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1200",
+        source="specs/math.yaml:1199",
     )
 
 
@@ -3802,7 +4474,7 @@ def is_finite() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1220",
+        source="specs/math.yaml:1219",
     )
 
 
@@ -3823,7 +4495,7 @@ def tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1240",
+        source="specs/math.yaml:1239",
     )
 
 
@@ -3844,7 +4516,7 @@ def sigmoid_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1261",
+        source="specs/math.yaml:1260",
     )
 
 
@@ -3867,7 +4539,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1282",
+        source="specs/math.yaml:1281",
     )
 
 
@@ -3879,19 +4551,20 @@ def clip_by_value() -> OpDef:
         doc="Where low is above high the result is high. The gradient goes to the limit where it holds.",
         inputs=(
             ArgDef("x", "T", shape="[*X]", doc="Any tensor."),
-            ArgDef("low", "T", shape="[*L]", doc="Smallest value; broadcasts."),
-            ArgDef("high", "T", shape="[*H]", doc="Largest value; broadcasts."),
+            ArgDef("low", "T", shape="[*L]", doc="Smallest value; broadcasts to x."),
+            ArgDef("high", "T", shape="[*H]", doc="Largest value; broadcasts to x."),
         ),
         outputs=(ArgDef("y", "T", shape="[*Y]"),),
         types=(TypeVarDef("T", allow=_REAL),),
         let={"Y": "broadcast(X, L, H)"},
+        where=(("rank(Y) == rank(X) and prod(Y) == prod(X)", "the limits would broadcast x up: {X} to {Y}"),),
         traits=frozenset({"elementwise", "pure"}),
         gradient="graphdock_std._gen.gradients:clip_by_value",
         gradient_kinds={"x": "formula", "low": "formula", "high": "formula"},
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1307",
+        source="specs/math.yaml:1306",
     )
 
 
@@ -3933,7 +4606,7 @@ def mat_mul() -> OpDef:
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.math:matmul",
         package="graphdock_std",
-        source="specs/math.yaml:1337",
+        source="specs/math.yaml:1338",
     )
 
 
@@ -7705,6 +8378,1194 @@ def extract_image_patches_grad() -> OpDef:
     )
 
 
+def lgamma() -> OpDef:
+    return OpDef(
+        name="Lgamma",
+        version=1,
+        summary="Logarithm of the absolute value of the gamma function.",
+        doc="Infinite at 0 and at the negative integers.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:lgamma",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:lgamma",
+        package="graphdock_std",
+        source="specs/special.yaml:4",
+    )
+
+
+def digamma() -> OpDef:
+    return OpDef(
+        name="Digamma",
+        version=1,
+        summary="The derivative of the logarithm of the gamma function.",
+        doc="NaN at 0 and at the negative integers.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:digamma",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:digamma",
+        package="graphdock_std",
+        source="specs/special.yaml:27",
+    )
+
+
+def polygamma() -> OpDef:
+    return OpDef(
+        name="Polygamma",
+        version=1,
+        summary="A derivative of the digamma function.",
+        doc="NaN where a is no such integer.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="Which derivative; an integer from 0 to 170."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:polygamma",
+        gradient_kinds={"a": "none", "x": "formula"},
+        reference="graphdock_std.reference.special:polygamma",
+        package="graphdock_std",
+        source="specs/special.yaml:50",
+    )
+
+
+def zeta() -> OpDef:
+    return OpDef(
+        name="Zeta",
+        version=1,
+        summary="Hurwitz's zeta function.",
+        doc=(
+            "Infinite at x = 1 and where q is 0 or a negative integer; NaN below x = 1 and where q is negative and x "
+            "no integer."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*X]", doc="The exponent; above 1."),
+            ArgDef("q", "T", shape="[*Q]", doc="The first term's base."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        let={"Z": "broadcast(X, Q)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:zeta",
+        gradient_kinds={"x": "fn", "q": "formula"},
+        reference="graphdock_std.reference.special:zeta",
+        package="graphdock_std",
+        source="specs/special.yaml:77",
+    )
+
+
+def igamma() -> OpDef:
+    return OpDef(
+        name="Igamma",
+        version=1,
+        summary="The lower incomplete gamma function, divided by the gamma function.",
+        doc="NaN for negative arguments.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument; not negative."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:igamma",
+        gradient_kinds={"a": "formula", "x": "formula"},
+        reference="graphdock_std.reference.special:igamma",
+        package="graphdock_std",
+        source="specs/special.yaml:104",
+    )
+
+
+def igammac() -> OpDef:
+    return OpDef(
+        name="Igammac",
+        version=1,
+        summary="The upper incomplete gamma function, divided by the gamma function.",
+        doc="Accurate also where igamma is near 1. NaN for negative arguments.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument; not negative."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:igammac",
+        gradient_kinds={"a": "formula", "x": "formula"},
+        reference="graphdock_std.reference.special:igammac",
+        package="graphdock_std",
+        source="specs/special.yaml:132",
+    )
+
+
+def igamma_grad_a() -> OpDef:
+    return OpDef(
+        name="IgammaGradA",
+        version=1,
+        summary="The derivative of Igamma by its parameter.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument; not negative."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={"Z": "broadcast(A, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:igamma_grad_a",
+        gradient_kinds={"a": "fn", "x": "formula"},
+        reference="graphdock_std.reference.special:igamma_grad_a",
+        package="graphdock_std",
+        source="specs/special.yaml:160",
+    )
+
+
+def betainc() -> OpDef:
+    return OpDef(
+        name="Betainc",
+        version=1,
+        summary="The regularised incomplete beta function.",
+        doc="NaN outside of these ranges.",
+        inputs=(
+            ArgDef("a", "T", shape="[*A]", doc="The first parameter; positive."),
+            ArgDef("b", "T", shape="[*B]", doc="The second parameter; positive."),
+            ArgDef("x", "T", shape="[*X]", doc="The argument, from 0 to 1."),
+        ),
+        outputs=(ArgDef("z", "T", shape="[*Z]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64")),),
+        let={"Z": "broadcast(A, B, X)"},
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:betainc",
+        gradient_kinds={"a": "fn", "b": "fn", "x": "formula"},
+        reference="graphdock_std.reference.special:betainc",
+        package="graphdock_std",
+        source="specs/special.yaml:184",
+    )
+
+
+def bessel_i0e() -> OpDef:
+    return OpDef(
+        name="BesselI0e",
+        version=1,
+        summary="The modified Bessel function of the first kind of order 0, scaled.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:bessel_i0e",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:bessel_i0e",
+        package="graphdock_std",
+        source="specs/special.yaml:213",
+    )
+
+
+def bessel_i1e() -> OpDef:
+    return OpDef(
+        name="BesselI1e",
+        version=1,
+        summary="The modified Bessel function of the first kind of order 1, scaled.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:bessel_i1e",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:bessel_i1e",
+        package="graphdock_std",
+        source="specs/special.yaml:235",
+    )
+
+
+def ndtri() -> OpDef:
+    return OpDef(
+        name="Ndtri",
+        version=1,
+        summary="The quantile of the standard normal distribution.",
+        doc="Infinite at 0 and 1, NaN outside of them.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:ndtri",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:ndtri",
+        package="graphdock_std",
+        source="specs/special.yaml:257",
+    )
+
+
+def erfinv() -> OpDef:
+    return OpDef(
+        name="Erfinv",
+        version=1,
+        summary="The inverse of the error function.",
+        doc="Infinite at -1 and 1, NaN outside of them.",
+        inputs=(ArgDef("x", "T", shape="[*S]", doc="The argument."),),
+        outputs=(ArgDef("y", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        gradient="graphdock_std._gen.gradients:erfinv",
+        gradient_kinds={"x": "formula"},
+        reference="graphdock_std.reference.special:erfinv",
+        package="graphdock_std",
+        source="specs/special.yaml:280",
+    )
+
+
+def fft() -> OpDef:
+    return OpDef(
+        name="FFT",
+        version=1,
+        summary="Discrete Fourier transform over the last axis.",
+        inputs=(ArgDef("input", "T", shape="[*B, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:fft",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:fft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:4",
+    )
+
+
+def fft2d() -> OpDef:
+    return OpDef(
+        name="FFT2D",
+        version=1,
+        summary="Discrete Fourier transform over the last two axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:fft2d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:fft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:21",
+    )
+
+
+def fft3d() -> OpDef:
+    return OpDef(
+        name="FFT3D",
+        version=1,
+        summary="Discrete Fourier transform over the last three axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, L, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, L, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:fft3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:fft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:38",
+    )
+
+
+def ifft() -> OpDef:
+    return OpDef(
+        name="IFFT",
+        version=1,
+        summary="Inverse discrete Fourier transform over the last axis.",
+        inputs=(ArgDef("input", "T", shape="[*B, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:ifft",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:ifft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:55",
+    )
+
+
+def ifft2d() -> OpDef:
+    return OpDef(
+        name="IFFT2D",
+        version=1,
+        summary="Inverse discrete Fourier transform over the last two axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:ifft2d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:ifft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:72",
+    )
+
+
+def ifft3d() -> OpDef:
+    return OpDef(
+        name="IFFT3D",
+        version=1,
+        summary="Inverse discrete Fourier transform over the last three axes.",
+        inputs=(ArgDef("input", "T", shape="[*B, L, M, N]", doc="Complex numbers."),),
+        outputs=(ArgDef("y", "T", shape="[*B, L, M, N]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:ifft3d",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.spectral:ifft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:89",
+    )
+
+
+def rfft() -> OpDef:
+    return OpDef(
+        name="RFFT",
+        version=1,
+        summary="Discrete Fourier transform of real numbers over the last axis.",
+        doc=(
+            "The half of the transform that the rest follows from, fft_length // 2 + 1 numbers along the last axis. "
+            "The input is cut or filled up with zeros to fft_length."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, N]", doc="Real numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[1]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:rfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:rfft",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:rfft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:106",
+    )
+
+
+def rfft2d() -> OpDef:
+    return OpDef(
+        name="RFFT2D",
+        version=1,
+        summary="Discrete Fourier transform of real numbers over the last two axes.",
+        doc=(
+            "The half of the transform that the rest follows from, fft_length // 2 + 1 numbers along the last axis. "
+            "The input is cut or filled up with zeros to fft_length."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, M, N]", doc="Real numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[2]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:rfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:rfft2d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:rfft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:130",
+    )
+
+
+def rfft3d() -> OpDef:
+    return OpDef(
+        name="RFFT3D",
+        version=1,
+        summary="Discrete Fourier transform of real numbers over the last three axes.",
+        doc=(
+            "The half of the transform that the rest follows from, fft_length // 2 + 1 numbers along the last axis. "
+            "The input is cut or filled up with zeros to fft_length."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, L, M, N]", doc="Real numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[3]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("T", allow=("float32", "float64")),
+            TypeVarDef("Tout", allow=("complex64", "complex128"), default="complex64"),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:rfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:rfft3d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:rfft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:152",
+    )
+
+
+def irfft() -> OpDef:
+    return OpDef(
+        name="IRFFT",
+        version=1,
+        summary="Inverse discrete Fourier transform to real numbers over the last axis.",
+        doc=(
+            "Real numbers of which the input is the half that the rest follows from: it is cut or filled up with "
+            "zeros to fft_length // 2 + 1 along the last axis, and to fft_length along others."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, N]", doc="Complex numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[1]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+            TypeVarDef("T", allow=("complex64", "complex128")),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:irfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:irfft",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:irfft",
+        package="graphdock_std",
+        source="specs/spectral.yaml:174",
+    )
+
+
+def irfft2d() -> OpDef:
+    return OpDef(
+        name="IRFFT2D",
+        version=1,
+        summary="Inverse discrete Fourier transform to real numbers over the last two axes.",
+        doc=(
+            "Real numbers of which the input is the half that the rest follows from: it is cut or filled up with "
+            "zeros to fft_length // 2 + 1 along the last axis, and to fft_length along others."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, M, N]", doc="Complex numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[2]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+            TypeVarDef("T", allow=("complex64", "complex128")),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:irfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:irfft2d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:irfft2d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:198",
+    )
+
+
+def irfft3d() -> OpDef:
+    return OpDef(
+        name="IRFFT3D",
+        version=1,
+        summary="Inverse discrete Fourier transform to real numbers over the last three axes.",
+        doc=(
+            "Real numbers of which the input is the half that the rest follows from: it is cut or filled up with "
+            "zeros to fft_length // 2 + 1 along the last axis, and to fft_length along others."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*B, L, M, N]", doc="Complex numbers."),
+            ArgDef(
+                "fft_length",
+                "int32",
+                shape="[3]",
+                memory="host",
+                doc="Lengths of the real numbers along the transformed axes.",
+            ),
+        ),
+        outputs=(ArgDef("y", "Tout"),),
+        types=(
+            TypeVarDef("Tout", allow=("float32", "float64"), default="float32"),
+            TypeVarDef("T", allow=("complex64", "complex128")),
+        ),
+        shape_fn="graphdock_std.shape_fns_spectral:irfft",
+        traits=frozenset({"pure"}),
+        cost={"flops": "20 * size(y)"},
+        gradient="graphdock_std._gen.gradients:irfft3d",
+        gradient_kinds={"input": "fn", "fft_length": "none"},
+        reference="graphdock_std.reference.spectral:irfft3d",
+        package="graphdock_std",
+        source="specs/spectral.yaml:220",
+    )
+
+
+def string_join() -> OpDef:
+    return OpDef(
+        name="StringJoin",
+        version=1,
+        summary="Strings joined element by element.",
+        inputs=(
+            ArgDef(
+                "inputs",
+                "string",
+                arity="many",
+                count="N",
+                doc="Tensors of one shape; scalars go with every element.",
+            ),
+        ),
+        outputs=(ArgDef("output", "string"),),
+        attrs=(
+            AttrDef("N", "int", minimum=1, doc="How many tensors.", inferred=True),
+            AttrDef("separator", "string", default="", doc="Put between them."),
+        ),
+        shape_fn="graphdock_std.shape_fns_text:join",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none"},
+        reference="graphdock_std.reference.text:join",
+        package="graphdock_std",
+        source="specs/strings.yaml:4",
+    )
+
+
+def string_split() -> OpDef:
+    return OpDef(
+        name="StringSplit",
+        version=1,
+        summary="The parts of strings between delimiters, as the components of a sparse matrix.",
+        doc="Every byte of delimiter splits; with an empty one every byte is a part.",
+        inputs=(
+            ArgDef("input", "string", shape="[B]", doc="What is split."),
+            ArgDef("delimiter", "string", shape="[]", doc="Bytes that split."),
+        ),
+        outputs=(
+            ArgDef("indices", "int64", shape="[_, 2]", doc="Row and number of each part."),
+            ArgDef("values", "string", shape="[_]", doc="The parts."),
+            ArgDef("shape", "int64", shape="[2]", doc="Rows and the most parts of one."),
+        ),
+        attrs=(AttrDef("skip_empty", "bool", default=True, doc="Leave out parts that are empty."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "delimiter": "none"},
+        reference="graphdock_std.reference.text:split",
+        package="graphdock_std",
+        source="specs/strings.yaml:26",
+    )
+
+
+def string_split_v2() -> OpDef:
+    return OpDef(
+        name="StringSplitV2",
+        version=1,
+        summary="The parts of strings between separators, as Python splits them, as the components of a sparse matrix.",
+        doc="An empty separator stands for runs of space, and leaves out those at the ends.",
+        inputs=(
+            ArgDef("input", "string", shape="[B]", doc="What is split."),
+            ArgDef("sep", "string", shape="[]", doc="The separator."),
+        ),
+        outputs=(
+            ArgDef("indices", "int64", shape="[_, 2]", doc="Row and number of each part."),
+            ArgDef("values", "string", shape="[_]", doc="The parts."),
+            ArgDef("shape", "int64", shape="[2]", doc="Rows and the most parts of one."),
+        ),
+        attrs=(AttrDef("maxsplit", "int", default=-1, doc="Most splits of a string; all of them below 0."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "sep": "none"},
+        reference="graphdock_std.reference.text:split_v2",
+        package="graphdock_std",
+        source="specs/strings.yaml:50",
+    )
+
+
+def substr() -> OpDef:
+    return OpDef(
+        name="Substr",
+        version=1,
+        summary="Parts of strings, by position and length.",
+        doc=(
+            "pos may count from the end; beyond both ends it is an InvalidArgumentError. A part ends where its "
+            "string does; a negative length takes all that is left. pos and len broadcast with input."
+        ),
+        inputs=(
+            ArgDef("input", "string", shape="[*S]", doc="Strings."),
+            ArgDef("pos", "T", shape="[*P]", doc="Where the parts begin."),
+            ArgDef("len", "T", shape="[*P]", doc="How long they are."),
+        ),
+        outputs=(ArgDef("output", "string", shape="[*R]"),),
+        attrs=(AttrDef("unit", "string", default="BYTE", allowed=("BYTE", "UTF8_CHAR"), doc="What is counted."),),
+        types=(TypeVarDef("T", allow=("int32", "int64")),),
+        let={"R": "broadcast(S, P)"},
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "pos": "none", "len": "none"},
+        reference="graphdock_std.reference.text:substr",
+        package="graphdock_std",
+        source="specs/strings.yaml:73",
+    )
+
+
+def regex_replace() -> OpDef:
+    return OpDef(
+        name="RegexReplace",
+        version=1,
+        summary="Strings with what matches a pattern replaced.",
+        doc=(
+            "The pattern is one of RE2, matched on UTF-8 text; what it has beyond Python's patterns (such as classes "
+            "by Unicode property) is an InvalidArgumentError. In rewrite, \\0 is the match, \\1 to \\9 are its "
+            "groups, and \\\\ is a backslash."
+        ),
+        inputs=(
+            ArgDef("input", "string", shape="[*S]", doc="Strings."),
+            ArgDef("pattern", "string", shape="[]", doc="A regular expression."),
+            ArgDef("rewrite", "string", shape="[]", doc="What a match becomes."),
+        ),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(AttrDef("replace_global", "bool", default=True, doc="Replace every match, not just the first."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "pattern": "none", "rewrite": "none"},
+        reference="graphdock_std.reference.text:regex_replace",
+        package="graphdock_std",
+        source="specs/strings.yaml:100",
+    )
+
+
+def regex_full_match() -> OpDef:
+    return OpDef(
+        name="RegexFullMatch",
+        version=1,
+        summary="Whether a pattern matches the whole of each string.",
+        doc="Patterns as in RegexReplace.",
+        inputs=(
+            ArgDef("input", "string", shape="[*S]", doc="Strings."),
+            ArgDef("pattern", "string", shape="[]", doc="A regular expression."),
+        ),
+        outputs=(ArgDef("output", "bool", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none", "pattern": "none"},
+        reference="graphdock_std.reference.text:regex_full_match",
+        package="graphdock_std",
+        source="specs/strings.yaml:127",
+    )
+
+
+def string_strip() -> OpDef:
+    return OpDef(
+        name="StringStrip",
+        version=1,
+        summary="Strings without the space at both ends.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:strip",
+        package="graphdock_std",
+        source="specs/strings.yaml:146",
+    )
+
+
+def string_lower() -> OpDef:
+    return OpDef(
+        name="StringLower",
+        version=1,
+        summary="Strings in lower case.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "encoding",
+                "string",
+                default="",
+                allowed=("", "utf-8"),
+                doc="utf-8: all letters; else those of ASCII.",
+            ),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:lower",
+        package="graphdock_std",
+        source="specs/strings.yaml:158",
+    )
+
+
+def string_upper() -> OpDef:
+    return OpDef(
+        name="StringUpper",
+        version=1,
+        summary="Strings in upper case.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "string", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "encoding",
+                "string",
+                default="",
+                allowed=("", "utf-8"),
+                doc="utf-8: all letters; else those of ASCII.",
+            ),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:upper",
+        package="graphdock_std",
+        source="specs/strings.yaml:171",
+    )
+
+
+def string_length() -> OpDef:
+    return OpDef(
+        name="StringLength",
+        version=1,
+        summary="How long strings are.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int32", shape="[*S]"),),
+        attrs=(AttrDef("unit", "string", default="BYTE", allowed=("BYTE", "UTF8_CHAR"), doc="What is counted."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:length",
+        package="graphdock_std",
+        source="specs/strings.yaml:184",
+    )
+
+
+def reduce_join() -> OpDef:
+    return OpDef(
+        name="ReduceJoin",
+        version=1,
+        summary="Strings joined along dims.",
+        doc="Of several axes the first named goes up first.",
+        inputs=(
+            ArgDef("inputs", "string", shape="[*S]", doc="Strings."),
+            ArgDef("axis", "int32", memory="host", doc="Scalar or vector of dims; negative ones count from the end."),
+        ),
+        outputs=(ArgDef("output", "string"),),
+        attrs=(
+            AttrDef("keep_dims", "bool", default=False, doc="Keep the joined dims as 1."),
+            AttrDef("separator", "string", default="", doc="Put between the strings."),
+        ),
+        shape_fn="graphdock_std.shape_fns_text:reduce_join",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none", "axis": "none"},
+        reference="graphdock_std.reference.text:reduce_join",
+        package="graphdock_std",
+        source="specs/strings.yaml:196",
+    )
+
+
+def as_string() -> OpDef:
+    return OpDef(
+        name="AsString",
+        version=1,
+        summary="Numbers as text, in C's formats.",
+        inputs=(ArgDef("input", "T", shape="[*S]", doc="Any tensor; bools are true and false."),),
+        outputs=(ArgDef("output", "string"),),
+        attrs=(
+            AttrDef("precision", "int", default=-1, doc="Digits behind the point; below 0: C's own, 6."),
+            AttrDef("scientific", "bool", default=False, doc="With an exponent."),
+            AttrDef("shortest", "bool", default=False, doc="With or without an exponent, whichever is shorter."),
+            AttrDef("width", "int", default=-1, doc="Fill up to so many characters."),
+            AttrDef("fill", "string", default="", allowed=("", " ", "+", "-", "0"), doc="How to fill: C's flag."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_text:as_string",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:as_string",
+        package="graphdock_std",
+        source="specs/strings.yaml:223",
+    )
+
+
+def string_format() -> OpDef:
+    return OpDef(
+        name="StringFormat",
+        version=1,
+        summary="A text with tensors put in, as people read them.",
+        inputs=(ArgDef("inputs", "T", arity="many", count="len(T)", doc="Any tensors."),),
+        outputs=(ArgDef("output", "string", shape="[]"),),
+        attrs=(
+            AttrDef("template", "string", default="%s", doc="The text, with a placeholder for each tensor."),
+            AttrDef("placeholder", "string", default="%s", doc="What stands for a tensor."),
+            AttrDef("summarize", "int", default=3, doc="Elements at each end of a dim; all of them below 0."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY, is_list=True),),
+        shape_fn="graphdock_std.shape_fns_text:string_format",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"inputs": "none"},
+        reference="graphdock_std.reference.text:string_format",
+        package="graphdock_std",
+        source="specs/strings.yaml:252",
+    )
+
+
+def string_to_hash_bucket() -> OpDef:
+    return OpDef(
+        name="StringToHashBucket",
+        version=1,
+        summary="A bucket for each string, by a hash that may change.",
+        doc="MurmurHash64A with the seed 0xDECAFCAFFE, modulo num_buckets.",
+        inputs=(ArgDef("string_tensor", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int64", shape="[*S]"),),
+        attrs=(AttrDef("num_buckets", "int", minimum=1, doc="How many buckets."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "100 * size(output)"},
+        gradient_kinds={"string_tensor": "none"},
+        reference="graphdock_std.reference.text:to_hash_bucket",
+        package="graphdock_std",
+        source="specs/strings.yaml:273",
+    )
+
+
+def string_to_hash_bucket_fast() -> OpDef:
+    return OpDef(
+        name="StringToHashBucketFast",
+        version=1,
+        summary="A bucket for each string.",
+        doc="FarmHash's Fingerprint64, modulo num_buckets.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int64", shape="[*S]"),),
+        attrs=(AttrDef("num_buckets", "int", minimum=1, doc="How many buckets."),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "100 * size(output)"},
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:to_hash_bucket_fast",
+        package="graphdock_std",
+        source="specs/strings.yaml:291",
+    )
+
+
+def string_to_hash_bucket_strong() -> OpDef:
+    return OpDef(
+        name="StringToHashBucketStrong",
+        version=1,
+        summary="A bucket for each string that nobody can choose without the key.",
+        doc="SipHash-2-4, modulo num_buckets.",
+        inputs=(ArgDef("input", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "int64", shape="[*S]"),),
+        attrs=(
+            AttrDef("num_buckets", "int", minimum=1, doc="How many buckets."),
+            AttrDef("key", "list(int)", doc="Two integers."),
+        ),
+        where=(("len(key) == 2", "key must hold two integers"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "100 * size(output)"},
+        gradient_kinds={"input": "none"},
+        reference="graphdock_std.reference.text:to_hash_bucket_strong",
+        package="graphdock_std",
+        source="specs/strings.yaml:311",
+    )
+
+
+def string_to_number() -> OpDef:
+    return OpDef(
+        name="StringToNumber",
+        version=1,
+        summary="Text as numbers.",
+        doc=(
+            "Space at both ends counts for nothing. A string that is no number, or an integer that does not fit, is "
+            "an InvalidArgumentError."
+        ),
+        inputs=(ArgDef("string_tensor", "string", shape="[*S]", doc="Strings."),),
+        outputs=(ArgDef("output", "out_type", shape="[*S]"),),
+        types=(TypeVarDef("out_type", allow=("int32", "int64", "float32", "float64"), default="float32"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"string_tensor": "none"},
+        reference="graphdock_std.reference.text:to_number",
+        package="graphdock_std",
+        source="specs/strings.yaml:333",
+    )
+
+
+def non_max_suppression_v2() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV2",
+        version=1,
+        summary="The best of boxes that overlap.",
+        doc=(
+            "Boxes are taken by falling score, the first of equal ones first; one whose intersection over union with "
+            "a box taken before exceeds iou_threshold is left out. A box is given by any two opposite corners."
+        ),
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T_threshold", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32", shape="[_]"),),
+        types=(
+            TypeVarDef("T", allow=("float16", "float32")),
+            TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={"boxes": "none", "scores": "none", "max_output_size": "none", "iou_threshold": "none"},
+        reference="graphdock_std.reference.suppression:suppress",
+        package="graphdock_std",
+        source="specs/suppression.yaml:4",
+    )
+
+
+def non_max_suppression_v3() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV3",
+        version=1,
+        summary="The best of boxes that overlap, of those whose score is high enough.",
+        doc="As NonMaxSuppressionV2, over the boxes with a score above score_threshold.",
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T_threshold", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "T_threshold", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32", shape="[_]"),),
+        types=(
+            TypeVarDef("T", allow=("float16", "float32")),
+            TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress",
+        package="graphdock_std",
+        source="specs/suppression.yaml:30",
+    )
+
+
+def non_max_suppression_v4() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV4",
+        version=1,
+        summary="The best of boxes that overlap, and how many they are.",
+        doc="As NonMaxSuppressionV3; with pad_to_max_output_size zeros fill the indices up to max_output_size.",
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T_threshold", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "T_threshold", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32"), ArgDef("valid_outputs", "int32")),
+        attrs=(
+            AttrDef(
+                "pad_to_max_output_size",
+                "bool",
+                default=False,
+                doc="Whether there are always max_output_size indices.",
+            ),
+        ),
+        types=(
+            TypeVarDef("T", allow=("float16", "float32")),
+            TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:suppression_v4",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress_v4",
+        package="graphdock_std",
+        source="specs/suppression.yaml:53",
+    )
+
+
+def non_max_suppression_v5() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionV5",
+        version=1,
+        summary=(
+            "The best of boxes that overlap, their scores, and how many they are; scores may be lowered instead of "
+            "boxes left out."
+        ),
+        doc=(
+            "As NonMaxSuppressionV4. With soft_nms_sigma above 0 a score is multiplied by exp(-iou**2 / (2 sigma)) "
+            "for each box taken before, whatever iou_threshold says, and boxes are taken by these scores (Bodla and "
+            'others, "Soft-NMS", 2017).'
+        ),
+        inputs=(
+            ArgDef("boxes", "T", shape="[N, 4]", doc="Corners [y1, x1, y2, x2]."),
+            ArgDef("scores", "T", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("iou_threshold", "T", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "T", shape="[]", doc="Scores up to this one are left out."),
+            ArgDef(
+                "soft_nms_sigma",
+                "T",
+                shape="[]",
+                doc="How far overlapping lowers scores; 0 leaves them, and leaves boxes out.",
+            ),
+        ),
+        outputs=(ArgDef("selected_indices", "int32"), ArgDef("selected_scores", "T"), ArgDef("valid_outputs", "int32")),
+        attrs=(
+            AttrDef(
+                "pad_to_max_output_size",
+                "bool",
+                default=False,
+                doc="Whether there are always max_output_size indices.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("float16", "float32")),),
+        shape_fn="graphdock_std.shape_fns_image:suppression_v5",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+            "soft_nms_sigma": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress_v5",
+        package="graphdock_std",
+        source="specs/suppression.yaml:78",
+    )
+
+
+def non_max_suppression_with_overlaps() -> OpDef:
+    return OpDef(
+        name="NonMaxSuppressionWithOverlaps",
+        version=1,
+        summary="The best of boxes whose overlaps are given.",
+        doc=(
+            "As NonMaxSuppressionV3, where a box is left out whose overlap with one taken before exceeds "
+            "overlap_threshold."
+        ),
+        inputs=(
+            ArgDef("overlaps", "float32", shape="[N, N]", doc="How far each box overlaps each other."),
+            ArgDef("scores", "float32", shape="[N]", doc="A score for each box."),
+            ArgDef("max_output_size", "int32", shape="[]", memory="host", doc="How many boxes to take at most."),
+            ArgDef("overlap_threshold", "float32", shape="[]", doc="The largest overlap that is borne."),
+            ArgDef("score_threshold", "float32", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(ArgDef("selected_indices", "int32", shape="[_]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "overlaps": "none",
+            "scores": "none",
+            "max_output_size": "none",
+            "overlap_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:suppress_overlaps",
+        package="graphdock_std",
+        source="specs/suppression.yaml:106",
+    )
+
+
+def combined_non_max_suppression() -> OpDef:
+    return OpDef(
+        name="CombinedNonMaxSuppression",
+        version=1,
+        summary="The best boxes of each image over all classes, where those of one class do not overlap.",
+        doc=(
+            "Each class by itself as NonMaxSuppressionV3, then the best max_total_size of an image by score, the "
+            "lower class first of equal ones. What an image has not is zeros; with pad_per_class there are at most "
+            "max_output_size_per_class times the classes rows."
+        ),
+        inputs=(
+            ArgDef(
+                "boxes",
+                "float32",
+                shape="[B, N, Q, 4]",
+                doc="Corners [y1, x1, y2, x2]; Q is 1 or the number of classes.",
+            ),
+            ArgDef("scores", "float32", shape="[B, N, K]", doc="A score for each box and class."),
+            ArgDef(
+                "max_output_size_per_class",
+                "int32",
+                shape="[]",
+                memory="host",
+                doc="How many boxes of a class to take at most.",
+            ),
+            ArgDef(
+                "max_total_size",
+                "int32",
+                shape="[]",
+                memory="host",
+                doc="How many boxes of an image to take at most.",
+            ),
+            ArgDef("iou_threshold", "float32", shape="[]", doc="The largest overlap that is borne, in [0, 1]."),
+            ArgDef("score_threshold", "float32", shape="[]", doc="Scores up to this one are left out."),
+        ),
+        outputs=(
+            ArgDef("nmsed_boxes", "float32"),
+            ArgDef("nmsed_scores", "float32"),
+            ArgDef("nmsed_classes", "float32"),
+            ArgDef("valid_detections", "int32"),
+        ),
+        attrs=(
+            AttrDef(
+                "pad_per_class",
+                "bool",
+                default=False,
+                doc="Whether as many rows as the classes may have are enough.",
+            ),
+            AttrDef("clip_boxes", "bool", default=True, doc="Whether the boxes that come out are clipped to [0, 1]."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:combined_suppression",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={
+            "boxes": "none",
+            "scores": "none",
+            "max_output_size_per_class": "none",
+            "max_total_size": "none",
+            "iou_threshold": "none",
+            "score_threshold": "none",
+        },
+        reference="graphdock_std.reference.suppression:combined",
+        package="graphdock_std",
+        source="specs/suppression.yaml:127",
+    )
+
+
 def resource_apply_gradient_descent() -> OpDef:
     return OpDef(
         name="ResourceApplyGradientDescent",
@@ -8093,6 +9954,13 @@ def resource_sparse_apply_adagrad() -> OpDef:
 
 
 OPS: dict[str, Callable[[], OpDef]] = {
+    "TruncateDiv": truncate_div,
+    "TruncateMod": truncate_mod,
+    "Xdivy": xdivy,
+    "Xlogy": xlogy,
+    "MulNoNan": mul_no_nan,
+    "NextAfter": next_after,
+    "Cross": cross,
     "Reshape": reshape,
     "Transpose": transpose,
     "ExpandDims": expand_dims,
@@ -8152,11 +10020,26 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "DepthwiseConv2dNative": depthwise_conv2d_native,
     "DepthwiseConv2dNativeBackpropInput": depthwise_conv2d_native_backprop_input,
     "DepthwiseConv2dNativeBackpropFilter": depthwise_conv2d_native_backprop_filter,
+    "CTCLoss": ctc_loss,
+    "CTCGreedyDecoder": ctc_greedy_decoder,
+    "CTCBeamSearchDecoder": ctc_beam_search_decoder,
+    "IdentityN": identity_n,
+    "EncodeBase64": encode_base64,
+    "DecodeBase64": decode_base64,
+    "DecodeRaw": decode_raw,
+    "DecodeCSV": decode_csv,
+    "CropAndResize": crop_and_resize,
+    "CropAndResizeGradImage": crop_and_resize_grad_image,
+    "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
+    "DrawBoundingBoxes": draw_bounding_boxes,
+    "DrawBoundingBoxesV2": draw_bounding_boxes_v2,
     "RGBToHSV": rgb_to_hsv,
     "HSVToRGB": hsv_to_rgb,
     "AdjustHue": adjust_hue,
     "AdjustSaturation": adjust_saturation,
     "AdjustContrastv2": adjust_contrastv2,
+    "SampleDistortedBoundingBoxV2": sample_distorted_bounding_box_v2,
+    "ExtractGlimpse": extract_glimpse,
     "ResizeBilinear": resize_bilinear,
     "ResizeBilinearGrad": resize_bilinear_grad,
     "ResizeNearestNeighbor": resize_nearest_neighbor,
@@ -8352,6 +10235,53 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BatchToSpaceND": batch_to_space_nd,
     "ExtractImagePatches": extract_image_patches,
     "ExtractImagePatchesGrad": extract_image_patches_grad,
+    "Lgamma": lgamma,
+    "Digamma": digamma,
+    "Polygamma": polygamma,
+    "Zeta": zeta,
+    "Igamma": igamma,
+    "Igammac": igammac,
+    "IgammaGradA": igamma_grad_a,
+    "Betainc": betainc,
+    "BesselI0e": bessel_i0e,
+    "BesselI1e": bessel_i1e,
+    "Ndtri": ndtri,
+    "Erfinv": erfinv,
+    "FFT": fft,
+    "FFT2D": fft2d,
+    "FFT3D": fft3d,
+    "IFFT": ifft,
+    "IFFT2D": ifft2d,
+    "IFFT3D": ifft3d,
+    "RFFT": rfft,
+    "RFFT2D": rfft2d,
+    "RFFT3D": rfft3d,
+    "IRFFT": irfft,
+    "IRFFT2D": irfft2d,
+    "IRFFT3D": irfft3d,
+    "StringJoin": string_join,
+    "StringSplit": string_split,
+    "StringSplitV2": string_split_v2,
+    "Substr": substr,
+    "RegexReplace": regex_replace,
+    "RegexFullMatch": regex_full_match,
+    "StringStrip": string_strip,
+    "StringLower": string_lower,
+    "StringUpper": string_upper,
+    "StringLength": string_length,
+    "ReduceJoin": reduce_join,
+    "AsString": as_string,
+    "StringFormat": string_format,
+    "StringToHashBucket": string_to_hash_bucket,
+    "StringToHashBucketFast": string_to_hash_bucket_fast,
+    "StringToHashBucketStrong": string_to_hash_bucket_strong,
+    "StringToNumber": string_to_number,
+    "NonMaxSuppressionV2": non_max_suppression_v2,
+    "NonMaxSuppressionV3": non_max_suppression_v3,
+    "NonMaxSuppressionV4": non_max_suppression_v4,
+    "NonMaxSuppressionV5": non_max_suppression_v5,
+    "NonMaxSuppressionWithOverlaps": non_max_suppression_with_overlaps,
+    "CombinedNonMaxSuppression": combined_non_max_suppression,
     "ResourceApplyGradientDescent": resource_apply_gradient_descent,
     "ResourceApplyMomentum": resource_apply_momentum,
     "ResourceApplyAdagrad": resource_apply_adagrad,
@@ -8366,7 +10296,6 @@ OPS: dict[str, Callable[[], OpDef]] = {
 }
 
 OPERATORS: dict[str, str] = {
-    "__add__": "graphdock_std._gen.math_ops:add",
     "__sub__": "graphdock_std._gen.math_ops:subtract",
     "__mul__": "graphdock_std._gen.math_ops:multiply",
     "__floordiv__": "graphdock_std._gen.math_ops:floordiv",
@@ -8385,15 +10314,21 @@ OPERATORS: dict[str, str] = {
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "array.yaml": "555e7480af1a411f",
+    "arithmetic.yaml": "ff69a39c043db13a",
+    "array.yaml": "4e96e59655e0b401",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "eaf7834bb831ca38",
-    "complex.yaml": "67236912212a0915",
+    "complex.yaml": "045c6d576626a540",
     "conv.yaml": "12014a947b701793",
+    "ctc.yaml": "704d9a971f1ea5dc",
+    "custom.yaml": "b31ed1f484108246",
+    "decoding.yaml": "c2f2dc8f252f0226",
+    "image_boxes.yaml": "5c540a1cf4a74545",
     "image_color.yaml": "9d56b2e9977428dc",
+    "image_random.yaml": "6b9ce40790dba461",
     "image_resize.yaml": "6fe182d39258e096",
     "linalg.yaml": "25a06de7b2fd8368",
-    "math.yaml": "896cecfcec80e280",
+    "math.yaml": "ea8417bd3a9a04c8",
     "nn.yaml": "f1bdf2cb37e82486",
     "normalization.yaml": "655720c038b19f95",
     "optimizers.yaml": "3eb39f06a5c9d801",
@@ -8407,5 +10342,9 @@ SPECS: dict[str, str] = {
     "segment.yaml": "de93fa854d0d0a51",
     "selection.yaml": "421f1b1bf12bf214",
     "space.yaml": "25348b8a8c2db9dd",
+    "special.yaml": "aea1fa160d5e721e",
+    "spectral.yaml": "4c63dba988899418",
+    "strings.yaml": "a4366031664080b1",
+    "suppression.yaml": "7f06a61b5c661833",
     "train.yaml": "75b642b73e6d7cf6",
 }

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 #: Public functions of tensors, which formulas may call.
 FUNCTIONS = {
-    "is_non_decreasing": "graphdock_std.functions:is_non_decreasing",
-    "is_strictly_increasing": "graphdock_std.functions:is_strictly_increasing",
     "lbeta": "graphdock_std.functions:lbeta",
     "math.bessel_i0": "graphdock_std.functions:bessel_i0",
     "math.bessel_i1": "graphdock_std.functions:bessel_i1",
-    "math.is_non_decreasing": "graphdock_std.functions:is_non_decreasing",
-    "math.is_strictly_increasing": "graphdock_std.functions:is_strictly_increasing",
     "math.lbeta": "graphdock_std.functions:lbeta",
     "math.polyval": "graphdock_std.functions:polyval",
     "math.reciprocal_no_nan": "graphdock_std.functions:reciprocal_no_nan",
