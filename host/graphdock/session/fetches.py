@@ -1,4 +1,8 @@
-"""Fetches and feeds: nested structures of handles and names, and flat lists."""
+"""Fetches and feeds: nested structures of handles and names, and flat lists.
+
+What stands for several tensors, such as an IndexedSlices, has ``_as_fetches()``: a structure to fetch, and a function of
+what was fetched, and ``_as_feeds(value)``, which returns a dict of tensors to values.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import Dims, compatible, show
 from graphdock.variables.variable import Variable
 
-__all__ = ["Feed", "FetchPlan", "convert_feed"]
+__all__ = ["Feed", "FetchPlan", "convert_feed", "single_tensors"]
 
 Pack = Callable[[Sequence[Any]], Any]
 
@@ -66,6 +70,10 @@ class FetchPlan:
         if isinstance(fetch, Mapping):
             items = [(k, self._visit(graph, v)) for k, v in fetch.items()]
             return lambda r: {k: p(r) for k, p in items}
+        if hasattr(fetch, "_as_fetches"):
+            inner, rebuilt = fetch._as_fetches()
+            pack = self._visit(graph, inner)
+            return lambda r: rebuilt(pack(r))
         if fetch is None:
             raise InvalidArgumentError(
                 "None cannot be fetched",
@@ -104,6 +112,16 @@ def _refused(what: str, given: Any, error: GraphdockError) -> GraphdockError:
 
 def _none(results: Sequence[Any]) -> None:
     return None
+
+
+def single_tensors(feed_dict: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """A feed_dict in which each key that stands for several tensors, such as an IndexedSlices, is replaced by them."""
+    if not any(hasattr(key, "_as_feeds") for key in feed_dict):
+        return feed_dict
+    single: dict[Any, Any] = {}
+    for key, value in feed_dict.items():
+        single.update(key._as_feeds(value) if hasattr(key, "_as_feeds") else {key: value})
+    return single
 
 
 class Feed:

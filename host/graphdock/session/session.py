@@ -25,7 +25,7 @@ from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
 from graphdock.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.session.config import SessionConfig, effective_config
-from graphdock.session.fetches import Feed, FetchPlan, convert_feed
+from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.plan_cache import PlanCache, Signature
 from graphdock.session.run_options import RunMetadata, RunOptions
 from graphdock.typing import HasTensor
@@ -294,6 +294,8 @@ class Session(metaclass=_SessionType):
                 key = (dict, key, *feed_dict)
             signature = self._signatures[key if limit is None else (_TIMED, key)]
         except (KeyError, TypeError):
+            if isinstance(feed_dict, Mapping):
+                feed_dict = single_tensors(feed_dict)
             signature = self._signature(fetches, feed_dict, limit is not None)
         if signature.mutation != self.graph._mutation:
             signature = self._signature(fetches, feed_dict, limit is not None)
@@ -367,7 +369,7 @@ class Session(metaclass=_SessionType):
         self._check_open()
         fetch = FetchPlan(self.graph, fetches)
         of_kind(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
-        fed = [(Feed(self.graph, k), v) for k, v in (feed_dict or {}).items()]
+        fed = [(Feed(self.graph, k), v) for k, v in single_tensors(feed_dict or {}).items()]
         feeds = {feed.tensor: convert_feed(feed, v).shape for feed, v in fed}
         from graphdock.runtime.translate import needed_operations
 
