@@ -310,6 +310,34 @@ from graphdock_std.selection import listdiff as listdiff
 from graphdock_std.selection import searchsorted as searchsorted
 from graphdock_std.selection import setdiff1d as setdiff1d
 from graphdock_std.selection import sort as sort
+from graphdock_std.sparse.combine import sparse_add as sparse_add
+from graphdock_std.sparse.combine import sparse_concat as sparse_concat
+from graphdock_std.sparse.combine import sparse_maximum as sparse_maximum
+from graphdock_std.sparse.combine import sparse_merge as sparse_merge
+from graphdock_std.sparse.combine import sparse_minimum as sparse_minimum
+from graphdock_std.sparse.dense import sparse_matmul as sparse_matmul
+from graphdock_std.sparse.dense import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
+from graphdock_std.sparse.dense import sparse_tensor_to_dense as sparse_tensor_to_dense
+from graphdock_std.sparse.dense import sparse_to_indicator as sparse_to_indicator
+from graphdock_std.sparse.embedding import edit_distance as edit_distance
+from graphdock_std.sparse.reduce import sparse_reduce_max as sparse_reduce_max
+from graphdock_std.sparse.reduce import sparse_reduce_max_sparse as sparse_reduce_max_sparse
+from graphdock_std.sparse.reduce import sparse_reduce_sum as sparse_reduce_sum
+from graphdock_std.sparse.reduce import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
+from graphdock_std.sparse.reduce import sparse_softmax as sparse_softmax
+from graphdock_std.sparse.shape import sparse_fill_empty_rows as sparse_fill_empty_rows
+from graphdock_std.sparse.shape import sparse_mask as sparse_mask
+from graphdock_std.sparse.shape import sparse_reorder as sparse_reorder
+from graphdock_std.sparse.shape import sparse_reset_shape as sparse_reset_shape
+from graphdock_std.sparse.shape import sparse_reshape as sparse_reshape
+from graphdock_std.sparse.shape import sparse_retain as sparse_retain
+from graphdock_std.sparse.shape import sparse_slice as sparse_slice
+from graphdock_std.sparse.shape import sparse_split as sparse_split
+from graphdock_std.sparse.shape import sparse_transpose as sparse_transpose
+from graphdock_std.sparse.tensor import SparseTensor as SparseTensor
+from graphdock_std.sparse.tensor import SparseTensorValue as SparseTensorValue
+from graphdock_std.sparse.tensor import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
+from graphdock_std.sparse.tensor import sparse_placeholder as sparse_placeholder
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
@@ -333,6 +361,8 @@ __all__ = [
     "RunOptions",
     "Session",
     "SessionConfig",
+    "SparseTensor",
+    "SparseTensorValue",
     "Tensor",
     "TensorShape",
     "Variable",
@@ -384,6 +414,7 @@ __all__ = [
     "contracts",
     "control_dependencies",
     "convert_to_tensor",
+    "convert_to_tensor_or_sparse_tensor",
     "cos",
     "cosh",
     "count_nonzero",
@@ -400,6 +431,7 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "einsum",
     "ensure_shape",
     "equal",
@@ -565,10 +597,34 @@ __all__ = [
     "slice",
     "sort",
     "sparse",
+    "sparse_add",
+    "sparse_concat",
+    "sparse_fill_empty_rows",
+    "sparse_mask",
+    "sparse_matmul",
+    "sparse_maximum",
+    "sparse_merge",
+    "sparse_minimum",
+    "sparse_placeholder",
+    "sparse_reduce_max",
+    "sparse_reduce_max_sparse",
+    "sparse_reduce_sum",
+    "sparse_reduce_sum_sparse",
+    "sparse_reorder",
+    "sparse_reset_shape",
+    "sparse_reshape",
+    "sparse_retain",
     "sparse_segment_mean",
     "sparse_segment_sqrt_n",
     "sparse_segment_sum",
+    "sparse_slice",
+    "sparse_softmax",
+    "sparse_split",
+    "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense",
     "sparse_to_dense",
+    "sparse_to_indicator",
+    "sparse_transpose",
     "split",
     "sqrt",
     "square",

@@ -25,12 +25,15 @@ from graphdock_std.nn import sparse_softmax_cross_entropy_with_logits as sparse_
 from graphdock_std.nn import xw_plus_b as xw_plus_b
 from graphdock_std.selection import in_top_k as in_top_k
 from graphdock_std.selection import top_k as top_k
+from graphdock_std.sparse.embedding import embedding_lookup_sparse as embedding_lookup_sparse
+from graphdock_std.sparse.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 
 __all__ = [
     "bias_add",
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "in_top_k",
     "l2_loss",
     "l2_normalize",
@@ -41,6 +44,7 @@ __all__ = [
     "relu",
     "relu6",
     "relu_layer",
+    "safe_embedding_lookup_sparse",
     "selu",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",

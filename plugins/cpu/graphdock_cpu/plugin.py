@@ -21,6 +21,7 @@ FAMILIES = (
     "scatter",
     "segment",
     "selection",
+    "sparse",
     "train",
     "views",
 )

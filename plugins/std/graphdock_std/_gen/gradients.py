@@ -780,3 +780,29 @@ def bincount(op, grad_bins):
     """weights: fn; arr: none; size: none."""
     _fn = _import_module("graphdock_std.selection_gradients")
     return [None, None, _fn.bincount(op, grad_bins)]
+
+
+def sparse_tensor_dense_mat_mul(op, grad_product):
+    """a_values, b: fn; a_indices: none; a_shape: none."""
+    _fn = _import_module("graphdock_std.sparse_gradients")
+    grads_dense_matmul = _fn.dense_matmul(op, grad_product)
+    return [None, grads_dense_matmul[0], None, grads_dense_matmul[1]]
+
+
+def sparse_reorder(op, grad_output_indices, grad_output_values):
+    """input_values: fn; input_indices: none; input_shape: none."""
+    _fn = _import_module("graphdock_std.sparse_gradients")
+    return [None, _fn.reorder(op, grad_output_indices, grad_output_values), None]
+
+
+def sparse_fill_empty_rows(op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map):
+    """values, default_value: fn; indices: none; dense_shape: none."""
+    _fn = _import_module("graphdock_std.sparse_gradients")
+    grads_fill_empty_rows = _fn.fill_empty_rows(
+        op,
+        grad_output_indices,
+        grad_output_values,
+        grad_empty_row_indicator,
+        grad_reverse_index_map,
+    )
+    return [None, grads_fill_empty_rows[0], None, grads_fill_empty_rows[1]]
