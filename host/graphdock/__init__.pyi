@@ -245,6 +245,8 @@ from graphdock_std.initializers import TruncatedNormal as truncated_normal_initi
 from graphdock_std.initializers import VarianceScaling as variance_scaling_initializer
 from graphdock_std.initializers import Zeros as zeros_initializer
 from graphdock_std.math import accumulate_n as accumulate_n
+from graphdock_std.math import arg_max as arg_max
+from graphdock_std.math import arg_min as arg_min
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
 from graphdock_std.math import count_nonzero as count_nonzero
@@ -304,6 +306,7 @@ from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
 from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graphdock_std.selection import argsort as argsort
 from graphdock_std.selection import bincount as bincount
+from graphdock_std.selection import confusion_matrix as confusion_matrix
 from graphdock_std.selection import histogram_fixed_width as histogram_fixed_width
 from graphdock_std.selection import histogram_fixed_width_bins as histogram_fixed_width_bins
 from graphdock_std.selection import listdiff as listdiff
@@ -374,6 +377,8 @@ __all__ = [
     "add",
     "add_n",
     "add_to_collection",
+    "arg_max",
+    "arg_min",
     "argmax",
     "argmin",
     "argsort",
@@ -408,6 +413,7 @@ __all__ = [
     "complex64",
     "concat",
     "cond",
+    "confusion_matrix",
     "constant",
     "constant_initializer",
     "container",

@@ -65,6 +65,7 @@ def test_what_a_sparse_tensor_says_of_itself() -> None:
     assert (sp.dtype, sp.shape.as_list(), sp.get_shape().as_list()) == (tf.float64, [3, 4], [3, 4])
     assert sp.graph is tf.get_default_graph() and sp.op is sp.values.op
     assert tf.SparseTensor.from_value(sp) is sp
+    assert run([tf.size(sp), tf.rank(sp), tf.rank(tf.sparse_placeholder(tf.int32, [None]))]) == [12, 2, 1]
     with tf.Session():
         np.testing.assert_array_equal(dense(sp.eval()), DENSE)
     with pytest.raises(ShapeError, match="1 indices and 2 values"):

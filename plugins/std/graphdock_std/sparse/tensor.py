@@ -141,6 +141,12 @@ class SparseTensor:
             raise errors.InvalidArgumentError("eval needs a session", hint="pass session=, or open one with `with`")
         return session.run(self, feed_dict)  # type: ignore[no-any-return]
 
+    def _mapped(self, function: Callable[[_ops.Tensor], _ops.Tensor]) -> SparseTensor:
+        """The same tensor after ``function`` of each of its three."""
+        made = SparseTensor(function(self._indices), function(self._values), function(self._dense_shape))
+        made._static = self.shape
+        return made
+
     def _as_fetches(self) -> tuple[list[_ops.Tensor], Callable[[list[Any]], SparseTensorValue]]:
         """What a session fetches in its place, and what it makes of that."""
         return [self._indices, self._values, self._dense_shape], lambda found: SparseTensorValue(*found)
