@@ -142,3 +142,25 @@ def test_tensors_of_another_graph_are_told_how_graphs_are_kept_together():
             with pytest.raises(InvalidArgumentError, match="belongs to another graph") as raised:
                 build()
             assert raised.value.hint == "make both inside of one `with graph.as_default():`"
+
+
+class Couple:
+    """Two tensors in one, as a session sees what is not one tensor."""
+
+    def __init__(self, a: tf.Tensor, b: tf.Tensor) -> None:
+        self.parts = [a, b]
+
+    def _as_fetches(self):
+        return self.parts, tuple
+
+    def _as_feeds(self, value):
+        return dict(zip(self.parts, value, strict=True))
+
+
+def test_what_stands_for_several_tensors_is_fetched_and_fed() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        pair = Couple(tf.placeholder(tf.int32, []), tf.placeholder(tf.int32, []))
+        for _ in range(2):
+            found = session.run({"pair": pair, "sum": pair.parts[0] + pair.parts[1]}, {pair: (1, 2)})
+            assert found == {"pair": (1, 2), "sum": 3}
+        assert session.run(pair, {pair: (3, 4)}) == (3, 4)

@@ -60,6 +60,13 @@ def test_top_k_of_long_rows_against_a_sort() -> None:
     np.testing.assert_array_equal(values, np.take_along_axis(x, want, 1))
 
 
+def test_top_k_of_long_rows_with_nan_and_ties() -> None:
+    x = np.zeros((3, 300), np.float32)
+    x[0, [5, 7]], x[1, [3, 9, 200]] = np.nan, 1.0
+    indices = run(tf.nn.top_k(x, 3)).indices
+    assert indices.tolist() == [[5, 7, 0], [3, 9, 200], [0, 1, 2]]
+
+
 def test_in_top_k() -> None:
     predictions = [[0.1, 0.3, 0.2], [0.5, 0.5, 0.1], [np.inf, 0.0, 1.0]]
     assert run(tf.nn.in_top_k(predictions, [2, 1, 1], 2)).tolist() == [True, True, False]
@@ -120,3 +127,21 @@ def test_k_beyond_the_row() -> None:
     k = tf.placeholder(tf.int32, [])
     with pytest.raises(InvalidArgumentError, match="k is 4"):
         run(tf.nn.top_k([1.0, 2.0], k), {k: 4})
+
+
+def test_confusion_matrix() -> None:
+    found = run(
+        [
+            tf.confusion_matrix([1, 2, 4], [2, 2, 4]),
+            tf.math.confusion_matrix([[0], [1]], [1, 1], num_classes=2, dtype=tf.float32, weights=[0.5, 2.0]),
+        ]
+    )
+    assert found[0].tolist() == [[0] * 5, [0, 0, 1, 0, 0], [0, 0, 1, 0, 0], [0] * 5, [0, 0, 0, 0, 1]]
+    assert found[1].tolist() == [[0, 0.5], [0, 2]]
+    with pytest.raises(InvalidArgumentError, match="out of bounds"):
+        run(tf.confusion_matrix([0, 3], [1, 1], num_classes=2))
+
+
+def test_old_names_of_argmax() -> None:
+    x = [[1, 5], [7, 2]]
+    assert [v.tolist() for v in run([tf.arg_max(x, 0), tf.arg_min(x, 1, tf.int32)])] == [[1, 0], [0, 1]]

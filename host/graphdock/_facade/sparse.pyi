@@ -2,9 +2,65 @@
 from graphdock_std.segment import sparse_segment_mean as segment_mean
 from graphdock_std.segment import sparse_segment_sqrt_n as segment_sqrt_n
 from graphdock_std.segment import sparse_segment_sum as segment_sum
+from graphdock_std.sparse.combine import sparse_add as add
+from graphdock_std.sparse.combine import sparse_concat as concat
+from graphdock_std.sparse.combine import sparse_maximum as maximum
+from graphdock_std.sparse.combine import sparse_merge as merge
+from graphdock_std.sparse.combine import sparse_minimum as minimum
+from graphdock_std.sparse.dense import from_dense as from_dense
+from graphdock_std.sparse.dense import sparse_tensor_dense_matmul as matmul
+from graphdock_std.sparse.dense import sparse_tensor_dense_matmul as sparse_dense_matmul
+from graphdock_std.sparse.dense import sparse_tensor_to_dense as to_dense
+from graphdock_std.sparse.dense import sparse_to_indicator as to_indicator
+from graphdock_std.sparse.reduce import sparse_reduce_max as reduce_max
+from graphdock_std.sparse.reduce import sparse_reduce_max_sparse as reduce_max_sparse
+from graphdock_std.sparse.reduce import sparse_reduce_sum as reduce_sum
+from graphdock_std.sparse.reduce import sparse_reduce_sum_sparse as reduce_sum_sparse
+from graphdock_std.sparse.reduce import sparse_softmax as softmax
+from graphdock_std.sparse.shape import sparse_expand_dims as expand_dims
+from graphdock_std.sparse.shape import sparse_eye as eye
+from graphdock_std.sparse.shape import sparse_fill_empty_rows as fill_empty_rows
+from graphdock_std.sparse.shape import sparse_mask as mask
+from graphdock_std.sparse.shape import sparse_reorder as reorder
+from graphdock_std.sparse.shape import sparse_reset_shape as reset_shape
+from graphdock_std.sparse.shape import sparse_reshape as reshape
+from graphdock_std.sparse.shape import sparse_retain as retain
+from graphdock_std.sparse.shape import sparse_slice as slice
+from graphdock_std.sparse.shape import sparse_split as split
+from graphdock_std.sparse.shape import sparse_transpose as transpose
+from graphdock_std.sparse.tensor import SparseTensor as SparseTensor
+from graphdock_std.sparse.tensor import sparse_placeholder as placeholder
 
 __all__ = [
+    "SparseTensor",
+    "add",
+    "concat",
+    "expand_dims",
+    "eye",
+    "fill_empty_rows",
+    "from_dense",
+    "mask",
+    "matmul",
+    "maximum",
+    "merge",
+    "minimum",
+    "placeholder",
+    "reduce_max",
+    "reduce_max_sparse",
+    "reduce_sum",
+    "reduce_sum_sparse",
+    "reorder",
+    "reset_shape",
+    "reshape",
+    "retain",
     "segment_mean",
     "segment_sqrt_n",
     "segment_sum",
+    "slice",
+    "softmax",
+    "sparse_dense_matmul",
+    "split",
+    "to_dense",
+    "to_indicator",
+    "transpose",
 ]

@@ -47,6 +47,7 @@ FAMILIES = (
     "text",
     "text_formats",
     "text_parts",
+    "sparse",
     "train",
     "views",
 )

@@ -332,3 +332,17 @@ def broadcast_args(ctx: IntegerContext) -> Any:
         else:
             out.append(x if isinstance(x, int) else y if isinstance(y, int) else x if x is y else None)
     return tuple(out)
+
+
+def sparse_reshape(ctx: IntegerContext) -> Any:
+    """What is known of the outputs of SparseReshape: nothing of the indices, the new shape without -1."""
+    shape, new = ctx.value(1), ctx.value(2)
+    if not isinstance(new, tuple):
+        return [None, None]
+    if -1 not in new:
+        return [None, new]
+    rest = [d for d in new if not (isinstance(d, int) and d == -1)]
+    if isinstance(shape, tuple) and all(isinstance(d, int) for d in (*shape, *rest)) and math.prod(rest) > 0:
+        left = math.prod(shape) // math.prod(rest)
+        return [None, tuple(left if d == -1 else d for d in new)] if len(rest) == len(new) - 1 else [None, None]
+    return [None, tuple(None if isinstance(d, int) and d == -1 else d for d in new)]

@@ -243,6 +243,20 @@ def argmin(
     return _arg("ArgMin", input, _one_of("axis", axis, "dimension", dimension), output_type, name)
 
 
+def arg_max(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = "int64", name: str | None = None
+) -> _ops.Tensor:
+    """The older name of :func:`argmax`."""
+    return _arg("ArgMax", input, dimension, output_type, name)
+
+
+def arg_min(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = "int64", name: str | None = None
+) -> _ops.Tensor:
+    """The older name of :func:`argmin`."""
+    return _arg("ArgMin", input, dimension, output_type, name)
+
+
 def _arg(op: str, x: Any, axis: Any, output_type: Any, name: str | None) -> Any:
     return _ops.apply_op(op, x=x, axis=0 if axis is None else axis, output_type=_tf.as_dtype(output_type), name=name)
 

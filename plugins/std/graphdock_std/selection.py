@@ -15,6 +15,7 @@ from graphdock_std.grad_support import static_shape
 __all__ = [
     "argsort",
     "bincount",
+    "confusion_matrix",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "in_top_k",
@@ -180,6 +181,45 @@ def bincount(
             size = _tf.minimum(size, _ops.convert_to_tensor(maxlength, dtypes.int32))
         given = _ops.constant([], dtypes.as_dtype(dtype)) if weights is None else _ops.convert_to_tensor(weights)
         return _ops.apply_op("Bincount", arr=numbers, size=size, weights=given)
+
+
+def confusion_matrix(
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
+    weights: TensorLike | None = None,
+) -> _ops.Tensor:
+    """How often each label (row) was predicted as each class (column), or the sums of the weights of each pair.
+
+    Args:
+      labels, predictions: integer vectors of one length; a last dim of 1 that only one of them has is taken out.
+      num_classes: number of rows and columns, by default up to the largest class that occurs.
+      dtype: of the result.
+
+    Raises:
+      InvalidArgumentError, in the step: a class that is negative or too large.
+    """
+    with _ops.name_scope(name or "confusion_matrix"):
+        rows, columns = (_ops.convert_to_tensor(x) for x in (labels, predictions))
+        ranks = [None if static_shape(x) is None else len(static_shape(x) or ()) for x in (rows, columns)]
+        if ranks[0] is not None and ranks[1] is not None and abs(ranks[0] - ranks[1]) == 1:
+            rows, columns = (
+                _tf.squeeze(x, [-1]) if mine > other else x
+                for x, mine, other in zip((rows, columns), ranks, ranks[::-1], strict=True)
+            )
+        rows, columns = _ops.cast(rows, dtypes.int64), _ops.cast(columns, dtypes.int64)
+        if num_classes is None:
+            count = _tf.maximum(_tf.reduce_max(rows), _tf.reduce_max(columns)) + 1
+        else:
+            count = _ops.cast(_ops.convert_to_tensor(num_classes), dtypes.int64)
+        wanted = dtypes.as_dtype(dtype)
+        if weights is None:
+            each = _ops.cast(_ops.ones_like(columns), wanted)
+        else:
+            each = _ops.cast(_ops.convert_to_tensor(weights), wanted)
+        return _tf.scatter_nd(_tf.stack([rows, columns], 1), each, _tf.stack([count, count]))
 
 
 def sort(

@@ -13,6 +13,23 @@ from graphdock_cpu.kernels.array import bind_writer
 __all__ = ["KERNELS"]
 
 
+#: Rows from this many elements on are not sorted whole for a few of them.
+WIDE_ROW = 256
+
+
+def _largest(rows: Any, k: int) -> Any:
+    """Places of the k largest elements of each row, by sorting those that are not below the k-th."""
+    found = np.empty((len(rows), k), np.int64)
+    if not k:
+        return found
+    limits = np.partition(rows, rows.shape[1] - k, -1)[:, -k]
+    for row, limit, places in zip(rows, limits, found, strict=True):
+        able = np.flatnonzero(~(row < limit))  # NaN is not below anything
+        order = np.argsort(row[able][::-1], kind="stable")[::-1][:k]
+        places[:] = able[len(able) - 1 - order]
+    return found
+
+
 def _distinct(x: Any) -> tuple[Any, Any, Any]:
     """First places of the distinct elements in the order of occurrence, the place of each element, the counts."""
     _, first, inverse, counts = np.unique(
@@ -62,6 +79,8 @@ def _top_k(ctx: BuildContext) -> Bound:
         if k == 1 and x.shape[-1]:
             return x.argmax(-1)[..., None]
         width = x.shape[-1]
+        if width >= WIDE_ROW and 8 * k <= width:
+            return _largest(x.reshape(-1, width), k).reshape(*x.shape[:-1], k)
         # sorted backwards and read backwards, so that of equal elements the first comes first
         order = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
         return (width - 1 - order[..., :k]).astype(np.int64, copy=False)

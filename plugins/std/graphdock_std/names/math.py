@@ -15,6 +15,8 @@ FUNCTIONS = {
     "reduce_variance": "graphdock_std.math:reduce_variance",
     "reduce_std": "graphdock_std.math:reduce_std",
     "count_nonzero": "graphdock_std.math:count_nonzero",
+    "arg_max": "graphdock_std.math:arg_max",
+    "arg_min": "graphdock_std.math:arg_min",
     "argmax": "graphdock_std.math:argmax",
     "argmin": "graphdock_std.math:argmin",
     "cumprod": "graphdock_std.math:cumprod",

@@ -1,0 +1,32 @@
+"""Shape functions of the ops over sparse tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphdock.ops import symbolic
+
+from graphdock_std.shape_support import Dims, known, shape_from
+
+
+def dense_matmul(ctx: Any) -> list[Dims]:
+    a, b = shape_from(ctx, "a_shape"), ctx.shape("b")
+    rows, inner = (None, None) if a is None else (a[1], a[0]) if ctx.attrs["adjoint_a"] else (a[0], a[1])
+    of_b, columns = (None, None) if b is None else (b[1], b[0]) if ctx.attrs["adjoint_b"] else (b[0], b[1])
+    if known(inner) and known(of_b) and inner != of_b:
+        raise ctx.fail(f"inner sizes differ: {inner} of the sparse matrix and {of_b} of b")
+    return [(rows, columns)]
+
+
+@symbolic
+def edit_distance(ctx: Any) -> list[Dims]:
+    rank = None
+    for name in ("hypothesis_shape", "truth_shape"):
+        dims = ctx.shape(name)
+        if dims is not None and known(dims[0]):
+            rank = dims[0]
+    if rank is None:
+        return [None]
+    if rank < 1:
+        raise ctx.fail("a sparse scalar holds no sequences")
+    return [(None,) * (rank - 1)]

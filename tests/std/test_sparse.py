@@ -1,0 +1,273 @@
+"""Sparse tensors: fetched and fed, with the values and gradients that TensorFlow gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
+
+PLACES = [[0, 1], [1, 0], [1, 2], [2, 3]]
+DENSE = np.array([[0, 1, 0, 0], [-3, 0, 2, 0], [0, 0, 0, 4.0]])
+OTHER = np.array([[0, -1, 5, 0], [0, 0, 0, 0], [0, 0, 0, -6.0]])
+X = np.arange(12.0).reshape(3, 4)
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def run(fetches: Any, feed: Any = None) -> Any:
+    with tf.Session() as session:
+        return session.run(fetches, feed)
+
+
+def sparse(dense: Any = DENSE) -> tf.SparseTensor:
+    at = np.argwhere(dense)
+    return tf.SparseTensor(at, dense[tuple(at.T)], dense.shape)
+
+
+def dense(value: tf.SparseTensorValue) -> np.ndarray:
+    out = np.zeros(value.dense_shape)
+    np.add.at(out, tuple(value.indices.T), value.values)
+    return out
+
+
+def test_a_session_fetches_a_value() -> None:
+    found = run({"a": sparse(), "b": [tf.constant(1)]})["a"]
+    assert isinstance(found, tf.SparseTensorValue)
+    assert found.indices.tolist() == PLACES
+    assert (found.values.tolist(), found.dense_shape.tolist()) == ([1, -3, 2, 4], [3, 4])
+
+
+@pytest.mark.parametrize("shape", [None, [None, 4], [3, 4]])
+def test_a_placeholder_is_fed_values_and_tuples(shape: Any) -> None:
+    sp = tf.sparse_placeholder(tf.float64, shape)
+    assert (sp.shape.as_list() if shape else sp.shape.rank) == shape
+    y = tf.sparse.to_dense(sp)
+    with tf.Session() as session:
+        for value in (tf.SparseTensorValue(PLACES, [1, -3, 2, 4], [3, 4]), (np.array(PLACES), [1, -3, 2, 4], (3, 4))):
+            got, back = session.run([y, sp], {sp: value})
+            np.testing.assert_array_equal(got, DENSE)
+            assert back.dense_shape.tolist() == [3, 4]
+        assert session.run(y, {sp: tf.SparseTensorValue([], [], [3, 4])}).tolist() == np.zeros((3, 4)).tolist()
+        with pytest.raises(InvalidArgumentError, match=r"fed a float.*\n.*expected a tf.SparseTensorValue"):
+            session.run(y, {sp: 1.0})
+
+
+def test_what_a_sparse_tensor_says_of_itself() -> None:
+    sp = sparse()
+    assert (sp.dtype, sp.shape.as_list(), sp.get_shape().as_list()) == (tf.float64, [3, 4], [3, 4])
+    assert sp.graph is tf.get_default_graph() and sp.op is sp.values.op
+    assert tf.SparseTensor.from_value(sp) is sp
+    assert run([tf.size(sp), tf.rank(sp), tf.rank(tf.sparse_placeholder(tf.int32, [None]))]) == [12, 2, 1]
+    with tf.Session():
+        np.testing.assert_array_equal(dense(sp.eval()), DENSE)
+    with pytest.raises(ShapeError, match="1 indices and 2 values"):
+        tf.SparseTensor([[0]], [1.0, 2.0], [3])
+    with pytest.raises(ShapeError, match="dense_shape has 2"):
+        tf.SparseTensor([[0]], [1.0], [3, 4])
+    with pytest.raises(DTypeError, match=r"no Tensor"):
+        tf.convert_to_tensor(sp)
+    assert tf.convert_to_tensor_or_sparse_tensor(sp) is sp
+    assert isinstance(tf.convert_to_tensor_or_sparse_tensor(tf.SparseTensorValue([[0]], [1], [2])), tf.SparseTensor)
+    with pytest.raises(DTypeError, match="another dtype"):
+        tf.convert_to_tensor_or_sparse_tensor(sp, tf.int32)
+
+
+@pytest.mark.parametrize(
+    ("function", "want"),
+    [
+        (lambda a, b: tf.sparse_add(a, b), DENSE + OTHER),
+        (lambda a, b: tf.sparse.add(a, tf.constant(X)), DENSE + X),
+        (lambda a, b: tf.sparse_maximum(a, b), np.maximum(DENSE, OTHER)),
+        (lambda a, b: tf.sparse.minimum(a, b), np.minimum(DENSE, OTHER)),
+        (lambda a, b: a * X, DENSE * X),
+        (lambda a, b: a * X[0], DENSE * X[0]),
+        (lambda a, b: a / (X[:, :1] + 1), DENSE / (X[:, :1] + 1)),
+        (lambda a, b: 2.0 * a, DENSE * 2),
+        (lambda a, b: tf.sparse_concat(0, [a, b]), np.concatenate([DENSE, OTHER], 0)),
+        (lambda a, b: tf.sparse.concat(-1, [a, b]), np.concatenate([DENSE, OTHER], 1)),
+        (lambda a, b: tf.sparse_slice(a, [0, 1], [2, 9]), DENSE[:2, 1:]),
+        (lambda a, b: tf.sparse.reshape(a, [2, -1]), DENSE.reshape(2, 6)),
+        (lambda a, b: tf.sparse_transpose(a), DENSE.T),
+        (lambda a, b: tf.sparse.transpose(a, [1, 0]), DENSE.T),
+        (lambda a, b: tf.sparse.expand_dims(a, 1), DENSE[:, None]),
+        (lambda a, b: tf.sparse_reset_shape(a, [4, 5]), np.pad(DENSE, [(0, 1), (0, 1)])),
+        (lambda a, b: tf.sparse_reset_shape(tf.sparse_slice(a, [0, 0], [2, 4])), DENSE[:2, :3]),
+        (lambda a, b: tf.sparse_retain(a, [True, False, True, False]), DENSE * [[1, 1, 1, 0], [0, 1, 1, 0], [0] * 4]),
+        (lambda a, b: tf.sparse.from_dense(X), X),
+        (lambda a, b: tf.sparse_reduce_sum_sparse(a, 1), DENSE.sum(1)),
+        (lambda a, b: tf.sparse.reduce_max_sparse(a, 0, keepdims=True), [[-3, 1, 2, 4]]),
+        (lambda a, b: tf.sparse.eye(2, 3, tf.float64), np.eye(2, 3)),
+    ],
+)
+def test_values(function: Callable[..., Any], want: Any) -> None:
+    late = [tf.sparse_placeholder(tf.float64) for _ in range(2)]
+    feed = {
+        sp: tf.SparseTensorValue(np.argwhere(d), d[tuple(np.argwhere(d).T)], d.shape)
+        for sp, d in zip(late, (DENSE, OTHER), strict=True)
+    }
+    ranked = [tf.sparse_placeholder(tf.float64, [None, None]) for _ in range(2)]
+    feed |= dict(zip(ranked, list(feed.values()), strict=True))
+    cases = [function(sparse(), sparse(OTHER)), function(*ranked)]
+    if "expand_dims" not in function.__code__.co_names:
+        cases.append(function(*late))
+    for found in run(cases, feed):
+        value = dense(found) if isinstance(found, tf.SparseTensorValue) else found
+        np.testing.assert_array_equal(value, want)
+        if isinstance(found, tf.SparseTensorValue):
+            assert found.indices.tolist() == sorted(found.indices.tolist())
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, [0, 1], [1]])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reductions(axis: Any, keepdims: bool) -> None:
+    at = axis if axis is None else tuple(np.atleast_1d(axis).tolist())
+    ranked, late = sparse(), tf.sparse_placeholder(tf.float64)
+    sums = [tf.sparse_reduce_sum(sp, axis, keepdims) for sp in (ranked, late)]
+    most = tf.sparse.reduce_max(ranked, reduction_axes=axis, keep_dims=keepdims)
+    found = run([*sums, most], {late: tf.SparseTensorValue(PLACES, [1, -3, 2, 4], [3, 4])})
+    want = DENSE.sum(at, keepdims=keepdims)
+    assert sums[0].shape.as_list() == list(want.shape)
+    np.testing.assert_array_equal(found[0], want)
+    np.testing.assert_array_equal(found[1], want)
+    masked = np.ma.masked_equal(DENSE, 0).max(at, keepdims=keepdims)
+    np.testing.assert_array_equal(found[2], np.ma.filled(masked, 0) if np.ma.isMaskedArray(masked) else masked)
+
+
+@pytest.mark.parametrize("adjoint_a", [False, True])
+@pytest.mark.parametrize("adjoint_b", [False, True])
+def test_products_and_their_gradients(adjoint_a: bool, adjoint_b: bool) -> None:
+    values = tf.constant([1.0, -3.0, 2.0, 4.0], tf.float64)
+    left = DENSE.T if adjoint_a else DENSE
+    right = np.random.default_rng(0).standard_normal((left.shape[1], 5))
+    b = tf.constant(right.T if adjoint_b else right)
+    y = tf.sparse_tensor_dense_matmul(tf.SparseTensor(PLACES, values, [3, 4]), b, adjoint_a, adjoint_b)
+    weights = np.random.default_rng(1).standard_normal((left.shape[0], 5))
+    first = tf.gradients(y * weights, [values, b])
+    second = tf.convert_to_tensor(tf.gradients(first[0] * [1.0, 2.0, 3.0, 4.0], b)[0])
+    got, dv, db, mixed = run([y, *first, second])
+    np.testing.assert_allclose(got, left @ right, rtol=1e-12)
+    full = weights @ right.T
+    np.testing.assert_allclose(dv, (full.T if adjoint_a else full)[tuple(np.transpose(PLACES))], rtol=1e-12)
+    want = left.T @ weights
+    np.testing.assert_allclose(db, want.T if adjoint_b else want, rtol=1e-12)
+    scaled = np.zeros((3, 4))
+    scaled[tuple(np.transpose(PLACES))] = [1, 2, 3, 4]
+    want = (scaled.T if adjoint_a else scaled).T @ weights
+    np.testing.assert_allclose(mixed, want.T if adjoint_b else want, rtol=1e-12)
+
+
+def test_a_dense_matrix_times_a_sparse_one() -> None:
+    np.testing.assert_allclose(run(tf.sparse.matmul(X.T, sparse())), X.T @ DENSE)
+    with pytest.raises((ShapeError, InvalidArgumentError), match="inner sizes differ"):
+        run(tf.sparse.matmul(sparse(), X))
+
+
+def test_softmax_leaves_absent_elements_absent() -> None:
+    values = tf.constant([1.0, 1.0, 2.0, 5.0])
+    y = tf.sparse_softmax(tf.SparseTensor(PLACES, values, [3, 4])).values
+    found, slope = run([y, tf.gradients(y * [1.0, 1.0, 2.0, 3.0], values)[0]])
+    low = 1 / (1 + np.e)
+    np.testing.assert_allclose(found, [1, low, 1 - low, 1], rtol=1e-6)
+    np.testing.assert_allclose(slope, [0, -low * (1 - low), low * (1 - low), 0], atol=1e-6)
+
+
+def test_reorder_and_its_gradient() -> None:
+    values = tf.constant([1.0, 2.0, 3.0])
+    y = tf.sparse_reorder(tf.SparseTensor([[1, 1], [1, 0], [0, 2]], values, [2, 3]))
+    found, slope = run([y, tf.gradients(y.values * [1.0, 2.0, 3.0], values)[0]])
+    assert (found.indices.tolist(), found.values.tolist()) == ([[0, 2], [1, 0], [1, 1]], [3, 2, 1])
+    assert slope.tolist() == [3, 2, 1]
+
+
+def test_gradients_flow_through_values() -> None:
+    values = tf.constant([1.0, -3.0, 2.0, 4.0], tf.float64)
+    sp, weights = tf.SparseTensor(PLACES, values, [3, 4]), tf.constant(X)
+    results = [
+        tf.sparse.to_dense(sp) * weights,
+        tf.sparse.to_dense(tf.sparse_add(sp, sparse(OTHER))) * weights,
+        tf.sparse_reduce_sum(sp * X, 1),
+        tf.sparse.to_dense(tf.sparse_transpose(sp)) * X.T,
+        tf.sparse.to_dense(tf.sparse_concat(0, [sparse(OTHER), sp])) * np.concatenate([X, X]),
+    ]
+    for found in run([tf.convert_to_tensor(tf.gradients(y, values)[0]) for y in results]):
+        np.testing.assert_array_equal(found, X[tuple(np.transpose(PLACES))])
+
+
+def test_splits_are_longer_at_the_beginning() -> None:
+    parts = run(tf.sparse_split(sp_input=sparse(), num_split=3, axis=1))
+    for part, want in zip(parts, np.array_split(DENSE, 3, 1), strict=True):
+        np.testing.assert_array_equal(dense(part), want)
+
+
+def test_empty_rows_are_filled() -> None:
+    values, default = tf.constant([1.0, 2.0]), tf.constant(5.0)
+    filled, empty = tf.sparse_fill_empty_rows(tf.SparseTensor([[0, 1], [2, 0]], values, [4, 2]), default)
+    y = filled.values * [1.0, 2.0, 3.0, 4.0]
+    found, rows, *slopes = run([filled, empty, *tf.gradients(y, [values, default])])
+    assert found.indices.tolist() == [[0, 1], [1, 0], [2, 0], [3, 0]]
+    assert found.values.tolist() == [1, 5, 2, 5]
+    assert rows.tolist() == [False, True, False, True]
+    assert [s.tolist() for s in slopes] == [[1, 3], 6.0]
+
+
+def test_ids_become_indicators_and_merge_with_values() -> None:
+    ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([3, 1, 0], tf.int64), [3, 2])
+    weights = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [0.5, 2.0, 1.0], [3, 2])
+    shown, merged = run([tf.sparse.to_indicator(ids, 4), tf.sparse_merge(ids, weights, 4)])
+    assert shown.tolist() == [[False, True, False, True], [False] * 4, [True, False, False, False]]
+    assert (merged.indices.tolist(), merged.values.tolist()) == ([[0, 1], [0, 3], [2, 0]], [2.0, 0.5, 1.0])
+
+
+def test_thresholds_leave_out_small_sums() -> None:
+    a, b = sparse(), sparse(-DENSE + OTHER * (OTHER > 0))
+    assert len(run(tf.sparse_add(a, b)).values) == 5
+    assert run(tf.sparse_add(a, b, 0.5)).indices.tolist() == [[0, 2]]
+
+
+def test_sparse_masks() -> None:
+    found = tf.sparse_mask(tf.IndexedSlices(tf.constant([[1], [2], [3]]), tf.constant([7, 5, 2])), [5])
+    assert [v.tolist() for v in run([found.indices, found.values])] == [[7, 2], [[1], [3]]]
+
+
+TABLE = np.arange(12.0).reshape(4, 3)
+
+
+@pytest.mark.parametrize(("combiner", "by"), [("sum", [1, 1]), ("mean", [2.5, 2]), ("sqrtn", [4.25**0.5, 2])])
+def test_embeddings_of_weighted_ids(combiner: Any, by: list[float]) -> None:
+    ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([1, 3, 0], tf.int64), [3, 2])
+    weights = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [2.0, 0.5, 2.0], [3, 2])
+    table = tf.constant(TABLE)
+    y = tf.nn.embedding_lookup_sparse(table, ids, weights, combiner=combiner)
+    found, slope = run([y, tf.convert_to_tensor(tf.gradients(y, table)[0])])
+    want = [(2 * TABLE[1] + 0.5 * TABLE[3]) / by[0], np.zeros(3), 2 * TABLE[0] / by[1]]
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+    np.testing.assert_allclose(slope[:, 0], [2 / by[1], 2 / by[0], 0, 0.5 / by[0]], rtol=1e-12)
+
+
+def test_safe_embeddings_of_missing_and_invalid_ids() -> None:
+    ids = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], tf.constant([1, -1, 0], tf.int64), [3, 2])
+    weights = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [1.0, 1.0, 0.0], [3, 2])
+    table = tf.constant(TABLE)
+    plain = tf.nn.safe_embedding_lookup_sparse([table], ids)
+    weighed = tf.nn.safe_embedding_lookup_sparse([table], ids, weights, default_id=2)
+    assert plain.shape.as_list() == [3, 3]
+    found = run([plain, weighed])
+    np.testing.assert_array_equal(found[0], [TABLE[1], TABLE[0], np.zeros(3)])
+    np.testing.assert_array_equal(found[1], [TABLE[1], TABLE[2], TABLE[2]])
+
+
+def test_edit_distances() -> None:
+    hypothesis = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [1, 2, 3], [2, 2])
+    truth = tf.SparseTensor([[0, 0], [0, 1], [0, 2], [2, 0]], [1, 3, 2, 1], [3, 3])
+    np.testing.assert_allclose(run(tf.edit_distance(hypothesis, truth)), [1 / 3, np.inf, 1])
+    assert run(tf.edit_distance(hypothesis, truth, normalize=False)).tolist() == [1, 1, 1]
+    with pytest.raises(DTypeError, match="truth must be a SparseTensor"):
+        tf.edit_distance(hypothesis, [1])
