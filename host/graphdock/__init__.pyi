@@ -337,6 +337,8 @@ from graphdock_std.linalg_solve import self_adjoint_eig as self_adjoint_eig
 from graphdock_std.linalg_solve import self_adjoint_eigvals as self_adjoint_eigvals
 from graphdock_std.linalg_solve import svd as svd
 from graphdock_std.math import accumulate_n as accumulate_n
+from graphdock_std.math import arg_max as arg_max
+from graphdock_std.math import arg_min as arg_min
 from graphdock_std.math import argmax as argmax
 from graphdock_std.math import argmin as argmin
 from graphdock_std.math import count_nonzero as count_nonzero
@@ -398,6 +400,7 @@ from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
 from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graphdock_std.selection import argsort as argsort
 from graphdock_std.selection import bincount as bincount
+from graphdock_std.selection import confusion_matrix as confusion_matrix
 from graphdock_std.selection import histogram_fixed_width as histogram_fixed_width
 from graphdock_std.selection import histogram_fixed_width_bins as histogram_fixed_width_bins
 from graphdock_std.selection import listdiff as listdiff
@@ -412,6 +415,34 @@ from graphdock_std.space import required_space_to_batch_paddings as required_spa
 from graphdock_std.space import space_to_batch as space_to_batch
 from graphdock_std.space import space_to_batch_nd as space_to_batch_nd
 from graphdock_std.space import space_to_depth as space_to_depth
+from graphdock_std.sparse.combine import sparse_add as sparse_add
+from graphdock_std.sparse.combine import sparse_concat as sparse_concat
+from graphdock_std.sparse.combine import sparse_maximum as sparse_maximum
+from graphdock_std.sparse.combine import sparse_merge as sparse_merge
+from graphdock_std.sparse.combine import sparse_minimum as sparse_minimum
+from graphdock_std.sparse.dense import sparse_matmul as sparse_matmul
+from graphdock_std.sparse.dense import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
+from graphdock_std.sparse.dense import sparse_tensor_to_dense as sparse_tensor_to_dense
+from graphdock_std.sparse.dense import sparse_to_indicator as sparse_to_indicator
+from graphdock_std.sparse.embedding import edit_distance as edit_distance
+from graphdock_std.sparse.reduce import sparse_reduce_max as sparse_reduce_max
+from graphdock_std.sparse.reduce import sparse_reduce_max_sparse as sparse_reduce_max_sparse
+from graphdock_std.sparse.reduce import sparse_reduce_sum as sparse_reduce_sum
+from graphdock_std.sparse.reduce import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
+from graphdock_std.sparse.reduce import sparse_softmax as sparse_softmax
+from graphdock_std.sparse.shape import sparse_fill_empty_rows as sparse_fill_empty_rows
+from graphdock_std.sparse.shape import sparse_mask as sparse_mask
+from graphdock_std.sparse.shape import sparse_reorder as sparse_reorder
+from graphdock_std.sparse.shape import sparse_reset_shape as sparse_reset_shape
+from graphdock_std.sparse.shape import sparse_reshape as sparse_reshape
+from graphdock_std.sparse.shape import sparse_retain as sparse_retain
+from graphdock_std.sparse.shape import sparse_slice as sparse_slice
+from graphdock_std.sparse.shape import sparse_split as sparse_split
+from graphdock_std.sparse.shape import sparse_transpose as sparse_transpose
+from graphdock_std.sparse.tensor import SparseTensor as SparseTensor
+from graphdock_std.sparse.tensor import SparseTensorValue as SparseTensorValue
+from graphdock_std.sparse.tensor import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
+from graphdock_std.sparse.tensor import sparse_placeholder as sparse_placeholder
 from graphdock_std.static_assertions import add_check_numerics_ops as add_check_numerics_ops
 from graphdock_std.static_assertions import assert_integer as assert_integer
 from graphdock_std.static_assertions import assert_proper_iterable as assert_proper_iterable
@@ -461,6 +492,8 @@ __all__ = [
     "RunOptions",
     "Session",
     "SessionConfig",
+    "SparseTensor",
+    "SparseTensorValue",
     "Tensor",
     "TensorShape",
     "UnconnectedGradients",
@@ -475,6 +508,8 @@ __all__ = [
     "add_n",
     "add_to_collection",
     "angle",
+    "arg_max",
+    "arg_min",
     "argmax",
     "argmin",
     "argsort",
@@ -538,6 +573,7 @@ __all__ = [
     "complex64",
     "concat",
     "cond",
+    "confusion_matrix",
     "conj",
     "constant",
     "constant_initializer",
@@ -546,6 +582,7 @@ __all__ = [
     "contrib",
     "control_dependencies",
     "convert_to_tensor",
+    "convert_to_tensor_or_sparse_tensor",
     "cos",
     "cosh",
     "count_nonzero",
@@ -572,6 +609,7 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "einsum",
     "encode_base64",
     "ensure_shape",
@@ -788,10 +826,34 @@ __all__ = [
     "space_to_batch_nd",
     "space_to_depth",
     "sparse",
+    "sparse_add",
+    "sparse_concat",
+    "sparse_fill_empty_rows",
+    "sparse_mask",
+    "sparse_matmul",
+    "sparse_maximum",
+    "sparse_merge",
+    "sparse_minimum",
+    "sparse_placeholder",
+    "sparse_reduce_max",
+    "sparse_reduce_max_sparse",
+    "sparse_reduce_sum",
+    "sparse_reduce_sum_sparse",
+    "sparse_reorder",
+    "sparse_reset_shape",
+    "sparse_reshape",
+    "sparse_retain",
     "sparse_segment_mean",
     "sparse_segment_sqrt_n",
     "sparse_segment_sum",
+    "sparse_slice",
+    "sparse_softmax",
+    "sparse_split",
+    "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense",
     "sparse_to_dense",
+    "sparse_to_indicator",
+    "sparse_transpose",
     "spectral",
     "split",
     "sqrt",

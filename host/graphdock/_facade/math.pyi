@@ -121,6 +121,7 @@ from graphdock_std.nn import softmax as softmax
 from graphdock_std.segment import unsorted_segment_mean as unsorted_segment_mean
 from graphdock_std.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graphdock_std.selection import bincount as bincount
+from graphdock_std.selection import confusion_matrix as confusion_matrix
 from graphdock_std.selection import in_top_k as in_top_k
 from graphdock_std.selection import top_k as top_k
 
@@ -146,6 +147,7 @@ __all__ = [
     "betainc",
     "bincount",
     "ceil",
+    "confusion_matrix",
     "conj",
     "cos",
     "cosh",

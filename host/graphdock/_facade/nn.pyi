@@ -84,6 +84,8 @@ from graphdock_std.selection import top_k as top_k
 from graphdock_std.space import depth_to_space as depth_to_space
 from graphdock_std.space import space_to_batch as space_to_batch
 from graphdock_std.space import space_to_depth as space_to_depth
+from graphdock_std.sparse.embedding import embedding_lookup_sparse as embedding_lookup_sparse
+from graphdock_std.sparse.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 
 __all__ = [
     "all_candidate_sampler",
@@ -124,6 +126,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "in_top_k",
@@ -149,6 +152,7 @@ __all__ = [
     "relu",
     "relu6",
     "relu_layer",
+    "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
     "selu",
     "separable_conv2d",

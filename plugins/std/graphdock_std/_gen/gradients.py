@@ -1428,6 +1428,32 @@ def extract_image_patches_grad(op, grad_output):
     return [None, _tf.extract_image_patches(grad_output, ksizes=ksizes, strides=strides, rates=rates, padding=padding)]
 
 
+def sparse_tensor_dense_mat_mul(op, grad_product):
+    """a_values, b: fn; a_indices: none; a_shape: none."""
+    _fn = _import_module("graphdock_std.sparse_gradients")
+    grads_dense_matmul = _fn.dense_matmul(op, grad_product)
+    return [None, grads_dense_matmul[0], None, grads_dense_matmul[1]]
+
+
+def sparse_reorder(op, grad_output_indices, grad_output_values):
+    """input_values: fn; input_indices: none; input_shape: none."""
+    _fn = _import_module("graphdock_std.sparse_gradients")
+    return [None, _fn.reorder(op, grad_output_indices, grad_output_values), None]
+
+
+def sparse_fill_empty_rows(op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map):
+    """values, default_value: fn; indices: none; dense_shape: none."""
+    _fn = _import_module("graphdock_std.sparse_gradients")
+    grads_fill_empty_rows = _fn.fill_empty_rows(
+        op,
+        grad_output_indices,
+        grad_output_values,
+        grad_empty_row_indicator,
+        grad_reverse_index_map,
+    )
+    return [None, grads_fill_empty_rows[0], None, grads_fill_empty_rows[1]]
+
+
 def lgamma(op, grad_y):
     """x: formula."""
     x = op.inputs[0]

@@ -8378,6 +8378,151 @@ def extract_image_patches_grad() -> OpDef:
     )
 
 
+def sparse_tensor_dense_mat_mul() -> OpDef:
+    return OpDef(
+        name="SparseTensorDenseMatMul",
+        version=1,
+        summary="Product of a sparse matrix and a dense one.",
+        inputs=(
+            ArgDef(
+                "a_indices",
+                "int64",
+                shape="[N, 2]",
+                doc="Row and column of each element, in any order; elements of one place add up.",
+            ),
+            ArgDef("a_values", "T", shape="[N]", doc="The elements."),
+            ArgDef("a_shape", "int64", shape="[2]", memory="host", doc="The shape of the sparse matrix."),
+            ArgDef("b", "T", shape="[K, M]", doc="The dense matrix."),
+        ),
+        outputs=(ArgDef("product", "T"),),
+        attrs=(
+            AttrDef("adjoint_a", "bool", default=False, doc="Transpose the sparse matrix."),
+            AttrDef("adjoint_b", "bool", default=False, doc="Transpose the dense matrix."),
+        ),
+        types=(TypeVarDef("T", allow=("int32", "int64", "float16", "bfloat16", "float32", "float64")),),
+        shape_fn="graphdock_std.shape_fns_sparse:dense_matmul",
+        traits=frozenset({"pure", "reduction"}),
+        cost={"flops": "2 * N * M"},
+        gradient="graphdock_std._gen.gradients:sparse_tensor_dense_mat_mul",
+        gradient_kinds={"a_indices": "none", "a_values": "fn", "a_shape": "none", "b": "fn"},
+        reference="graphdock_std.reference.sparse:dense_matmul",
+        package="graphdock_std",
+        source="specs/sparse.yaml:4",
+    )
+
+
+def sparse_reorder() -> OpDef:
+    return OpDef(
+        name="SparseReorder",
+        version=1,
+        summary="The elements of a sparse tensor in row-major order; those of one place stay in their order.",
+        inputs=(
+            ArgDef("input_indices", "int64", shape="[N, R]", doc="The place of each element."),
+            ArgDef("input_values", "T", shape="[N]", doc="The elements."),
+            ArgDef("input_shape", "int64", shape="[R]", memory="host", doc="The shape."),
+        ),
+        outputs=(ArgDef("output_indices", "int64", shape="[N, R]"), ArgDef("output_values", "T", shape="[N]")),
+        types=(TypeVarDef("T", allow=_ANY),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:sparse_reorder",
+        gradient_kinds={"input_indices": "none", "input_values": "fn", "input_shape": "none"},
+        reference="graphdock_std.reference.sparse:reorder",
+        package="graphdock_std",
+        source="specs/sparse.yaml:33",
+    )
+
+
+def sparse_reshape() -> OpDef:
+    return OpDef(
+        name="SparseReshape",
+        version=1,
+        summary="The places of a sparse tensor's elements under another shape.",
+        doc="One dim of the new shape may be -1; it becomes what is left of the number of elements.",
+        inputs=(
+            ArgDef("input_indices", "int64", shape="[N, R]", doc="The place of each element."),
+            ArgDef("input_shape", "int64", shape="[R]", memory="host", doc="The shape."),
+            ArgDef("new_shape", "int64", shape="[Q]", memory="host", doc="The new shape."),
+        ),
+        outputs=(
+            ArgDef("output_indices", "int64", shape="[N, Q]"),
+            ArgDef("output_shape", "int64", shape="[Q]", memory="host", doc="The new shape without -1."),
+        ),
+        traits=frozenset({"no_gradient", "pure"}),
+        evaluate="graphdock_std.integer_values:sparse_reshape",
+        cost={"flops": "2 * size(input_indices)"},
+        gradient_kinds={"input_indices": "none", "input_shape": "none", "new_shape": "none"},
+        reference="graphdock_std.reference.sparse:reshape",
+        package="graphdock_std",
+        source="specs/sparse.yaml:56",
+    )
+
+
+def sparse_fill_empty_rows() -> OpDef:
+    return OpDef(
+        name="SparseFillEmptyRows",
+        version=1,
+        summary="A sparse tensor with a default element at the beginning of each row that has none.",
+        inputs=(
+            ArgDef("indices", "int64", shape="[N, R]", doc="The place of each element."),
+            ArgDef("values", "T", shape="[N]", doc="The elements."),
+            ArgDef("dense_shape", "int64", shape="[R]", memory="host", doc="The shape."),
+            ArgDef("default_value", "T", shape="[]", doc="The element for an empty row."),
+        ),
+        outputs=(
+            ArgDef("output_indices", "int64", shape="[_, R]", doc="In the order of rows; within a row as given."),
+            ArgDef("output_values", "T", shape="[_]"),
+            ArgDef("empty_row_indicator", "bool", shape="[_]", doc="Whether each row was empty."),
+            ArgDef("reverse_index_map", "int64", shape="[N]", doc="The place of each given element in the output."),
+        ),
+        types=(TypeVarDef("T", allow=_ANY),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "0"},
+        gradient="graphdock_std._gen.gradients:sparse_fill_empty_rows",
+        gradient_kinds={"indices": "none", "values": "fn", "dense_shape": "none", "default_value": "fn"},
+        reference="graphdock_std.reference.sparse:fill_empty_rows",
+        package="graphdock_std",
+        source="specs/sparse.yaml:80",
+    )
+
+
+def edit_distance() -> OpDef:
+    return OpDef(
+        name="EditDistance",
+        version=1,
+        summary="The Levenshtein distances of sequences, the last axis of two sparse tensors.",
+        doc=(
+            "How many insertions, deletions and substitutions turn each hypothesis into its truth; normalised, "
+            "divided by the length of the\ntruth, which gives infinity where only the truth is empty."
+        ),
+        inputs=(
+            ArgDef("hypothesis_indices", "int64", shape="[N, R]", doc="The place of each element, in row-major order."),
+            ArgDef("hypothesis_values", "T", shape="[N]", doc="The elements."),
+            ArgDef("hypothesis_shape", "int64", shape="[R]", memory="host", doc="The shape."),
+            ArgDef("truth_indices", "int64", shape="[M, R]", doc="The place of each element, in row-major order."),
+            ArgDef("truth_values", "T", shape="[M]", doc="The elements."),
+            ArgDef("truth_shape", "int64", shape="[R]", memory="host", doc="The shape."),
+        ),
+        outputs=(ArgDef("output", "float32"),),
+        attrs=(AttrDef("normalize", "bool", default=True, doc="Divide by the length of the truth."),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock_std.shape_fns_sparse:edit_distance",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "5 * N * M"},
+        gradient_kinds={
+            "hypothesis_indices": "none",
+            "hypothesis_values": "none",
+            "hypothesis_shape": "none",
+            "truth_indices": "none",
+            "truth_values": "none",
+            "truth_shape": "none",
+        },
+        reference="graphdock_std.reference.sparse:edit_distance",
+        package="graphdock_std",
+        source="specs/sparse.yaml:105",
+    )
+
+
 def lgamma() -> OpDef:
     return OpDef(
         name="Lgamma",
@@ -10235,6 +10380,11 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BatchToSpaceND": batch_to_space_nd,
     "ExtractImagePatches": extract_image_patches,
     "ExtractImagePatchesGrad": extract_image_patches_grad,
+    "SparseTensorDenseMatMul": sparse_tensor_dense_mat_mul,
+    "SparseReorder": sparse_reorder,
+    "SparseReshape": sparse_reshape,
+    "SparseFillEmptyRows": sparse_fill_empty_rows,
+    "EditDistance": edit_distance,
     "Lgamma": lgamma,
     "Digamma": digamma,
     "Polygamma": polygamma,
@@ -10342,6 +10492,7 @@ SPECS: dict[str, str] = {
     "segment.yaml": "de93fa854d0d0a51",
     "selection.yaml": "421f1b1bf12bf214",
     "space.yaml": "25348b8a8c2db9dd",
+    "sparse.yaml": "d0eac1693e27065e",
     "special.yaml": "aea1fa160d5e721e",
     "spectral.yaml": "4c63dba988899418",
     "strings.yaml": "a4366031664080b1",
