@@ -31,6 +31,8 @@ from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as de
 from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input
 from graphdock_std.depthwise import separable_conv2d as separable_conv2d
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
+from graphdock_std.morphology import dilation2d as dilation2d
+from graphdock_std.morphology import erosion2d as erosion2d
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
 from graphdock_std.nn import l2_normalize as l2_normalize
@@ -53,6 +55,7 @@ from graphdock_std.pooling import max_pool1d as max_pool1d
 from graphdock_std.pooling import max_pool2d as max_pool2d
 from graphdock_std.pooling import max_pool3d as max_pool3d
 from graphdock_std.pooling import max_pool_v2 as max_pool_v2
+from graphdock_std.pooling import max_pool_with_argmax as max_pool_with_argmax
 from graphdock_std.pooling import pool as pool
 
 __all__ = [
@@ -82,9 +85,11 @@ __all__ = [
     "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter",
     "depthwise_conv2d_native_backprop_input",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
+    "erosion2d",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
@@ -94,6 +99,7 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
     "max_pool_v2",
+    "max_pool_with_argmax",
     "moments",
     "pool",
     "relu",

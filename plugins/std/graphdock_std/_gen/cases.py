@@ -4261,6 +4261,207 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.math:matmul",
     },
+    "Dilation2D": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 5, 4, 2)}, "filter": {"shape": (3, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 6, 5, 2)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 2, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 6, 5, 1)}, "filter": {"shape": (2, 3, 1)}},
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (0, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 3)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "input has 3 channels, but the filter takes 2",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 2), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "rates",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (7, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "filter"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation",
+    },
+    "Dilation2DBackpropInput": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "out_backprop": {"shape": (2, 5, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "out_backprop": {"shape": (1, 6, 3, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (0, 4, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 4, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 3 in dim 2, but the output that it belongs to has 4",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_backprop_input",
+    },
+    "Dilation2DBackpropFilter": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "out_backprop": {"shape": (2, 5, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "out_backprop": {"shape": (1, 6, 3, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (0, 4, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 4, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 3 in dim 2, but the output that it belongs to has 4",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_backprop_filter",
+    },
     "Softmax": {
         "samples": (
             {"inputs": {"logits": {"shape": (3, 4)}}, "attrs": {}, "types": {}, "note": ""},
@@ -5734,6 +5935,225 @@ CASES: dict[str, dict] = {
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.pool:avg_pool_grad",
+    },
+    "MaxPoolWithArgmax": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 4, 5, 2)}},
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (2, 4, 3, 2)}},
+                "attrs": {
+                    "ksize": (1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1),
+                    "padding": "VALID",
+                    "include_batch_in_index": True,
+                    "Targmax": "int32",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"value": ((((1.0,), (1.0,)), ((0.0,), (1.0,))),)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "the first of equals",
+            },
+            {
+                "inputs": {"input": {"shape": (0, 3, 3, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (2, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "a pool does not go over the batch",
+            },
+        ),
+        "types": {"T": _FLOATS, "Targmax": ("int32", "int64")},
+        "args": {"input": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_with_argmax",
+    },
+    "MaxPoolGradWithArgmax": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 2, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 3, 2)},
+                    "grad": {"shape": (2, 3, 2, 2)},
+                    "argmax": {
+                        "value": (
+                            (((23, 41), (30, 32)), ((22, 13), (41, 9)), ((7, 22), (1, 0))),
+                            (((17, 8), (24, 13)), ((47, 42), (8, 30)), ((7, 3), (6, 21))),
+                        ),
+                        "dtype": "int32",
+                    },
+                },
+                "attrs": {
+                    "ksize": (1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1),
+                    "padding": "VALID",
+                    "include_batch_in_index": True,
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 3, 3, 2)},
+                    "grad": {"shape": (0, 3, 3, 2)},
+                    "argmax": {"shape": (0, 3, 3, 2), "dtype": "int64"},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 3, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 1",
+            },
+        ),
+        "types": {"T": _FLOATS, "Targmax": ("int32", "int64")},
+        "args": {"input": "T", "grad": "T", "argmax": "Targmax"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad_with_argmax",
+    },
+    "MaxPoolGradGradWithArgmax": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 4, 5, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 3, 2)},
+                    "grad": {"shape": (2, 4, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((23, 41), (30, 32)), ((22, 13), (41, 9)), ((7, 22), (1, 0))),
+                            (((17, 8), (24, 13)), ((47, 42), (8, 30)), ((7, 3), (6, 21))),
+                        ),
+                        "dtype": "int32",
+                    },
+                },
+                "attrs": {
+                    "ksize": (1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1),
+                    "padding": "VALID",
+                    "include_batch_in_index": True,
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 3, 3, 2)},
+                    "grad": {"shape": (0, 3, 3, 2)},
+                    "argmax": {"shape": (0, 3, 3, 2), "dtype": "int64"},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 3, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 1",
+            },
+        ),
+        "types": {"T": _FLOATS, "Targmax": ("int32", "int64")},
+        "args": {"input": "T", "grad": "T", "argmax": "Targmax"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad_grad_with_argmax",
     },
     "RandomUniform": {
         "samples": (

@@ -5,9 +5,17 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock.errors import GradientError as _GradientError
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
 from graphdock_std.grad_support import sum_to as _sum_to
+
+
+def _todo(op_type, inputs, reason):
+    return _GradientError(
+        f"the gradient of {op_type} with respect to {inputs} is still to be written: {reason}",
+        hint="stop_gradient(x) keeps gradients from getting there",
+    )
 
 
 def reshape(op, grad_y):
@@ -522,6 +530,22 @@ def mat_mul(op, grad_y):
     ]
 
 
+def dilation2d(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [_fn.dilation_input_grad(op, grad_output), _fn.dilation_filter_grad(op, grad_output)]
+
+
+def dilation2d_backprop_input(op, *grads):
+    """out_backprop: todo."""
+    raise _todo("Dilation2DBackpropInput", "out_backprop", "TensorFlow has no second derivative of morphology either")
+
+
+def dilation2d_backprop_filter(op, *grads):
+    """out_backprop: todo."""
+    raise _todo("Dilation2DBackpropFilter", "out_backprop", "TensorFlow has no second derivative of morphology either")
+
+
 def softmax(op, grad_softmax):
     """logits: formula."""
     softmax = op.outputs[0]
@@ -692,6 +716,24 @@ def avg_pool3d_grad(op, grad_output):
     """grad: fn; orig_input_shape: none."""
     _fn = _import_module("graphdock_std.conv_gradients")
     return [None, _fn.avg_pool_grad(op, grad_output)]
+
+
+def max_pool_with_argmax(op, grad_output, grad_argmax):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.max_pool_with_argmax(op, grad_output, grad_argmax)]
+
+
+def max_pool_grad_with_argmax(op, grad_output):
+    """input: none; grad: fn; argmax: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.max_pool_grad_with_argmax(op, grad_output), None]
+
+
+def max_pool_grad_grad_with_argmax(op, grad_output):
+    """input: none; grad: fn; argmax: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.max_pool_grad_grad_with_argmax(op, grad_output), None]
 
 
 def sum(op, grad_y):

@@ -2606,6 +2606,127 @@ def mat_mul() -> OpDef:
     )
 
 
+def dilation2d() -> OpDef:
+    return OpDef(
+        name="Dilation2D",
+        version=1,
+        summary="The morphological dilation of images: each window's largest sum of an element and the filter's.",
+        doc="Padding never is the largest. Serra, Image analysis and mathematical morphology, 1982.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.pool:dilation",
+        package="graphdock_std",
+        source="specs/morphology.yaml:4",
+    )
+
+
+def dilation2d_backprop_input() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropInput",
+        version=1,
+        summary="The gradient of Dilation2D with respect to its input.",
+        doc="Each window's goes to the first element that makes its maximum.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("in_backprop", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(out_backprop) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_input",
+        gradient_kinds={
+            "input": "none",
+            "filter": "none",
+            "out_backprop": "todo: TensorFlow has no second derivative of morphology either",
+        },
+        reference="graphdock_std.reference.pool:dilation_backprop_input",
+        package="graphdock_std",
+        source="specs/morphology.yaml:35",
+    )
+
+
+def dilation2d_backprop_filter() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropFilter",
+        version=1,
+        summary="The gradient of Dilation2D with respect to its filter.",
+        doc="Each window's goes to the first element that makes its maximum.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("filter_backprop", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(out_backprop) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_filter",
+        gradient_kinds={
+            "input": "none",
+            "filter": "none",
+            "out_backprop": "todo: TensorFlow has no second derivative of morphology either",
+        },
+        reference="graphdock_std.reference.pool:dilation_backprop_filter",
+        package="graphdock_std",
+        source="specs/morphology.yaml:64",
+    )
+
+
 def softmax() -> OpDef:
     return OpDef(
         name="Softmax",
@@ -3379,6 +3500,125 @@ def avg_pool3d_grad() -> OpDef:
         reference="graphdock_std.reference.pool:avg_pool_grad",
         package="graphdock_std",
         source="specs/pool.yaml:300",
+    )
+
+
+def max_pool_with_argmax() -> OpDef:
+    return OpDef(
+        name="MaxPoolWithArgmax",
+        version=1,
+        summary="The largest element of each window over images, and where it is.",
+        doc=(
+            "An index is that of the first largest element, (y * width + x) * channels + channel. A window of NaN "
+            "has index 0."
+        ),
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),),
+        outputs=(ArgDef("output", "T"), ArgDef("argmax", "Targmax")),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "include_batch_in_index",
+                "bool",
+                default=False,
+                doc="Whether an index counts from the first image of the batch or from its own.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Targmax", allow=("int32", "int64"), default="int64")),
+        shape_fn="graphdock_std.shape_fns_conv:pool_with_argmax",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input)"},
+        gradient="graphdock_std._gen.gradients:max_pool_with_argmax",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_with_argmax",
+        package="graphdock_std",
+        source="specs/pool.yaml:330",
+    )
+
+
+def max_pool_grad_with_argmax() -> OpDef:
+    return OpDef(
+        name="MaxPoolGradWithArgmax",
+        version=1,
+        summary="The gradient of MaxPoolWithArgmax: each window's goes to its index.",
+        doc="An index outside of the input is an InvalidArgumentError of the step.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="What was pooled; only its shape matters."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the pool."),
+            ArgDef("argmax", "Targmax", shape="[_, _, _, _]", doc="Where each window has its largest element."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "include_batch_in_index",
+                "bool",
+                default=False,
+                doc="Whether an index counts from the first image of the batch or from its own.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Targmax", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_with_argmax",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(argmax)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad_with_argmax",
+        gradient_kinds={"input": "none", "grad": "fn", "argmax": "none"},
+        reference="graphdock_std.reference.pool:max_pool_grad_with_argmax",
+        package="graphdock_std",
+        source="specs/pool.yaml:357",
+    )
+
+
+def max_pool_grad_grad_with_argmax() -> OpDef:
+    return OpDef(
+        name="MaxPoolGradGradWithArgmax",
+        version=1,
+        summary="The elements of grad at the index of each window.",
+        doc="An index outside of the input is an InvalidArgumentError of the step.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="What was pooled; only its shape matters."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the gradient of the input."),
+            ArgDef("argmax", "Targmax", shape="[_, _, _, _]", doc="Where each window has its largest element."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "include_batch_in_index",
+                "bool",
+                default=False,
+                doc="Whether an index counts from the first image of the batch or from its own.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Targmax", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_with_argmax",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(argmax)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad_grad_with_argmax",
+        gradient_kinds={"input": "none", "grad": "fn", "argmax": "none"},
+        reference="graphdock_std.reference.pool:max_pool_grad_grad_with_argmax",
+        package="graphdock_std",
+        source="specs/pool.yaml:386",
     )
 
 
@@ -4481,6 +4721,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "Select": select,
     "ClipByValue": clip_by_value,
     "MatMul": mat_mul,
+    "Dilation2D": dilation2d,
+    "Dilation2DBackpropInput": dilation2d_backprop_input,
+    "Dilation2DBackpropFilter": dilation2d_backprop_filter,
     "Softmax": softmax,
     "LogSoftmax": log_softmax,
     "SoftmaxCrossEntropyWithLogits": softmax_cross_entropy_with_logits,
@@ -4508,6 +4751,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MaxPool3DGradGrad": max_pool3d_grad_grad,
     "AvgPool3D": avg_pool3d,
     "AvgPool3DGrad": avg_pool3d_grad,
+    "MaxPoolWithArgmax": max_pool_with_argmax,
+    "MaxPoolGradWithArgmax": max_pool_grad_with_argmax,
+    "MaxPoolGradGradWithArgmax": max_pool_grad_grad_with_argmax,
     "RandomUniform": random_uniform,
     "RandomStandardNormal": random_standard_normal,
     "TruncatedNormal": truncated_normal,
@@ -4565,9 +4811,10 @@ SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "conv.yaml": "12014a947b701793",
     "math.yaml": "bdedaba7a837123a",
+    "morphology.yaml": "7f43b6bb53b5b7fb",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
-    "pool.yaml": "15e977655cdc29b7",
+    "pool.yaml": "466031de10a208c7",
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
