@@ -18,6 +18,8 @@ __all__ = [
     "dilation2d",
     "dilation_filter_grad",
     "dilation_input_grad",
+    "dilation_pick_filter",
+    "dilation_pick_input",
     "erosion2d",
 ]
 
@@ -74,12 +76,24 @@ def _attrs(op: Any) -> dict[str, Any]:
 
 
 def dilation_input_grad(op: Any, grad: Any) -> Any:
-    """Of Dilation2D, by input."""
-    x, w = op.inputs
+    """Of Dilation2D by input, and of Dilation2DBackpropInputGrad by grad."""
+    x, w = op.inputs[:2]
     return _ops.apply_op("Dilation2DBackpropInput", input=x, filter=w, out_backprop=grad, **_attrs(op))
 
 
 def dilation_filter_grad(op: Any, grad: Any) -> Any:
-    """Of Dilation2D, by filter."""
-    x, w = op.inputs
+    """Of Dilation2D by filter, and of Dilation2DBackpropFilterGrad by grad."""
+    x, w = op.inputs[:2]
     return _ops.apply_op("Dilation2DBackpropFilter", input=x, filter=w, out_backprop=grad, **_attrs(op))
+
+
+def dilation_pick_input(op: Any, grad: Any) -> Any:
+    """Of Dilation2DBackpropInput, by out_backprop."""
+    x, w = op.inputs[:2]
+    return _ops.apply_op("Dilation2DBackpropInputGrad", input=x, filter=w, grad=grad, **_attrs(op))
+
+
+def dilation_pick_filter(op: Any, grad: Any) -> Any:
+    """Of Dilation2DBackpropFilter, by out_backprop."""
+    x, w = op.inputs[:2]
+    return _ops.apply_op("Dilation2DBackpropFilterGrad", input=x, filter=w, grad=grad, **_attrs(op))

@@ -24,6 +24,7 @@ __all__ = [
     "dilation",
     "dilation_backprop_filter",
     "dilation_backprop_input",
+    "dilation_pick",
     "pool",
     "pool_grad",
     "pool_grad_of_shape",
@@ -314,3 +315,14 @@ def dilation_backprop_filter(ctx: ShapeContext) -> list[Dims]:
     layout, x, w = _dilated(ctx)
     layout.fits(x, w, x[-1], layout.dims("out_backprop"))
     return [w]
+
+
+@symbolic
+def dilation_pick(ctx: ShapeContext) -> list[Dims]:
+    """``(input, filter, grad)``, grad of the shape of the input or of the filter: the shape of the dilation."""
+    of = "filter" if "Filter" in ctx.opdef.name else "input"
+    want, have = ctx.shape(of), ctx.shape("grad")
+    if want is not None and have is not None and len(want) != len(have):
+        raise ctx.fail(f"grad has rank {len(have)}, but the {of} has {len(want)}")
+    _same_dims(ctx, "grad", want or (), f"the {of}")
+    return dilation(ctx)

@@ -49,7 +49,8 @@ def test_gradients(padding: str) -> None:
     rng = np.random.default_rng(1)
     x, w = tf.placeholder(tf.float64, [2, 6, 5, 2]), tf.placeholder(tf.float64, [2, 3, 2])
     values = {x: rng.normal(size=(2, 6, 5, 2)), w: rng.normal(size=(2, 3, 2))}
-    check_gradients(tf.nn.dilation2d(x, w, [1, 1, 2, 1], [1, 2, 1, 1], padding), values, directions=1)
+    grown = tf.nn.dilation2d(x, w, [1, 1, 2, 1], [1, 2, 1, 1], padding)
+    check_gradients([grown, *tf.gradients(grown**3, [x, w])], values, directions=1)
     check_gradients(tf.nn.erosion2d(x, w, [1, 2, 1, 1], ONES, padding), values, directions=1)
 
 

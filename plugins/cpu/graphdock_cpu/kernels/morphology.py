@@ -99,7 +99,33 @@ def _backprop(of_filter: bool) -> Callable[[BuildContext, Sequence[Shape], Shape
     return made
 
 
-def _output(ctx: BuildContext, x: Any, w: Any) -> Shape:
+def _pick(of_filter: bool) -> Callable[[BuildContext, Sequence[Shape], Shape], Made]:
+    """``(x, w, g) -> picked``: g of the shape of x or w, picked of the shape of the dilation."""
+
+    def made(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
+        dims, taps, dilate = _dilate(ctx, *shapes[:2])
+        dtype = ctx.outputs[0].dtype
+        scratch = (Scratch(dtype, dims), Scratch(dtype, dims), Scratch(dtypes.bool_, dims), Scratch(dtypes.bool_, dims))
+        add, equal, both, greater, copyto = np.add, np.equal, np.logical_and, np.greater, np.copyto
+
+        def compute(x: Any, w: Any, g: Any, result: Any, y: Any, sums: Any, waiting: Any, flags: Any) -> None:
+            dilate(x, w, y, sums)
+            waiting.fill(True)
+            result.fill(0)
+            for tap, at, source in taps:
+                flag, wait = flags[at], waiting[at]
+                add(x[source], w[tap], sums[at])
+                equal(sums[at], y[at], flag)
+                both(flag, wait, flag)
+                greater(wait, flag, wait)
+                copyto(result[at], g[tap] if of_filter else g[source], where=flag)
+
+        return compute, scratch
+
+    return made
+
+
+def _output(ctx: BuildContext, x: Any, w: Any, *_: Any) -> Shape:
     return _taps(ctx, x.shape, w.shape)[0]
 
 
@@ -107,4 +133,6 @@ KERNELS = [
     KernelDef("Dilation2D", "cpu", bind_sized(_forward, _output)),
     KernelDef("Dilation2DBackpropInput", "cpu", bind_sized(_backprop(False), lambda ctx, x, w, dy: x.shape)),
     KernelDef("Dilation2DBackpropFilter", "cpu", bind_sized(_backprop(True), lambda ctx, x, w, dy: w.shape)),
+    KernelDef("Dilation2DBackpropInputGrad", "cpu", bind_sized(_pick(False), _output)),
+    KernelDef("Dilation2DBackpropFilterGrad", "cpu", bind_sized(_pick(True), _output)),
 ]

@@ -4388,7 +4388,7 @@ CASES: dict[str, dict] = {
             "float32": {"rtol": 1e-05, "atol": 1e-05},
             "float64": {"rtol": 1e-12, "atol": 1e-12},
         },
-        "gradcheck": (),
+        "gradcheck": ("out_backprop",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.pool:dilation_backprop_input",
@@ -4457,10 +4457,142 @@ CASES: dict[str, dict] = {
             "float32": {"rtol": 1e-05, "atol": 1e-05},
             "float64": {"rtol": 1e-12, "atol": 1e-12},
         },
-        "gradcheck": (),
+        "gradcheck": ("out_backprop",),
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.pool:dilation_backprop_filter",
+    },
+    "Dilation2DBackpropInputGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "grad": {"shape": (2, 5, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "grad": {"shape": (1, 6, 5, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (0, 4, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (1, 4, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 2, but the input has 4",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}, "grad": {"shape": (2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has rank 2",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_pick_input",
+    },
+    "Dilation2DBackpropFilterGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "grad": {"shape": (3, 2, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "grad": {"shape": (2, 3, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (2, 2, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (2, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 1, but the filter has 2",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}, "grad": {"shape": (2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has rank 2",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_pick_filter",
     },
     "Softmax": {
         "samples": (

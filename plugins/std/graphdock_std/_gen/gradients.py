@@ -5,17 +5,9 @@ from importlib import import_module as _import_module
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import GradientError as _GradientError
 from graphdock_std._gen import math_ops as _math_ops
 from graphdock_std._gen import nn_ops as _nn_ops
 from graphdock_std.grad_support import sum_to as _sum_to
-
-
-def _todo(op_type, inputs, reason):
-    return _GradientError(
-        f"the gradient of {op_type} with respect to {inputs} is still to be written: {reason}",
-        hint="stop_gradient(x) keeps gradients from getting there",
-    )
 
 
 def reshape(op, grad_y):
@@ -536,14 +528,28 @@ def dilation2d(op, grad_output):
     return [_fn.dilation_input_grad(op, grad_output), _fn.dilation_filter_grad(op, grad_output)]
 
 
-def dilation2d_backprop_input(op, *grads):
-    """out_backprop: todo."""
-    raise _todo("Dilation2DBackpropInput", "out_backprop", "TensorFlow has no second derivative of morphology either")
+def dilation2d_backprop_input(op, grad_in_backprop):
+    """input: none; filter: none; out_backprop: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_pick_input(op, grad_in_backprop)]
 
 
-def dilation2d_backprop_filter(op, *grads):
-    """out_backprop: todo."""
-    raise _todo("Dilation2DBackpropFilter", "out_backprop", "TensorFlow has no second derivative of morphology either")
+def dilation2d_backprop_filter(op, grad_filter_backprop):
+    """input: none; filter: none; out_backprop: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_pick_filter(op, grad_filter_backprop)]
+
+
+def dilation2d_backprop_input_grad(op, grad_output):
+    """input: none; filter: none; grad: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_input_grad(op, grad_output)]
+
+
+def dilation2d_backprop_filter_grad(op, grad_output):
+    """input: none; filter: none; grad: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_filter_grad(op, grad_output)]
 
 
 def softmax(op, grad_softmax):

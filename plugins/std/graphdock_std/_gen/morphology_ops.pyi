@@ -5,7 +5,13 @@ from typing import Any, Literal, NamedTuple
 from graphdock import Operation, Tensor
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-__all__ = ["dilation2d", "dilation2d_backprop_filter", "dilation2d_backprop_input"]
+__all__ = [
+    "dilation2d",
+    "dilation2d_backprop_filter",
+    "dilation2d_backprop_filter_grad",
+    "dilation2d_backprop_input",
+    "dilation2d_backprop_input_grad",
+]
 
 def dilation2d(
     input: TensorLike,
@@ -28,6 +34,24 @@ def dilation2d_backprop_filter(
     input: TensorLike,
     filter: TensorLike,
     out_backprop: TensorLike,
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: Literal["SAME", "VALID"],
+    name: str | None = None,
+) -> Tensor: ...
+def dilation2d_backprop_input_grad(
+    input: TensorLike,
+    filter: TensorLike,
+    grad: TensorLike,
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: Literal["SAME", "VALID"],
+    name: str | None = None,
+) -> Tensor: ...
+def dilation2d_backprop_filter_grad(
+    input: TensorLike,
+    filter: TensorLike,
+    grad: TensorLike,
     strides: Sequence[int],
     rates: Sequence[int],
     padding: Literal["SAME", "VALID"],

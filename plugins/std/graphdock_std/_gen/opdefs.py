@@ -2674,11 +2674,7 @@ def dilation2d_backprop_input() -> OpDef:
         traits=frozenset({"pure"}),
         cost={"flops": "3 * size(out_backprop) * H * W"},
         gradient="graphdock_std._gen.gradients:dilation2d_backprop_input",
-        gradient_kinds={
-            "input": "none",
-            "filter": "none",
-            "out_backprop": "todo: TensorFlow has no second derivative of morphology either",
-        },
+        gradient_kinds={"input": "none", "filter": "none", "out_backprop": "fn"},
         reference="graphdock_std.reference.pool:dilation_backprop_input",
         package="graphdock_std",
         source="specs/morphology.yaml:35",
@@ -2716,14 +2712,86 @@ def dilation2d_backprop_filter() -> OpDef:
         traits=frozenset({"pure"}),
         cost={"flops": "3 * size(out_backprop) * H * W"},
         gradient="graphdock_std._gen.gradients:dilation2d_backprop_filter",
-        gradient_kinds={
-            "input": "none",
-            "filter": "none",
-            "out_backprop": "todo: TensorFlow has no second derivative of morphology either",
-        },
+        gradient_kinds={"input": "none", "filter": "none", "out_backprop": "fn"},
         reference="graphdock_std.reference.pool:dilation_backprop_filter",
         package="graphdock_std",
         source="specs/morphology.yaml:64",
+    )
+
+
+def dilation2d_backprop_input_grad() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropInputGrad",
+        version=1,
+        summary="The element of grad that stands where each window of Dilation2D has its maximum.",
+        doc="The gradient of Dilation2DBackpropInput with respect to out_backprop.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("grad", "T", doc="Gradients of the gradient of the input; of its shape."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_pick",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_input_grad",
+        gradient_kinds={"input": "none", "filter": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:dilation_pick_input",
+        package="graphdock_std",
+        source="specs/morphology.yaml:93",
+    )
+
+
+def dilation2d_backprop_filter_grad() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropFilterGrad",
+        version=1,
+        summary="The element of grad that stands where each window of Dilation2D has its maximum.",
+        doc="The gradient of Dilation2DBackpropFilter with respect to out_backprop.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("grad", "T", doc="Gradients of the gradient of the filter; of its shape."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_pick",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_filter_grad",
+        gradient_kinds={"input": "none", "filter": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:dilation_pick_filter",
+        package="graphdock_std",
+        source="specs/morphology.yaml:122",
     )
 
 
@@ -4724,6 +4792,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "Dilation2D": dilation2d,
     "Dilation2DBackpropInput": dilation2d_backprop_input,
     "Dilation2DBackpropFilter": dilation2d_backprop_filter,
+    "Dilation2DBackpropInputGrad": dilation2d_backprop_input_grad,
+    "Dilation2DBackpropFilterGrad": dilation2d_backprop_filter_grad,
     "Softmax": softmax,
     "LogSoftmax": log_softmax,
     "SoftmaxCrossEntropyWithLogits": softmax_cross_entropy_with_logits,
@@ -4811,7 +4881,7 @@ SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "conv.yaml": "12014a947b701793",
     "math.yaml": "bdedaba7a837123a",
-    "morphology.yaml": "7f43b6bb53b5b7fb",
+    "morphology.yaml": "70ac1a90d5b92f06",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
     "pool.yaml": "466031de10a208c7",

@@ -16,6 +16,8 @@ __all__ = [
     "dilation",
     "dilation_backprop_filter",
     "dilation_backprop_input",
+    "dilation_pick_filter",
+    "dilation_pick_input",
     "max_pool",
     "max_pool_grad",
     "max_pool_grad_grad",
@@ -179,3 +181,18 @@ def dilation_backprop_filter(input: Any, filter: Any, out_backprop: Any, **attrs
     for o, cells in _sums(input, filter, attrs):
         dw[_winner(cells)[1]] += float(out_backprop[o])
     return dw.astype(input.dtype)
+
+
+def _pick(which: int, input: Any, filter: Any, grad: Any, attrs: dict[str, Any]) -> np.ndarray:
+    out = dilation(input, filter, **attrs)
+    for o, cells in _sums(input, filter, attrs):
+        out[o] = grad[_winner(cells)[which]]
+    return out
+
+
+def dilation_pick_input(input: Any, filter: Any, grad: Any, **attrs: Any) -> np.ndarray:
+    return _pick(0, input, filter, grad, attrs)
+
+
+def dilation_pick_filter(input: Any, filter: Any, grad: Any, **attrs: Any) -> np.ndarray:
+    return _pick(1, input, filter, grad, attrs)
