@@ -10,18 +10,13 @@ from graphdock_std._gen.nn_ops import selu as selu
 from graphdock_std._gen.nn_ops import softplus as softplus
 from graphdock_std._gen.nn_ops import softsign as softsign
 from graphdock_std.convolution import atrous_conv2d as atrous_conv2d
-from graphdock_std.convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
 from graphdock_std.convolution import conv1d as conv1d
-from graphdock_std.convolution import conv1d_transpose as conv1d_transpose
 from graphdock_std.convolution import conv2d as conv2d
 from graphdock_std.convolution import conv2d_backprop_filter as conv2d_backprop_filter
 from graphdock_std.convolution import conv2d_backprop_input as conv2d_backprop_input
-from graphdock_std.convolution import conv2d_transpose as conv2d_transpose
 from graphdock_std.convolution import conv3d as conv3d
 from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter
 from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter_v2
-from graphdock_std.convolution import conv3d_transpose as conv3d_transpose
-from graphdock_std.convolution import conv_transpose as conv_transpose
 from graphdock_std.convolution import convolution as convolution
 from graphdock_std.depthwise import depthwise_conv2d as depthwise_conv2d
 from graphdock_std.depthwise import depthwise_conv2d_native as depthwise_conv2d_native
@@ -57,6 +52,11 @@ from graphdock_std.pooling import max_pool3d as max_pool3d
 from graphdock_std.pooling import max_pool_v2 as max_pool_v2
 from graphdock_std.pooling import max_pool_with_argmax as max_pool_with_argmax
 from graphdock_std.pooling import pool as pool
+from graphdock_std.transposed_convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
+from graphdock_std.transposed_convolution import conv1d_transpose as conv1d_transpose
+from graphdock_std.transposed_convolution import conv2d_transpose as conv2d_transpose
+from graphdock_std.transposed_convolution import conv3d_transpose as conv3d_transpose
+from graphdock_std.transposed_convolution import conv_transpose as conv_transpose
 
 __all__ = [
     "atrous_conv2d",
