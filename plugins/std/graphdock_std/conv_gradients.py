@@ -16,6 +16,9 @@ __all__ = [
     "max_pool",
     "max_pool_grad",
     "max_pool_grad_grad",
+    "max_pool_grad_grad_with_argmax",
+    "max_pool_grad_with_argmax",
+    "max_pool_with_argmax",
 ]
 
 #: op type of a convolution -> its two gradients.
@@ -27,7 +30,16 @@ _BACKPROPS = {
 #: Either gradient -> the convolution.
 _FORWARD = {backprop: op for op, both in _BACKPROPS.items() for backprop in both}
 
-_WINDOW = ("strides", "padding", "explicit_paddings", "data_format", "dilations", "ksize", "use_cudnn_on_gpu")
+_WINDOW = (
+    "strides",
+    "padding",
+    "explicit_paddings",
+    "data_format",
+    "dilations",
+    "ksize",
+    "use_cudnn_on_gpu",
+    "include_batch_in_index",
+)
 
 
 def _window(op: Any) -> dict[str, Any]:
@@ -103,3 +115,24 @@ def avg_pool_grad(op: Any, grad: Any) -> Any:
     """Of AvgPoolGrad and AvgPool3DGrad, by grad: they are linear, and the pool is their transpose."""
     forward = op.type.removesuffix("Grad")
     return _ops.apply_op(forward, **{"value" if forward == "AvgPool" else "input": grad}, **_window(op))
+
+
+def max_pool_with_argmax(op: Any, grad: Any, _: Any) -> Any:
+    """Of MaxPoolWithArgmax."""
+    return _of_argmax("MaxPoolGradWithArgmax", op, grad, op.outputs[1])
+
+
+def max_pool_grad_with_argmax(op: Any, grad: Any) -> Any:
+    """Of MaxPoolGradWithArgmax, by grad."""
+    return _of_argmax("MaxPoolGradGradWithArgmax", op, grad, op.inputs[2])
+
+
+def max_pool_grad_grad_with_argmax(op: Any, grad: Any) -> Any:
+    """Of MaxPoolGradGradWithArgmax, by grad."""
+    return _of_argmax("MaxPoolGradWithArgmax", op, grad, op.inputs[2])
+
+
+def _of_argmax(op_type: str, op: Any, grad: Any, argmax: Any) -> Any:
+    if grad is None:
+        return None
+    return _ops.apply_op(op_type, input=op.inputs[0], grad=grad, argmax=argmax, **_window(op))

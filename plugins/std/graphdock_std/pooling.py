@@ -24,6 +24,7 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
     "max_pool_v2",
+    "max_pool_with_argmax",
     "pool",
 ]
 
@@ -267,3 +268,42 @@ def _dilated(kind: str, x: Any, window: list[int], spread: list[int], first: int
         parts.append(x[tuple(index)])
     reduce: Callable[..., Any] = _tf.reduce_max if kind == "MAX" else _tf.reduce_mean
     return reduce(_tf.stack(parts), 0, name=name)
+
+
+def max_pool_with_argmax(
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: Word,
+    data_format: str = "NHWC",
+    Targmax: Any = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+    include_batch_in_index: bool = False,
+) -> Any:
+    """The largest element of each window over images, and its index.
+
+    Args:
+      input: floating tensor ``[batch, height, width, channels]``.
+      Targmax: dtype of the indices, int64 (the default) or int32; ``output_dtype`` is its newer name.
+      include_batch_in_index: whether indices count from the first image of the batch, or each image's from itself.
+
+    Returns:
+      ``(output, argmax)``; an index is ``(y * width + x) * channels + channel``.
+
+    Raises:
+      InvalidArgumentError: another data_format than NHWC.
+    """
+    if data_format != "NHWC":
+        raise InvalidArgumentError("max_pool_with_argmax takes channels last", expected="NHWC", got=repr(data_format))
+    dtype = either("output_dtype", output_dtype, "Targmax", Targmax, required=False)
+    return _ops.apply_op(
+        "MaxPoolWithArgmax",
+        input=input,
+        ksize=per_dim(ksize, 4, data_format, "ksize"),
+        strides=per_dim(strides, 4, data_format, "strides"),
+        **paddings(padding, 4),
+        include_batch_in_index=include_batch_in_index,
+        Targmax=_tf.int64 if dtype is None else dtype,
+        name=name,
+    )

@@ -21,9 +21,14 @@ __all__ = [
     "depthwise",
     "depthwise_backprop_filter",
     "depthwise_backprop_input",
+    "dilation",
+    "dilation_backprop_filter",
+    "dilation_backprop_input",
+    "dilation_pick",
     "pool",
     "pool_grad",
     "pool_grad_of_shape",
+    "pool_grad_with_argmax",
     "pool_with_argmax",
     "windows",
 ]
@@ -92,9 +97,10 @@ class _Layout:
         self.channel = rank - 1 if ctx.attrs.get("data_format", "NHWC").endswith("C") else 1
         self.spatial = [i for i in range(1, rank) if i != self.channel]
         strides = _per_dim(ctx, "strides", rank)
-        dilations = _per_dim(ctx, "dilations", rank)
+        spread = "rates" if "rates" in ctx.attrs else "dilations"
+        dilations = _per_dim(ctx, spread, rank)
         pads = _pads(ctx, rank)
-        for name, values in (("strides", strides), ("dilations", dilations)):
+        for name, values in (("strides", strides), (spread, dilations)):
             if (values[0], values[self.channel]) != (1, 1):
                 raise ctx.fail(f"{name} {list(values)} must be 1 for batch and channels, dims 0 and {self.channel}")
         if pads[0] and any((*pads[0], *pads[self.channel])):  # type: ignore[misc]
@@ -267,3 +273,56 @@ def pool_grad_of_shape(ctx: ShapeContext) -> list[Dims]:
         raise ctx.fail(f"orig_input_shape must hold {rank} sizes, but holds {len(x)}: {show(x)}")
     _same_dims(ctx, "grad", _pooled(ctx, x), "a pool of such an input")
     return [x]
+
+
+@symbolic
+def pool_grad_with_argmax(ctx: ShapeContext) -> list[Dims]:
+    """``(input, grad, argmax)``: as :func:`pool_grad`, with indices in place of the pool."""
+    x = ctx.shape("input") or (None,) * _rank(ctx)
+    y = _pooled(ctx, x)
+    gathers = ctx.opdef.name == "MaxPoolGradGradWithArgmax"
+    _same_dims(ctx, "argmax", y, "a pool of the input")
+    _same_dims(ctx, "grad", x if gathers else y, "the input" if gathers else "a pool of the input")
+    return [y if gathers else x]
+
+
+def _dilated(ctx: ShapeContext) -> tuple[_Layout, tuple[Any, ...], tuple[Any, ...]]:
+    """Layout, input, and the filter ``[*K, C]`` of a dilation."""
+    layout = _Layout(ctx, _rank(ctx))
+    x, w = layout.dims("input"), ctx.shape("filter") or (None,) * 3
+    layout.channels(x, w[-1])
+    return layout, x, w
+
+
+@symbolic
+def dilation(ctx: ShapeContext) -> list[Dims]:
+    """``(input, filter)`` with strides and rates."""
+    layout, x, w = _dilated(ctx)
+    return [layout.joined(x[0], layout.out(x, w), w[-1] if x[-1] is None else x[-1])]
+
+
+@symbolic
+def dilation_backprop_input(ctx: ShapeContext) -> list[Dims]:
+    """``(input, filter, out_backprop)``: the shape of the input."""
+    layout, x, w = _dilated(ctx)
+    layout.fits(x, w, x[-1], layout.dims("out_backprop"))
+    return [x]
+
+
+@symbolic
+def dilation_backprop_filter(ctx: ShapeContext) -> list[Dims]:
+    """``(input, filter, out_backprop)``: the shape of the filter."""
+    layout, x, w = _dilated(ctx)
+    layout.fits(x, w, x[-1], layout.dims("out_backprop"))
+    return [w]
+
+
+@symbolic
+def dilation_pick(ctx: ShapeContext) -> list[Dims]:
+    """``(input, filter, grad)``, grad of the shape of the input or of the filter: the shape of the dilation."""
+    of = "filter" if "Filter" in ctx.opdef.name else "input"
+    want, have = ctx.shape(of), ctx.shape("grad")
+    if want is not None and have is not None and len(want) != len(have):
+        raise ctx.fail(f"grad has rank {len(have)}, but the {of} has {len(want)}")
+    _same_dims(ctx, "grad", want or (), f"the {of}")
+    return dilation(ctx)

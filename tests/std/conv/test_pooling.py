@@ -148,3 +148,42 @@ def test_names_and_errors() -> None:
         tf.nn.max_pool(x, [1, 2, 2], 1, "VALID")
     with pytest.raises(ValueError, match="strides above window_shape"):
         tf.nn.pool(x, [2, 2], "MAX", "VALID", strides=[3, 3])
+
+
+def test_where_maxima_are() -> None:
+    """TensorFlow 1: an index counts within its image, unless the batch is asked for; NHWC only."""
+    x = np.array([[[1.0, 5.0], [5.0, 0.0]], [[2.0, 2.0], [3.0, 4.0]]])[..., None]
+    value, at = tf.nn.max_pool_with_argmax(x, 2, 2, "VALID")
+    _, whole = tf.nn.max_pool_with_argmax(x, 2, 2, "VALID", Targmax=tf.int32, include_batch_in_index=True)
+    assert (at.dtype, whole.dtype) == (tf.int64, tf.int32)
+    found = run(value, at, whole)
+    assert [f.ravel().tolist() for f in found] == [[5.0, 4.0], [1, 3], [1, 7]]
+    with pytest.raises(ValueError, match="channels last"):
+        tf.nn.max_pool_with_argmax(x, 2, 2, "VALID", data_format="NCHW")
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_gradients_by_index_are_those_of_max_pool(batched: bool) -> None:
+    rng = np.random.default_rng(6)
+    x = tf.placeholder(tf.float64, [2, 5, 6, 2])
+    y, _ = tf.nn.max_pool_with_argmax(x, [1, 3, 2, 1], [1, 2, 1, 1], "SAME", include_batch_in_index=batched)
+    plain = tf.nn.max_pool(x, [1, 3, 2, 1], [1, 2, 1, 1], "SAME")
+    xv = rng.normal(size=(2, 5, 6, 2))
+    (first,), (other,) = tf.gradients(y**3, x), tf.gradients(plain**3, x)
+    a, b = run(first, other, feed={x: xv})
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+    check_gradients([y, first], {x: xv}, directions=1)
+
+
+def test_an_index_outside_of_the_input_is_an_error_of_the_step() -> None:
+    x, at = tf.zeros([1, 2, 2, 1]), tf.placeholder(tf.int64, [1, 1, 1, 1])
+    window = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+    back = (
+        tf.get_default_graph()
+        .create_op("MaxPoolGradWithArgmax", [x, tf.ones([1, 1, 1, 1]), at], attrs=window)
+        .outputs[0]
+    )
+    with tf.Session() as sess:
+        assert sess.run(back, {at: [[[[3]]]]}).ravel().tolist() == [0.0, 0.0, 0.0, 1.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="argmax has an index outside"):
+            sess.run(back, {at: [[[[4]]]]})

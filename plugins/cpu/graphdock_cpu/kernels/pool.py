@@ -19,7 +19,7 @@ from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
 
 from graphdock_cpu.kernels.sliding import Shape, bind_sized, padding_before, sizes_in
 
-__all__ = ["KERNELS", "Axis", "axes_of"]
+__all__ = ["KERNELS", "Axis", "axes_of", "chunks_of", "joint_taps", "tap"]
 
 #: Elements of the images that are pooled at once.
 AT_ONCE = 1 << 16
@@ -73,13 +73,13 @@ def axes_of(ctx: BuildContext, shape: Shape) -> tuple[list[Axis], Shape]:
         before = padding_before(padding, around[0], size, out, stride, window)
         made.append(out)
         if (window, stride, out) != (1, 1, size) or before:
-            taps = [_tap(size, out, stride, k - before) for k in range(window)]
+            taps = [tap(size, out, stride, k - before) for k in range(window)]
             taps.sort(key=lambda tap: tap[0] != slice(0, out))
             axes.append(Axis(at, size, out, window, stride, tuple(t for t in taps if t[0].start < t[0].stop)))
     return axes, tuple(made)
 
 
-def _tap(size: int, out: int, stride: int, offset: int) -> tuple[slice, slice]:
+def tap(size: int, out: int, stride: int, offset: int) -> tuple[slice, slice]:
     """The windows whose element at ``offset`` exists, and those elements."""
     first = max(0, -(offset // stride))
     last = min(out, (size - 1 - offset) // stride + 1) if size > offset else 0
@@ -91,7 +91,7 @@ def _in(rank: int, at: int, where: slice) -> tuple[slice, ...]:
     return tuple(where if i == at else slice(None) for i in range(rank))
 
 
-def _chunks(shape: Shape) -> tuple[int, list[slice]]:
+def chunks_of(shape: Shape) -> tuple[int, list[slice]]:
     """How many images are pooled at once, and which."""
     if 0 in shape:
         return 1, []
@@ -144,7 +144,7 @@ def _pool(make: Callable[[np.dtype[Any]], tuple[Callable[..., Any], Any]], mean:
         wide = narrow.accumulator if mean else narrow
         combine, start = make(wide.np)
         folds = [_fold(axis, len(shape), combine, start) for axis in axes]
-        images, chunks = _chunks(shape)
+        images, chunks = chunks_of(shape)
         counts = _counts(axes, len(shape), wide.np) if mean else None
         widened = wide is not narrow
         sizes = [(images, *shape[1:])] * widened + _between(shape, axes, images) + [(images, *out[1:])] * widened
@@ -225,7 +225,7 @@ def _avg_pool_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Ma
         return (lambda shape, g, dx: np.copyto(dx, g)), ()
     counts = _counts(axes, rank, wide.np)
     spreads = [_spread(axis, rank) for axis in reversed(axes)]
-    images, chunks = _chunks(out)
+    images, chunks = chunks_of(out)
     divided = (images, *pooled[1:])
     between = _between(out, axes, images)[::-1]
     widened = wide is not narrow
@@ -287,7 +287,7 @@ def _max_pool_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Ma
     wide = dtype.accumulator
     bits = _MASKS[wide.size].np
     apart = all(axis.apart for axis in axes)
-    images, chunks = _chunks(shape)
+    images, chunks = chunks_of(shape)
     part, whole = (images, *pooled[1:]), (images, *shape[1:])
     widened = wide is not dtype
     scratch = [Scratch(wide, part), Scratch(_MASKS[wide.size], part), Scratch(wide, part), Scratch(dtypes.bool_, part)]
@@ -335,7 +335,7 @@ def _max_pool_grad_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) 
     """``(x, y, grad) -> d``, of the shape of y."""
     axes, _ = axes_of(ctx, shapes[0])
     taps = joint_taps(axes, len(out))
-    images, chunks = _chunks(shapes[0])
+    images, chunks = chunks_of(shapes[0])
     part = (images, *out[1:])
     equal, copyto, both, greater = np.equal, np.copyto, np.logical_and, np.greater
 

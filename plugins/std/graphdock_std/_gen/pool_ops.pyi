@@ -16,6 +16,9 @@ __all__ = [
     "max_pool3d_grad_grad",
     "max_pool_grad",
     "max_pool_grad_grad",
+    "max_pool_grad_grad_with_argmax",
+    "max_pool_grad_with_argmax",
+    "max_pool_with_argmax",
 ]
 
 def max_pool(
@@ -109,5 +112,39 @@ def avg_pool3d_grad(
     strides: Sequence[int],
     padding: Literal["SAME", "VALID"],
     data_format: Literal["NDHWC", "NCDHW"] = "NDHWC",
+    name: str | None = None,
+) -> Tensor: ...
+
+class _MaxPoolWithArgmaxOutputs(NamedTuple):
+    output: Tensor
+    argmax: Tensor
+
+def max_pool_with_argmax(
+    input: TensorLike,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: Literal["SAME", "VALID"],
+    include_batch_in_index: bool = False,
+    Targmax: DTypeLike = "int64",
+    name: str | None = None,
+) -> _MaxPoolWithArgmaxOutputs: ...
+def max_pool_grad_with_argmax(
+    input: TensorLike,
+    grad: TensorLike,
+    argmax: TensorLike,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: Literal["SAME", "VALID"],
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+def max_pool_grad_grad_with_argmax(
+    input: TensorLike,
+    grad: TensorLike,
+    argmax: TensorLike,
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    padding: Literal["SAME", "VALID"],
+    include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> Tensor: ...
