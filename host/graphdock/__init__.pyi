@@ -132,6 +132,7 @@ from graphdock_std._gen.linalg_ops import matrix_determinant as matrix_determina
 from graphdock_std._gen.linalg_ops import matrix_inverse as matrix_inverse
 from graphdock_std._gen.linalg_ops import matrix_set_diag as matrix_set_diag
 from graphdock_std._gen.linalg_ops import matrix_solve as matrix_solve
+from graphdock_std._gen.linalg_ops import matrix_square_root as matrix_square_root
 from graphdock_std._gen.linalg_ops import matrix_triangular_solve as matrix_triangular_solve
 from graphdock_std._gen.linalg_ops import qr as qr
 from graphdock_std._gen.linalg_ops import slogdet as log_matrix_determinant
@@ -269,6 +270,8 @@ from graphdock_std.math import reduce_variance as reduce_variance
 from graphdock_std.math import scalar_mul as scalar_mul
 from graphdock_std.math import tensordot as tensordot
 from graphdock_std.math import to_bfloat16 as to_bfloat16
+from graphdock_std.math import to_complex128 as to_complex128
+from graphdock_std.math import to_complex64 as to_complex64
 from graphdock_std.math import to_double as to_double
 from graphdock_std.math import to_float as to_float
 from graphdock_std.math import to_int32 as to_int32
@@ -453,6 +456,7 @@ __all__ = [
     "matrix_set_diag",
     "matrix_solve",
     "matrix_solve_ls",
+    "matrix_square_root",
     "matrix_transpose",
     "matrix_triangular_solve",
     "maximum",
@@ -546,6 +550,8 @@ __all__ = [
     "testing",
     "tile",
     "to_bfloat16",
+    "to_complex128",
+    "to_complex64",
     "to_dlpack",
     "to_double",
     "to_float",

@@ -3,11 +3,13 @@ from graphdock_std._gen.array_ops import matrix_band_part as band_part
 from graphdock_std._gen.array_ops import matrix_diag as diag
 from graphdock_std._gen.array_ops import matrix_diag_part as diag_part
 from graphdock_std._gen.linalg_ops import cholesky as cholesky
+from graphdock_std._gen.linalg_ops import logm as logm
 from graphdock_std._gen.linalg_ops import lu as lu
 from graphdock_std._gen.linalg_ops import matrix_determinant as det
 from graphdock_std._gen.linalg_ops import matrix_inverse as inv
 from graphdock_std._gen.linalg_ops import matrix_set_diag as set_diag
 from graphdock_std._gen.linalg_ops import matrix_solve as solve
+from graphdock_std._gen.linalg_ops import matrix_square_root as sqrtm
 from graphdock_std._gen.linalg_ops import matrix_triangular_solve as triangular_solve
 from graphdock_std._gen.linalg_ops import qr as qr
 from graphdock_std._gen.linalg_ops import slogdet as slogdet
@@ -38,6 +40,7 @@ from graphdock_std.linalg_solve import svd as svd
 from graphdock_std.linalg_solve import tridiagonal_matmul as tridiagonal_matmul
 from graphdock_std.linalg_solve import tridiagonal_solve as tridiagonal_solve
 from graphdock_std.math import tensordot as tensordot
+from graphdock_std.train.clipping import global_norm as global_norm
 
 __all__ = [
     "adjoint",
@@ -52,8 +55,10 @@ __all__ = [
     "einsum",
     "expm",
     "eye",
+    "global_norm",
     "inv",
     "logdet",
+    "logm",
     "lstsq",
     "lu",
     "lu_matrix_inverse",
@@ -70,6 +75,7 @@ __all__ = [
     "set_diag",
     "slogdet",
     "solve",
+    "sqrtm",
     "svd",
     "tensor_diag",
     "tensor_diag_part",

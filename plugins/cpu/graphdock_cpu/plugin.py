@@ -16,6 +16,7 @@ FAMILIES = (
     "linalg",
     "math",
     "matmul",
+    "matrix_functions",
     "nn",
     "random",
     "reduce",

@@ -2131,6 +2131,72 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.linalg:set_diag",
     },
+    "MatrixSquareRoot": {
+        "samples": (
+            {
+                "inputs": {"input": {"value": ((4.0, 1.0, 0.5), (-1.0, 3.0, 0.25), (0.5, 1.0, 2.0))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"value": (((2.0, 1.0), (0.5, 3.0)), ((1.0, 0.5), (-1.0, 1.5)))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"input": {"shape": (0, 0)}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (
+            {"inputs": {"input": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": "", "match": "but M is 2"},
+        ),
+        "types": {"T": ("float32", "float64", "complex64", "complex128")},
+        "args": {"input": "T"},
+        "tolerances": {
+            "float32": {"rtol": 0.0001, "atol": 1e-05},
+            "float64": {"rtol": 1e-10, "atol": 1e-11},
+            "complex64": {"rtol": 0.0001, "atol": 1e-05},
+            "complex128": {"rtol": 1e-10, "atol": 1e-11},
+        },
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.linalg:square_root",
+    },
+    "MatrixLogarithm": {
+        "samples": (
+            {
+                "inputs": {"input": {"value": ((4.0, 1.0, 0.5), (-1.0, 3.0, 0.25), (0.5, 1.0, 2.0))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"value": (((2.0, 1.0), (0.5, 3.0)), ((1.0, 0.5), (-1.0, 1.5)))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"input": {"shape": (0, 0)}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (
+            {"inputs": {"input": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": "", "match": "but M is 2"},
+            {
+                "inputs": {"input": {"value": ((1.0, 0.0), (0.0, 0.0))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "no logarithm",
+            },
+        ),
+        "types": {"T": ("complex64", "complex128")},
+        "args": {"input": "T"},
+        "tolerances": {"complex64": {"rtol": 0.0002, "atol": 1e-05}, "complex128": {"rtol": 1e-09, "atol": 1e-11}},
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.linalg:logarithm",
+    },
     "Add": {
         "samples": (
             {"inputs": {"x": {"shape": (2, 3)}, "y": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": ""},

@@ -323,6 +323,18 @@ def matrix_set_diag(op, grad_y):
     return [_tf.matrix_set_diag(grad_y, _ops.zeros_like(diagonal)), _tf.matrix_diag_part(grad_y)]
 
 
+def matrix_square_root(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.of_block(op, grad_y)]
+
+
+def matrix_logarithm(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.of_block(op, grad_y)]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs

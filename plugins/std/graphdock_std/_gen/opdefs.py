@@ -1275,6 +1275,50 @@ def matrix_set_diag() -> OpDef:
     )
 
 
+def matrix_square_root() -> OpDef:
+    return OpDef(
+        name="MatrixSquareRoot",
+        version=1,
+        summary="Principal square roots of square matrices.",
+        doc=(
+            "By a Schur decomposition (Björck and Hammarling, 1983). A real matrix must have a real root, with no "
+            "negative eigenvalue; else it is the real part of the complex one."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "25 * size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_square_root",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:square_root",
+        package="graphdock_std",
+        source="specs/linalg.yaml:315",
+    )
+
+
+def matrix_logarithm() -> OpDef:
+    return OpDef(
+        name="MatrixLogarithm",
+        version=1,
+        summary="Principal logarithms of square matrices.",
+        doc=(
+            "By a Schur decomposition, square roots and a Padé approximant (Higham, 2008, 11.5). A singular matrix "
+            "is an InvalidArgumentError."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "50 * size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_logarithm",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:logarithm",
+        package="graphdock_std",
+        source="specs/linalg.yaml:336",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -4440,6 +4484,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixSolveLs": matrix_solve_ls,
     "Lu": lu,
     "MatrixSetDiag": matrix_set_diag,
+    "MatrixSquareRoot": matrix_square_root,
+    "MatrixLogarithm": matrix_logarithm,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -4582,7 +4628,7 @@ OPERATORS: dict[str, str] = {
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "complex.yaml": "045c6d576626a540",
-    "linalg.yaml": "25a06de7b2fd8368",
+    "linalg.yaml": "0b6495798d87702b",
     "math.yaml": "4df10bdc1587c861",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
