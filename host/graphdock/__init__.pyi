@@ -118,8 +118,6 @@ from graphdock_std._gen.array_ops import invert_permutation as invert_permutatio
 from graphdock_std._gen.array_ops import lin_space as lin_space
 from graphdock_std._gen.array_ops import lin_space as linspace
 from graphdock_std._gen.array_ops import matrix_band_part as matrix_band_part
-from graphdock_std._gen.array_ops import matrix_diag as matrix_diag
-from graphdock_std._gen.array_ops import matrix_diag_part as matrix_diag_part
 from graphdock_std._gen.array_ops import reshape as reshape
 from graphdock_std._gen.array_ops import reverse as reverse
 from graphdock_std._gen.array_ops import reverse as reverse_v2
@@ -130,7 +128,6 @@ from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segmen
 from graphdock_std._gen.linalg_ops import cholesky as cholesky
 from graphdock_std._gen.linalg_ops import matrix_determinant as matrix_determinant
 from graphdock_std._gen.linalg_ops import matrix_inverse as matrix_inverse
-from graphdock_std._gen.linalg_ops import matrix_set_diag as matrix_set_diag
 from graphdock_std._gen.linalg_ops import matrix_solve as matrix_solve
 from graphdock_std._gen.linalg_ops import matrix_square_root as matrix_square_root
 from graphdock_std._gen.linalg_ops import matrix_triangular_solve as matrix_triangular_solve
@@ -226,6 +223,9 @@ from graphdock_std.complex import complex as complex
 from graphdock_std.complex import conj as conj
 from graphdock_std.complex import imag as imag
 from graphdock_std.complex import real as real
+from graphdock_std.diagonals import matrix_diag as matrix_diag
+from graphdock_std.diagonals import matrix_diag_part as matrix_diag_part
+from graphdock_std.diagonals import matrix_set_diag as matrix_set_diag
 from graphdock_std.einsum import einsum as einsum
 from graphdock_std.indexing import gather as gather
 from graphdock_std.indexing import one_hot as one_hot

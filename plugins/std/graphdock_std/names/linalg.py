@@ -6,6 +6,12 @@ from __future__ import annotations
 FUNCTIONS = {
     "batch_matmul": "graphdock_std.linalg:matmul",
     "cholesky_solve": "graphdock_std.linalg_solve:cholesky_solve",
+    "matrix_diag": "graphdock_std.diagonals:matrix_diag",
+    "matrix_diag_part": "graphdock_std.diagonals:matrix_diag_part",
+    "matrix_set_diag": "graphdock_std.diagonals:matrix_set_diag",
+    "linalg.diag": "graphdock_std.diagonals:matrix_diag",
+    "linalg.diag_part": "graphdock_std.diagonals:matrix_diag_part",
+    "linalg.set_diag": "graphdock_std.diagonals:matrix_set_diag",
     "matmul": "graphdock_std.linalg:matmul",
     "matrix_solve_ls": "graphdock_std.linalg_solve:matrix_solve_ls",
     "norm": "graphdock_std.linalg:norm",
