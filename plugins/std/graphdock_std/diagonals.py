@@ -74,6 +74,7 @@ def matrix_diag_part(
         return _ops.apply_op("MatrixDiagPart", input=x, name=name)
     with _ops.name_scope(name, "diag_part"):
         rows, columns = _matrix(x)
+        _within(rows, columns, low, high)
         length = _longest(rows, columns, low, high)
         along, number = np.arange(length), np.arange(high, low - 1, -1)[:, None]
         i, j = np.maximum(0, -number) + along, np.maximum(0, number) + along
@@ -98,6 +99,7 @@ def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = 
         return _ops.apply_op("MatrixSetDiag", input=x, diagonal=new, name=name)
     with _ops.name_scope(name, "set_diag"):
         rows, columns = _matrix(x)
+        _within(rows, columns, low, high)
         count, length = _diagonals(new, low, high)
         if length != _longest(rows, columns, low, high):
             raise ShapeError(
@@ -123,10 +125,12 @@ def _band(k: Any) -> tuple[int, int]:
 
 def _longest(rows: int, columns: int, low: int, high: int) -> int:
     """Elements of the longest of the diagonals."""
-    length = min(rows + min(high, 0), columns - max(low, 0))
-    if not -rows < low <= high < columns and (low, high) != (0, 0):
+    return min(rows + min(high, 0), columns - max(low, 0))
+
+
+def _within(rows: int, columns: int, low: int, high: int) -> None:
+    if not -rows < low <= high < columns:
         raise ShapeError(f"the matrices have no such diagonals: k is {(low, high)}, sizes are {rows} and {columns}")
-    return length
 
 
 def _places(rows: int, columns: int, low: int, high: int, length: int) -> tuple[np.ndarray, np.ndarray]:
