@@ -30,6 +30,7 @@ FAMILIES = (
     "math",
     "matmul",
     "morphology",
+    "matrix_functions",
     "nn",
     "normalization",
     "optimizers",

@@ -114,9 +114,8 @@ def norm(
     known = ("euclidean", "fro") if of_matrix else ("euclidean",)
     if not (ord in (1, 2, np.inf) or (ord > 0 and not of_matrix)) if number else ord not in known:
         expected = _MATRIX_NORMS if of_matrix else _VECTOR_NORMS
-        raise InvalidArgumentError(
-            f"unknown norm of a {'matrix' if of_matrix else 'vector'}", expected=expected, got=repr(ord)
-        )
+        what = "matrix" if of_matrix else "vector"
+        raise InvalidArgumentError(f"'ord' must be a supported {what} norm", expected=expected, got=repr(ord))
     with _ops.name_scope(name, "norm"):
         x = _ops.convert_to_tensor(tensor)
         keep = bool(keepdims)
@@ -155,9 +154,7 @@ def _norm_axes(axis: Any) -> Any:
     if len(axes) == 1:
         return axes[0]
     if len(axes) != 2 or axes[0] == axes[1]:
-        raise InvalidArgumentError(
-            "norm: axis is wrong", expected="None, an integer or a pair of different integers", got=repr(axis)
-        )
+        raise InvalidArgumentError("'axis' must be None, an integer, or a tuple of 2 unique integers", got=repr(axis))
     return axes
 
 

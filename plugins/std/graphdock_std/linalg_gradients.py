@@ -14,6 +14,7 @@ __all__ = [
     "cholesky",
     "log_determinant",
     "lu",
+    "of_block",
     "qr",
     "self_adjoint_eig",
     "solve_ls",
@@ -198,6 +199,16 @@ def lu(op: Any, grad: Any, of_p: Any) -> Any:
         _tf.equal(order[..., :, None], _tf.range(_ops.cast(_ops.shape(order)[-1], order.dtype))), both.dtype
     )
     return _tf.matmul(rows, whole, transpose_a=True)
+
+
+def of_block(op: Any, grad: Any) -> Any:
+    """Of a function f of matrices: the right upper block of ``f([[x^H, g], [0, x^H]])`` (Mathias, 1996)."""
+    x = _adjoint(op.inputs[0])
+    above = _tf.concat([x, grad], -1)
+    below = _tf.concat([_ops.zeros_like(x), x], -1)
+    size = _sizes(x)[0]
+    block = _ops.apply_op(op.type, input=_tf.concat([above, below], -2))
+    return block[..., :size, size:]
 
 
 def _adjoint(x: Any) -> Any:

@@ -368,6 +368,16 @@ def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> _ops.Tensor:
     return _ops.cast(x, "bfloat16", name)
 
 
+def to_complex64(x: TensorLike, name: str = "ToComplex64") -> _ops.Tensor:
+    """``x`` as complex64."""
+    return _ops.cast(x, "complex64", name)
+
+
+def to_complex128(x: TensorLike, name: str = "ToComplex128") -> _ops.Tensor:
+    """``x`` as complex128."""
+    return _ops.cast(x, "complex128", name)
+
+
 def accumulate_n(
     inputs: Sequence[TensorLike],
     shape: ShapeLike = None,

@@ -29,7 +29,7 @@ MODES = [(False, False), (True, False), (False, True)]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-@pytest.mark.parametrize(("left", "right"), itertools.product(MODES, MODES))
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(MODES, MODES)))
 def test_transposed_and_adjoint(dtype: Any, left: tuple[bool, bool], right: tuple[bool, bool]) -> None:
     a = draw((2, 4, 3) if any(left) else (2, 3, 4), dtype)
     b = draw((5, 4) if any(right) else (4, 5), dtype, 1)

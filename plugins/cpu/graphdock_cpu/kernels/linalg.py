@@ -14,7 +14,7 @@ from graphdock.contracts import BuildContext, KernelDef, errors
 
 __all__ = ["KERNELS"]
 
-_SINGULAR = "the matrix is not invertible"
+_SINGULAR = "Input matrix is not invertible."
 
 
 def adjoint(x: np.ndarray) -> np.ndarray:
@@ -39,7 +39,7 @@ def _guarded(ctx: BuildContext, message: str, hint: str | None, function: Callab
 
 def _inverse(ctx: BuildContext) -> Callable[..., Any]:
     turned = bool(ctx.attr("adjoint"))
-    return _guarded(ctx, _SINGULAR, None, lambda x: np.linalg.inv(adjoint(x) if turned else x))
+    return _guarded(ctx, "Input is not invertible.", None, lambda x: np.linalg.inv(adjoint(x) if turned else x))
 
 
 def _solve(ctx: BuildContext) -> Callable[..., Any]:
@@ -63,7 +63,8 @@ def _triangular_solve(ctx: BuildContext) -> Callable[..., Any]:
 
 
 def _cholesky(ctx: BuildContext) -> Callable[..., Any]:
-    return _guarded(ctx, "the matrix is not positive definite", None, np.linalg.cholesky)
+    message = "Cholesky decomposition was not successful. The input might not be valid."
+    return _guarded(ctx, message, "the matrix must be positive definite", np.linalg.cholesky)
 
 
 def _qr(ctx: BuildContext) -> Callable[..., Any]:
@@ -149,7 +150,7 @@ def _lu(ctx: BuildContext) -> Callable[..., Any]:
             for what in (made, order):
                 what[each, k], what[each, pivot] = what[each, pivot], what[each, k].copy()
             if not made[:, k, k].all():
-                raise errors.InvalidArgumentError(f"Lu: {_SINGULAR}", op=node.origin, site=node.site)
+                raise errors.InvalidArgumentError("Lu: Input is not invertible.", op=node.origin, site=node.site)
             made[:, k + 1 :, k] /= made[:, k, None, k]
             made[:, k + 1 :, k + 1 :] -= made[:, k + 1 :, k, None] * made[:, k, None, k + 1 :]
         return made.reshape(x.shape), order.reshape(x.shape[:-1])

@@ -7,12 +7,14 @@ from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = [
     "cholesky",
+    "logm",
     "lu",
     "matrix_determinant",
     "matrix_inverse",
     "matrix_set_diag",
     "matrix_solve",
     "matrix_solve_ls",
+    "matrix_square_root",
     "matrix_triangular_solve",
     "qr",
     "self_adjoint_eig_v2",
@@ -80,3 +82,5 @@ class _LuOutputs(NamedTuple):
 
 def lu(input: TensorLike, output_idx_type: DTypeLike = "int32", name: str | None = None) -> _LuOutputs: ...
 def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None) -> Tensor: ...
+def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor: ...
+def logm(input: TensorLike, name: str | None = None) -> Tensor: ...

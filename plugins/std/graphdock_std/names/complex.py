@@ -10,6 +10,8 @@ FUNCTIONS = {
     "conj": "graphdock_std.complex:conj",
     "imag": "graphdock_std.complex:imag",
     "real": "graphdock_std.complex:real",
+    "to_complex128": "graphdock_std.math:to_complex128",
+    "to_complex64": "graphdock_std.math:to_complex64",
     "math.abs": "graphdock_std.complex:abs",
     "math.angle": "graphdock_std.complex:angle",
     "math.conj": "graphdock_std.complex:conj",

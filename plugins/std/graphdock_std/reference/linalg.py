@@ -17,12 +17,14 @@ __all__ = [
     "determinant",
     "inverse",
     "log_determinant",
+    "logarithm",
     "lu",
     "qr",
     "self_adjoint_eig",
     "set_diag",
     "solve",
     "solve_ls",
+    "square_root",
     "svd",
     "triangular_solve",
 ]
@@ -233,6 +235,41 @@ def solve_ls(matrix: Any, rhs: Any, l2_regularizer: Any, fast: bool = True) -> n
 
 def _product(a: Rows, b: Rows) -> Rows:
     return [[sum(p * b[k][j] for k, p in enumerate(row)) for j in range(len(b[0]))] for row in a]
+
+
+def square_root(input: Any) -> np.ndarray:
+    """Newton's iteration, coupled with that of the inverse (Denman and Beavers, 1976)."""
+    n = input.shape[-1]
+    one = [[float(i == j) for j in range(n)] for i in range(n)]
+
+    def root(a: Rows) -> Rows:
+        y, z = a, one
+        for _ in range(30):
+            of_y, of_z = _solved(y, one), _solved(z, one)
+            y, z = (
+                [[(p + q) / 2 for p, q in zip(r, s, strict=True)] for r, s in zip(left, right, strict=True)]
+                for left, right in ((y, of_z), (z, of_y))
+            )
+        return y
+
+    return _each(root, (n, n), input)
+
+
+def logarithm(input: Any) -> np.ndarray:
+    """The integral of ``(a - 1) (t (a - 1) + 1)^-1`` for t from 0 to 1."""
+    n = input.shape[-1]
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+
+    def log(a: Rows) -> Rows:
+        small = [[a[i][j] - (i == j) for j in range(n)] for i in range(n)]
+        total: Rows = [[0.0] * n for _ in range(n)]
+        for node, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
+            left = [[(node + 1) / 2 * small[i][j] + (i == j) for j in range(n)] for i in range(n)]
+            part = _solved(left, small)
+            total = [[t + weight / 2 * p for t, p in zip(r, s, strict=True)] for r, s in zip(total, part, strict=True)]
+        return total
+
+    return _each(log, (n, n), input)
 
 
 def set_diag(input: Any, diagonal: Any) -> np.ndarray:
