@@ -818,16 +818,13 @@ def igamma_grad_a(op, grad_z):
 def betainc(op, grad_z):
     """a: fn; b: fn; x: formula."""
     a, b, x = op.inputs
+    log_beta = _tf.lgamma(a) + _tf.lgamma(b) - _tf.lgamma(a + b)
+    log_power = (b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x)
     _fn = _import_module("graphdock_std.functions_gradients")
     return [
         _fn.betainc_a(op, grad_z),
         _fn.betainc_b(op, grad_z),
-        _sum_to(
-            grad_z * _tf.exp((b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x) + _tf.lgamma(a + b) - _tf.lgamma(a) - _tf.lgamma(b)),
-            x,
-            a,
-            b,
-        ),
+        _sum_to(grad_z * _tf.exp(log_power - log_beta), x, a, b),
     ]
 
 
@@ -843,9 +840,9 @@ def bessel_i1e(op, grad_y):
     x = op.inputs[0]
     y = op.outputs[0]
     T = op.get_attr("T")
-    return [
-        grad_y * _tf.select(_tf.equal(x, 0), _ops.cast(0.5, T), _special_ops.bessel_i0e(x) - y * (_tf.sign(x) + _tf.reciprocal(_tf.select(_tf.equal(x, 0), 1, x)))),
-    ]
+    inverse = _tf.reciprocal(_tf.select(_tf.equal(x, 0), 1, x))
+    slope = _special_ops.bessel_i0e(x) - y * (_tf.sign(x) + inverse)
+    return [grad_y * _tf.select(_tf.equal(x, 0), _ops.cast(0.5, T), slope)]
 
 
 def ndtri(op, grad_y):

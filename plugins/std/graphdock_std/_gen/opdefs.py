@@ -3739,7 +3739,7 @@ def bessel_i0e() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:bessel_i0e",
         package="graphdock_std",
-        source="specs/special.yaml:213",
+        source="specs/special.yaml:214",
     )
 
 
@@ -3756,7 +3756,7 @@ def bessel_i1e() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:bessel_i1e",
         package="graphdock_std",
-        source="specs/special.yaml:235",
+        source="specs/special.yaml:236",
     )
 
 
@@ -3774,7 +3774,7 @@ def ndtri() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:ndtri",
         package="graphdock_std",
-        source="specs/special.yaml:257",
+        source="specs/special.yaml:260",
     )
 
 
@@ -3792,7 +3792,7 @@ def erfinv() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:erfinv",
         package="graphdock_std",
-        source="specs/special.yaml:280",
+        source="specs/special.yaml:283",
     )
 
 
@@ -4385,6 +4385,6 @@ SPECS: dict[str, str] = {
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
     "space.yaml": "25348b8a8c2db9dd",
-    "special.yaml": "aea1fa160d5e721e",
+    "special.yaml": "5a068ba333a0b001",
     "train.yaml": "75b642b73e6d7cf6",
 }
