@@ -3,7 +3,6 @@ from graphdock_std._gen.math_ops import sigmoid as sigmoid
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.nn_ops import elu as elu
 from graphdock_std._gen.nn_ops import l2_loss as l2_loss
-from graphdock_std._gen.nn_ops import leaky_relu as leaky_relu
 from graphdock_std._gen.nn_ops import relu as relu
 from graphdock_std._gen.nn_ops import relu6 as relu6
 from graphdock_std._gen.nn_ops import selu as selu
@@ -12,6 +11,7 @@ from graphdock_std._gen.nn_ops import softsign as softsign
 from graphdock_std._gen.normalization_ops import local_response_normalization as local_response_normalization
 from graphdock_std._gen.normalization_ops import local_response_normalization as lrn
 from graphdock_std.activations import crelu as crelu
+from graphdock_std.activations import leaky_relu as leaky_relu
 from graphdock_std.activations import log_poisson_loss as log_poisson_loss
 from graphdock_std.activations import swish as swish
 from graphdock_std.activations import zero_fraction as zero_fraction

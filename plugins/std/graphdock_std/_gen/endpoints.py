@@ -144,7 +144,6 @@ ENDPOINTS: dict[str, str] = {
     "negative": "graphdock_std._gen.math_ops:negative",
     "nn.elu": "graphdock_std._gen.nn_ops:elu",
     "nn.l2_loss": "graphdock_std._gen.nn_ops:l2_loss",
-    "nn.leaky_relu": "graphdock_std._gen.nn_ops:leaky_relu",
     "nn.local_response_normalization": "graphdock_std._gen.normalization_ops:local_response_normalization",
     "nn.lrn": "graphdock_std._gen.normalization_ops:local_response_normalization",
     "nn.relu": "graphdock_std._gen.nn_ops:relu",

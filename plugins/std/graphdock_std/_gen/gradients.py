@@ -554,7 +554,7 @@ def relu6(op, grad_activations):
 def elu(op, grad_activations):
     """features: formula."""
     activations = op.outputs[0]
-    return [_tf.select(activations > 0, grad_activations, grad_activations * (activations + 1))]
+    return [_tf.select(activations < 0, grad_activations * (activations + 1), grad_activations)]
 
 
 def selu(op, grad_activations):
@@ -562,9 +562,9 @@ def selu(op, grad_activations):
     activations = op.outputs[0]
     return [
         _tf.select(
-            activations > 0,
-            grad_activations * 1.0507009873554805,
+            activations < 0,
             grad_activations * (activations + 1.7580993408473766),
+            grad_activations * 1.0507009873554805,
         ),
     ]
 

@@ -2427,7 +2427,7 @@ def softplus() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softplus",
         package="graphdock_std",
-        source="specs/nn.yaml:212",
+        source="specs/nn.yaml:211",
     )
 
 
@@ -2444,7 +2444,7 @@ def softsign() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softsign",
         package="graphdock_std",
-        source="specs/nn.yaml:231",
+        source="specs/nn.yaml:230",
     )
 
 
@@ -2465,7 +2465,7 @@ def relu_grad() -> OpDef:
         gradient_kinds={"gradients": "formula", "features": "none"},
         reference="graphdock_std.reference.nn:relu_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:250",
+        source="specs/nn.yaml:249",
     )
 
 
@@ -2495,7 +2495,7 @@ def bias_add() -> OpDef:
         gradient_kinds={"value": "formula", "bias": "formula"},
         reference="graphdock_std.reference.nn:bias_add",
         package="graphdock_std",
-        source="specs/nn.yaml:271",
+        source="specs/nn.yaml:270",
     )
 
 
@@ -2524,7 +2524,7 @@ def bias_add_grad() -> OpDef:
         gradient_kinds={"out_backprop": "fn"},
         reference="graphdock_std.reference.nn:bias_add_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:295",
+        source="specs/nn.yaml:294",
     )
 
 
@@ -2543,7 +2543,7 @@ def l2_loss() -> OpDef:
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
-        source="specs/nn.yaml:317",
+        source="specs/nn.yaml:316",
     )
 
 
@@ -4378,7 +4378,7 @@ SPECS: dict[str, str] = {
     "arithmetic.yaml": "ff69a39c043db13a",
     "array.yaml": "80e30bded674a061",
     "math.yaml": "bdedaba7a837123a",
-    "nn.yaml": "fceb935442e164a0",
+    "nn.yaml": "7975704bbd6478f9",
     "normalization.yaml": "655720c038b19f95",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
