@@ -61,3 +61,31 @@ def test_dropout_keeps_a_static_shape() -> None:
     x = tf.placeholder(tf.float32, [None, 3])
     assert tf.nn.dropout(x, tf.placeholder(tf.float32, [])).shape.as_list() == [None, 3]
     assert tf.nn.dropout(x, 0.5, noise_shape=[None, 1]).shape.as_list() == [None, 3]
+
+
+def test_exponential_units_at_zero_are_tensorflows() -> None:
+    x = tf.constant([-1.0, 0.0, 2.0])
+    for function, first, second in (
+        (tf.nn.elu, [0.3678794, 1.0, 1.0], [0.3678794, 0.0, 0.0]),
+        (tf.nn.selu, [0.6467686, 1.050701, 1.050701], [0.6467686, 0.0, 0.0]),
+    ):
+        (slope,) = tf.gradients(function(x), x)
+        got = run([slope, tf.gradients(slope, x)[0]])
+        np.testing.assert_allclose(got, [first, second], rtol=1e-6)
+
+
+def test_leaky_relu_takes_integers() -> None:
+    got = run(tf.nn.leaky_relu(tf.constant([-1, 2])))
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, [-0.2, 2])
+
+
+def test_results_have_tensorflows_names() -> None:
+    with tf.Graph().as_default():
+        x = tf.ones([2, 3])
+        made = [*tf.nn.moments(x, [0], keep_dims=True), tf.nn.l2_normalize(x, 0, name="unit"), tf.log_sigmoid(x)]
+        made += [tf.nn.zero_fraction(x), *tf.nn.sufficient_statistics(x, [0], name="s")[1:3]]
+        want = ["moments/mean:0", "moments/variance:0", "unit:0", "LogSigmoid:0", "zero_fraction/fraction:0"]
+        assert [t.name for t in made] == [*want, "s/mean_ss:0", "s/var_ss:0"]
+    with pytest.raises(ValueError, match="two names"):
+        tf.nn.moments(tf.ones([2]), [0], keep_dims=True, keepdims=True)

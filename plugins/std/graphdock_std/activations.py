@@ -21,6 +21,19 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> _ops
         return _tf.nn.relu(_tf.concat([features, -features], axis))
 
 
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> _ops.Tensor:
+    """The features, and ``alpha`` times those that are negative (Maas and others, 2013).
+
+    Args:
+      features: floating tensor; integers are made float32.
+      alpha: slope of the negative part, a number.
+    """
+    features = _ops.convert_to_tensor(features)
+    if features.dtype.is_integer:
+        features = _ops.cast(features, _tf.float32)
+    return _ops.apply_op("LeakyRelu", features=features, alpha=alpha, name=name)
+
+
 def swish(features: TensorLike) -> _ops.Tensor:
     """``features * sigmoid(features)`` (Ramachandran and others, 2017)."""
     with _tf.name_scope("swish"):
@@ -30,8 +43,8 @@ def swish(features: TensorLike) -> _ops.Tensor:
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Logarithm of the logistic function, as ``-softplus(-x)``: finite wherever x is."""
-    with _tf.name_scope(name or "LogSigmoid"):
-        return -_tf.nn.softplus(-_ops.convert_to_tensor(x))
+    with _tf.name_scope(name or "LogSigmoid") as scope:
+        return _tf.negative(_tf.nn.softplus(-_ops.convert_to_tensor(x)), name=scope)
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> _ops.Tensor:
@@ -39,4 +52,5 @@ def zero_fraction(value: TensorLike, name: str | None = None) -> _ops.Tensor:
     with _tf.name_scope(name or "zero_fraction"):
         value = _ops.convert_to_tensor(value)
         zeros = _tf.reduce_sum(_ops.cast(_tf.equal(value, _ops.zeros_like(value)), _tf.int64))
-        return _ops.cast(zeros, _tf.float32) / _ops.cast(_tf.size(value, out_type=_tf.int64), _tf.float32)
+        size = _ops.cast(_tf.size(value, out_type=_tf.int64), _tf.float32)
+        return _tf.truediv(_ops.cast(zeros, _tf.float32), size, name="fraction")

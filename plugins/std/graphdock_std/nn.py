@@ -176,7 +176,7 @@ def moments(
     shift: TensorLike | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
-    keepdims: bool = False,
+    keepdims: bool | None = None,
 ) -> tuple[_ops.Tensor, _ops.Tensor]:
     """Mean and variance over axes, as a pair.
 
@@ -189,14 +189,16 @@ def moments(
     Returns:
       ``(mean, variance)``; float16 and bfloat16 are computed in float32.
     """
-    keep = keepdims if keep_dims is None else keep_dims
+    if keepdims is not None and keep_dims is not None:
+        raise InvalidArgumentError("moments: keepdims and keep_dims are one argument under two names", got="both")
+    keep = bool(keep_dims if keepdims is None else keepdims)
     with _tf.name_scope(name or "moments"):
         x = _ops.convert_to_tensor(x)
         narrow = x.dtype.accumulator is not x.dtype
         wide = _ops.cast(x, x.dtype.accumulator) if narrow else x
-        mean = _tf.reduce_mean(wide, axes, keepdims=True)
+        mean = _tf.reduce_mean(wide, axes, keepdims=True, name="mean")
         centred = wide - _ops.stop_gradient(mean)
-        variance = _tf.reduce_mean(centred * centred, axes, keepdims=True)
+        variance = _tf.reduce_mean(centred * centred, axes, keepdims=True, name="variance")
         results = [mean, variance]
         if not keep:
             results = [_drop(r, axes) for r in results]

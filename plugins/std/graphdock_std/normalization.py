@@ -167,16 +167,13 @@ def sufficient_statistics(
         else:
             sizes = _tf.gather(_ops.shape(x), [a if a >= 0 else _tf.rank(x) + a for a in axes])
             count = _ops.cast(_tf.reduce_prod(sizes), x.dtype)
-        if shift is None:
-            return count, _tf.reduce_sum(x, axes, keepdims=keep), _tf.reduce_sum(x * x, axes, keepdims=keep), None
-        shift = _ops.convert_to_tensor(shift, x.dtype)
-        squares = _tf.squared_difference(x, shift)
-        return (
-            count,
-            _tf.reduce_sum(x - shift, axes, keepdims=keep),
-            _tf.reduce_sum(squares, axes, keepdims=keep),
-            shift,
-        )
+        sums: Any = x
+        squares: Any = _tf.square(x) if shift is None else None
+        if shift is not None:
+            shift = _ops.convert_to_tensor(shift, x.dtype)
+            sums, squares = x - shift, _tf.squared_difference(x, shift)
+        mean_ss = _tf.reduce_sum(sums, axes, keepdims=keep, name="mean_ss")
+        return count, mean_ss, _tf.reduce_sum(squares, axes, keepdims=keep, name="var_ss"), shift
 
 
 def normalize_moments(
@@ -191,10 +188,10 @@ def normalize_moments(
     The variance is the mean of squares less the square of the mean: it loses digits where the shift is far from the mean.
     """
     with _tf.name_scope(name or "normalize"):
-        divisor = _tf.reciprocal(_ops.convert_to_tensor(counts))
-        mean = mean_ss * divisor
-        variance = _tf.subtract(variance_ss * divisor, _tf.square(mean))
-        return (mean if shift is None else mean + shift), variance
+        divisor = _tf.reciprocal(_ops.convert_to_tensor(counts), name="divisor")
+        mean = _tf.multiply(mean_ss, divisor, name="mean" if shift is None else "shifted_mean")
+        variance = _tf.subtract(variance_ss * divisor, _tf.square(mean), name="variance")
+        return (mean if shift is None else _tf.add(mean, shift, name="mean")), variance
 
 
 def weighted_moments(

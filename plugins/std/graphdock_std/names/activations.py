@@ -8,6 +8,7 @@ FUNCTIONS = {
     "math.log_sigmoid": "graphdock_std.activations:log_sigmoid",
     "math.zero_fraction": "graphdock_std.activations:zero_fraction",
     "nn.crelu": "graphdock_std.activations:crelu",
+    "nn.leaky_relu": "graphdock_std.activations:leaky_relu",
     "nn.swish": "graphdock_std.activations:swish",
     "nn.zero_fraction": "graphdock_std.activations:zero_fraction",
 }
