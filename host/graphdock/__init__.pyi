@@ -12,6 +12,7 @@ from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import nn as nn
 from graphdock._facade import random as random
+from graphdock._facade import sets as sets
 from graphdock._facade import strings as strings
 from graphdock._facade import train as train
 from graphdock.control_flow.cond import case as case
@@ -505,6 +506,7 @@ __all__ = [
     "select",
     "sequence_mask",
     "set_random_seed",
+    "sets",
     "shape",
     "sigmoid",
     "sign",

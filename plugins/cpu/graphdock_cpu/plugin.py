@@ -23,6 +23,7 @@ FAMILIES = (
     "reduce",
     "sampling",
     "scatter",
+    "sets",
     "text",
     "text_formats",
     "text_parts",

@@ -3729,6 +3729,74 @@ def resource_scatter_sub() -> OpDef:
     )
 
 
+def sparse_to_sparse_set_operation() -> OpDef:
+    return OpDef(
+        name="SparseToSparseSetOperation",
+        version=1,
+        summary="Sets along the last dim of sparse tensors, put together.",
+        doc=(
+            "Each place of the other dims holds two sets, of the values that stand there. The result has their "
+            "elements in rising order, once each."
+        ),
+        inputs=(
+            ArgDef("set1_indices", "int64", shape="[N, R]", doc="Places of the first sets' values."),
+            ArgDef("set1_values", "T", shape="[N]", doc="The values."),
+            ArgDef("set1_shape", "int64", shape="[R]", doc="Their dense shape."),
+            ArgDef("set2_indices", "int64", shape="[M, R]", doc="Places of the second sets' values."),
+            ArgDef("set2_values", "T", shape="[M]", doc="The values."),
+            ArgDef("set2_shape", "int64", shape="[R]", doc="Their dense shape, the same but for the last dim."),
+        ),
+        outputs=(
+            ArgDef("result_indices", "int64", shape="[_, R]"),
+            ArgDef("result_values", "T", shape="[_]"),
+            ArgDef("result_shape", "int64", shape="[R]"),
+        ),
+        attrs=(
+            AttrDef(
+                "set_operation",
+                "string",
+                allowed=("a-b", "b-a", "intersection", "union"),
+                doc="What becomes of two sets.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "string")),),
+        where=(("R >= 2", "sets lie along the last of two dims or more, not of {R}"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={
+            "set1_indices": "none",
+            "set1_values": "none",
+            "set1_shape": "none",
+            "set2_indices": "none",
+            "set2_values": "none",
+            "set2_shape": "none",
+        },
+        reference="graphdock_std.reference.sets:operation",
+        package="graphdock_std",
+        source="specs/sets.yaml:4",
+    )
+
+
+def set_size() -> OpDef:
+    return OpDef(
+        name="SetSize",
+        version=1,
+        summary="How many elements the sets along the last dim of a sparse tensor have.",
+        inputs=(
+            ArgDef("set_indices", "int64", shape="[N, R]", doc="Places of the values."),
+            ArgDef("set_values", "T", shape="[N]", doc="The values."),
+            ArgDef("set_shape", "int64", shape="[R]", memory="host", doc="Their dense shape."),
+        ),
+        outputs=(ArgDef("size", "int32", doc="Of the dense shape without its last dim."),),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "string")),),
+        shape_fn="graphdock_std.shape_fns_sets:set_size",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"set_indices": "none", "set_values": "none", "set_shape": "none"},
+        reference="graphdock_std.reference.sets:size",
+        package="graphdock_std",
+        source="specs/sets.yaml:38",
+    )
+
+
 def string_join() -> OpDef:
     return OpDef(
         name="StringJoin",
@@ -4636,6 +4704,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResourceScatterUpdate": resource_scatter_update,
     "ResourceScatterAdd": resource_scatter_add,
     "ResourceScatterSub": resource_scatter_sub,
+    "SparseToSparseSetOperation": sparse_to_sparse_set_operation,
+    "SetSize": set_size,
     "StringJoin": string_join,
     "StringSplit": string_split,
     "StringSplitV2": string_split_v2,
@@ -4698,6 +4768,7 @@ SPECS: dict[str, str] = {
     "reduce.yaml": "c0887e420645a52a",
     "sampling.yaml": "ca6e802c5ed78415",
     "scatter.yaml": "65fa0bde3a3fb1e3",
+    "sets.yaml": "1a3ffe9cb6d66236",
     "strings.yaml": "a4366031664080b1",
     "train.yaml": "75b642b73e6d7cf6",
 }
