@@ -86,19 +86,20 @@ class QueuedFactory(DeviceFactory):
 
 
 def wrap(kernel: KernelDef, opdef: OpDef) -> KernelDef | None:
-    """The cpu kernel as a kernel of this backend; None when it can't do without strings in device memory."""
+    """The cpu kernel as a kernel of this backend; None where it takes no dtype that device memory holds.
+
+    Strings are in host memory.
+    """
     variables = {t.name for t in opdef.types}
     types = dict(kernel.types)
     for arg in (*opdef.inputs, *opdef.outputs):
-        if arg.memory == "host" or arg.name in kernel.host:
+        if arg.memory == "host" or arg.name in kernel.host or arg.dtype == "string":
             continue
         if arg.dtype in variables:
             allowed = types.get(arg.dtype) or next(t.allow for t in opdef.types if t.name == arg.dtype) or _PLAIN
-            types[arg.dtype] = tuple(name for name in allowed if name in _PLAIN)
+            types[arg.dtype] = tuple(n for n in allowed if n in _PLAIN or (n == "string" and arg.arity == "many"))
             if not types[arg.dtype]:
                 return None
-        elif arg.dtype == "string":
-            return None
     return replace(kernel, device=DEVICE, build=_builder(kernel), prepare=None, name=kernel.short_name, types=types)
 
 

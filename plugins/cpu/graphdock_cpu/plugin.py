@@ -47,6 +47,7 @@ FAMILIES = (
     "suppression",
     "spectral",
     "special_functions",
+    "sets",
     "text",
     "text_formats",
     "text_parts",
