@@ -12,6 +12,7 @@ from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import nn as nn
+from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
 from graphdock._facade import train as train
 from graphdock.control_flow.cond import case as case
@@ -190,6 +191,12 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
 from graphdock_std.array import concat as concat
 from graphdock_std.array import diag as diag
 from graphdock_std.array import diag_part as diag_part
@@ -253,6 +260,9 @@ from graphdock_std.math import to_int32 as to_int32
 from graphdock_std.math import to_int64 as to_int64
 from graphdock_std.math import trace as trace
 from graphdock_std.math import truediv as truediv
+from graphdock_std.quantization import dequantize as dequantize
+from graphdock_std.quantization import quantize as quantize
+from graphdock_std.quantization import quantize_v2 as quantize_v2
 from graphdock_std.random import get_seed as get_seed
 from graphdock_std.random import random_normal as random_normal
 from graphdock_std.random import random_shuffle as random_shuffle
@@ -337,6 +347,7 @@ __all__ = [
     "cumsum",
     "custom_op",
     "default_host",
+    "dequantize",
     "device",
     "diag",
     "diag_part",
@@ -355,6 +366,12 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fake_quant_with_min_max_args",
+    "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_gradient",
+    "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient",
     "fill",
     "float16",
     "float32",
@@ -441,6 +458,9 @@ __all__ = [
     "placeholder_with_default",
     "pow",
     "py_func",
+    "quantization",
+    "quantize",
+    "quantize_v2",
     "random",
     "random_crop",
     "random_normal",

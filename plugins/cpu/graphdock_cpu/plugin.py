@@ -20,6 +20,7 @@ FAMILIES = (
     "math",
     "matmul",
     "nn",
+    "quantization",
     "random",
     "reduce",
     "scatter",

@@ -5153,6 +5153,438 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.array:dynamic_stitch",
     },
+    "FakeQuantWithMinMaxArgs": {
+        "samples": (
+            {"inputs": {"inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0}}, "attrs": {}, "types": {}, "note": ""},
+            {
+                "inputs": {"inputs": {"shape": (6,), "low": -8.0, "high": 8.0}},
+                "attrs": {"min": 1.0, "max": 5.0, "num_bits": 3, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"inputs": {"shape": (0, 2)}},
+                "attrs": {"min": -3.0, "max": -1.0, "num_bits": 4},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"inputs": {"shape": (2,)}},
+                "attrs": {"min": 2.0, "max": 1.0},
+                "types": {},
+                "note": "",
+                "match": "max",
+            },
+        ),
+        "types": {},
+        "args": {"inputs": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant",
+    },
+    "FakeQuantWithMinMaxArgsGradient": {
+        "samples": (
+            {
+                "inputs": {"gradients": {"shape": (3, 4)}, "inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"gradients": {"shape": (6,)}, "inputs": {"shape": (6,), "low": -8.0, "high": 8.0}},
+                "attrs": {"min": 1.0, "max": 5.0, "num_bits": 3, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"gradients": {"shape": (2,)}, "inputs": {"shape": (3,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3",
+            },
+        ),
+        "types": {},
+        "args": {"gradients": "float32", "inputs": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.quantization:fake_quant_gradient",
+    },
+    "FakeQuantWithMinMaxVars": {
+        "samples": (
+            {
+                "inputs": {
+                    "inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0},
+                    "min": {"value": -3.0},
+                    "max": {"value": 4.5},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "inputs": {"shape": (6,), "low": -8.0, "high": 8.0},
+                    "min": {"value": 1.0},
+                    "max": {"value": 5.0},
+                },
+                "attrs": {"num_bits": 3, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"inputs": {"shape": (2,)}, "min": {"value": 0.0}, "max": {"value": 0.0}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"inputs": {"shape": (2,)}, "min": {"shape": (1,)}, "max": {"shape": ()}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min must be a scalar",
+            },
+        ),
+        "types": {},
+        "args": {"inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant",
+    },
+    "FakeQuantWithMinMaxVarsGradient": {
+        "samples": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (3, 4)},
+                    "inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0},
+                    "min": {"value": -3.0},
+                    "max": {"value": 4.5},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "gradients": {"shape": (2,)},
+                    "inputs": {"shape": (2,)},
+                    "min": {"value": 0.0},
+                    "max": {"value": 0.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (2,)},
+                    "inputs": {"shape": (2,)},
+                    "min": {"shape": (1,)},
+                    "max": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min must be a scalar",
+            },
+        ),
+        "types": {},
+        "args": {"gradients": "float32", "inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant_vars_gradient",
+    },
+    "FakeQuantWithMinMaxVarsPerChannel": {
+        "samples": (
+            {
+                "inputs": {
+                    "inputs": {"shape": (5, 3), "low": -8.0, "high": 8.0},
+                    "min": {"value": (-3.0, 0.0, 1.0)},
+                    "max": {"value": (4.5, 0.0, 2.0)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "inputs": {"shape": (2,), "low": -8.0, "high": 8.0},
+                    "min": {"value": (-3.0, -1.0)},
+                    "max": {"value": (4.5, 2.0)},
+                },
+                "attrs": {"num_bits": 4, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"inputs": {"shape": (5, 3)}, "min": {"shape": (2,)}, "max": {"shape": (3,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min",
+            },
+        ),
+        "types": {},
+        "args": {"inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant_per_channel",
+    },
+    "FakeQuantWithMinMaxVarsPerChannelGradient": {
+        "samples": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (5, 3)},
+                    "inputs": {"shape": (5, 3), "low": -8.0, "high": 8.0},
+                    "min": {"value": (-3.0, 0.0, 1.0)},
+                    "max": {"value": (4.5, 0.0, 2.0)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (5, 3)},
+                    "inputs": {"shape": (5, 3)},
+                    "min": {"shape": (2,)},
+                    "max": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min",
+            },
+        ),
+        "types": {},
+        "args": {"gradients": "float32", "inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant_per_channel_gradient",
+    },
+    "QuantizeAndDequantizeV2": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (3, 4)}, "input_min": {"value": 0.0}, "input_max": {"value": 0.0}},
+                "attrs": {"num_bits": 4},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (9,)}, "input_min": {"value": -1.0}, "input_max": {"value": 0.75}},
+                "attrs": {"range_given": True, "round_mode": "HALF_UP", "narrow_range": True},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (9,), "low": 0.0},
+                    "input_min": {"value": 0.0},
+                    "input_max": {"value": 1.5},
+                },
+                "attrs": {"range_given": True, "signed_input": False, "num_bits": 3},
+                "types": {"T": "float64"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (2,)}, "input_min": {"shape": (1,)}, "input_max": {"shape": ()}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "input_min must be a scalar",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "input_min": "T", "input_max": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:quantize_and_dequantize",
+    },
+    "QuantizeAndDequantizeV3": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (3, 4)},
+                    "input_min": {"value": -1.5},
+                    "input_max": {"value": 1.0},
+                    "num_bits": {"value": 4},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2,)},
+                    "input_min": {"shape": ()},
+                    "input_max": {"shape": ()},
+                    "num_bits": {"value": 0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "num_bits",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "input_min": "T", "input_max": "T", "num_bits": "int32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:quantize_and_dequantize",
+    },
+    "QuantizeV2": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "uint8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "int8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "uint8", "mode": "MIN_FIRST"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "int8", "mode": "SCALED"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "int16", "mode": "SCALED", "round_mode": "HALF_TO_EVEN", "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (2,)}, "min_range": {"value": (1.0,)}, "max_range": {"value": 2.0}},
+                "attrs": {"T": "uint8"},
+                "types": {},
+                "note": "",
+                "match": "min_range must be a scalar",
+            },
+        ),
+        "types": {"T": ("int8", "int16", "int32", "uint8", "uint16")},
+        "args": {"input": "float32", "min_range": "float32", "max_range": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.quantization:quantize",
+    },
+    "Dequantize": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": -100, "high": 100},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": 0, "high": 255},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "MIN_FIRST"},
+                "types": {"T": "uint8"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": -100, "high": 100},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "SCALED"},
+                "types": {"T": "int8"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": 0, "high": 255},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "SCALED"},
+                "types": {"T": "uint8"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": -100, "high": 100},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "SCALED", "narrow_range": True},
+                "types": {"T": "int8"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (2,)}, "min_range": {"value": (1.0,)}, "max_range": {"value": 2.0}},
+                "attrs": {},
+                "types": {"T": "uint8"},
+                "note": "",
+                "match": "min_range must be a scalar",
+            },
+        ),
+        "types": {"T": ("int8", "int16", "int32", "uint8", "uint16")},
+        "args": {"input": "T", "min_range": "float32", "max_range": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:dequantize",
+    },
     "RandomUniform": {
         "samples": (
             {

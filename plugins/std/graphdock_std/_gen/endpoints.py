@@ -32,6 +32,20 @@ ENDPOINTS: dict[str, str] = {
     "exp": "graphdock_std._gen.math_ops:exp",
     "expand_dims": "graphdock_std._gen.array_ops:expand_dims",
     "expm1": "graphdock_std._gen.math_ops:expm1",
+    "fake_quant_with_min_max_args": "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_args",
+    "fake_quant_with_min_max_args_gradient": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_args_gradient"
+    ),
+    "fake_quant_with_min_max_vars": "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_gradient": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars_gradient"
+    ),
+    "fake_quant_with_min_max_vars_per_channel": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars_per_channel"
+    ),
+    "fake_quant_with_min_max_vars_per_channel_gradient": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars_per_channel_gradient"
+    ),
     "fill": "graphdock_std._gen.array_ops:fill",
     "floor": "graphdock_std._gen.math_ops:floor",
     "floor_div": "graphdock_std._gen.math_ops:floordiv",
@@ -142,6 +156,20 @@ ENDPOINTS: dict[str, str] = {
     "nn.tanh": "graphdock_std._gen.math_ops:tanh",
     "not_equal": "graphdock_std._gen.math_ops:not_equal",
     "pow": "graphdock_std._gen.math_ops:pow",
+    "quantization.fake_quant_with_min_max_args": "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_args",
+    "quantization.fake_quant_with_min_max_args_gradient": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_args_gradient"
+    ),
+    "quantization.fake_quant_with_min_max_vars": "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars",
+    "quantization.fake_quant_with_min_max_vars_gradient": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars_gradient"
+    ),
+    "quantization.fake_quant_with_min_max_vars_per_channel": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars_per_channel"
+    ),
+    "quantization.fake_quant_with_min_max_vars_per_channel_gradient": (
+        "graphdock_std._gen.quantization_ops:fake_quant_with_min_max_vars_per_channel_gradient"
+    ),
     "realdiv": "graphdock_std._gen.math_ops:realdiv",
     "reciprocal": "graphdock_std._gen.math_ops:reciprocal",
     "reshape": "graphdock_std._gen.array_ops:reshape",

@@ -797,6 +797,91 @@ def dynamic_stitch(op, grad_y):
     return [*[None] * len(op.arg("indices")), *_fn.dynamic_stitch(op, grad_y)]
 
 
+def fake_quant_with_min_max_args(op, grad_outputs):
+    """inputs: formula."""
+    inputs = op.inputs[0]
+    min = op.get_attr("min")
+    max = op.get_attr("max")
+    num_bits = op.get_attr("num_bits")
+    narrow_range = op.get_attr("narrow_range")
+    return [
+        _tf.fake_quant_with_min_max_args_gradient(
+            grad_outputs,
+            inputs,
+            min=min,
+            max=max,
+            num_bits=num_bits,
+            narrow_range=narrow_range,
+        ),
+    ]
+
+
+def fake_quant_with_min_max_args_gradient(op, grad_backprops):
+    """gradients: formula; inputs: none."""
+    inputs = op.inputs[1]
+    min = op.get_attr("min")
+    max = op.get_attr("max")
+    num_bits = op.get_attr("num_bits")
+    narrow_range = op.get_attr("narrow_range")
+    return [
+        _tf.fake_quant_with_min_max_args_gradient(
+            grad_backprops,
+            inputs,
+            min=min,
+            max=max,
+            num_bits=num_bits,
+            narrow_range=narrow_range,
+        ),
+        None,
+    ]
+
+
+def fake_quant_with_min_max_vars(op, grad_outputs):
+    """inputs, min, max: fn."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
+    return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
+
+
+def fake_quant_with_min_max_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max):
+    """gradients: fn; inputs: none; min: none; max: none."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    return [
+        _fn.fake_quant_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max),
+        None,
+        None,
+        None,
+    ]
+
+
+def fake_quant_with_min_max_vars_per_channel(op, grad_outputs):
+    """inputs, min, max: fn."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
+    return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max):
+    """gradients: fn; inputs: none; min: none; max: none."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    return [
+        _fn.fake_quant_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max),
+        None,
+        None,
+        None,
+    ]
+
+
+def quantize_and_dequantize_v2(op, grad_output):
+    """input: formula; input_min: none; input_max: none."""
+    return [grad_output, None, None]
+
+
+def quantize_and_dequantize_v3(op, grad_output):
+    """input: formula; input_min: none; input_max: none; num_bits: none."""
+    return [grad_output, None, None, None]
+
+
 def sum(op, grad_y):
     """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math_gradients")

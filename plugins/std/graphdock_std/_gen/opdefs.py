@@ -3357,6 +3357,373 @@ def dynamic_stitch() -> OpDef:
     )
 
 
+def fake_quant_with_min_max_args() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxArgs",
+        version=1,
+        summary=(
+            "Numbers rounded to the 2**num_bits (one less if narrow) evenly spaced ones of a range, and still floating."
+        ),
+        doc=(
+            'The range is moved a little so that zero is one of them (Jacob and others, "Quantization and training '
+            'of neural networks for efficient integer-arithmetic-only inference", 2018); what lies outside becomes '
+            "its end. The gradient passes straight through inside of it, and is zero outside."
+        ),
+        inputs=(ArgDef("inputs", "float32", shape="[*S]", doc="Any tensor."),),
+        outputs=(ArgDef("outputs", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef("min", "float", default=-6.0, doc="Start of the range."),
+            AttrDef("max", "float", default=6.0, doc="End of the range, beyond its start."),
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_args",
+        gradient_kinds={"inputs": "formula"},
+        reference="graphdock_std.reference.quantization:fake_quant",
+        package="graphdock_std",
+        source="specs/quantization.yaml:4",
+    )
+
+
+def fake_quant_with_min_max_args_gradient() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxArgsGradient",
+        version=1,
+        summary="The gradients where the inputs are inside of the range of FakeQuantWithMinMaxArgs, zero elsewhere.",
+        inputs=(
+            ArgDef("gradients", "float32", shape="[*S]", doc="Gradients of the outputs."),
+            ArgDef("inputs", "float32", shape="[*S]", doc="What was quantised."),
+        ),
+        outputs=(ArgDef("backprops", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef("min", "float", default=-6.0, doc="Start of the range."),
+            AttrDef("max", "float", default=6.0, doc="End of the range, beyond its start."),
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_args_gradient",
+        gradient_kinds={"gradients": "formula", "inputs": "none"},
+        reference="graphdock_std.reference.quantization:fake_quant_gradient",
+        package="graphdock_std",
+        source="specs/quantization.yaml:30",
+    )
+
+
+def fake_quant_with_min_max_vars() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVars",
+        version=1,
+        summary="FakeQuantWithMinMaxArgs with a range that is learnt.",
+        doc=(
+            "Where the range is [0, 0] the outputs are zeros. Of the gradient, what lies below the range goes to "
+            "min, and what lies above it to max."
+        ),
+        inputs=(
+            ArgDef("inputs", "float32", shape="[*S]", doc="Any tensor."),
+            ArgDef("min", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max", "float32", shape="[]", doc="End of the range, beyond its start."),
+        ),
+        outputs=(ArgDef("outputs", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars",
+        gradient_kinds={"inputs": "fn", "min": "fn", "max": "fn"},
+        reference="graphdock_std.reference.quantization:fake_quant",
+        package="graphdock_std",
+        source="specs/quantization.yaml:54",
+    )
+
+
+def fake_quant_with_min_max_vars_gradient() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVarsGradient",
+        version=1,
+        summary="The gradients of FakeQuantWithMinMaxVars by its inputs and its range.",
+        inputs=(
+            ArgDef("gradients", "float32", shape="[*S]", doc="Gradients of the outputs."),
+            ArgDef("inputs", "float32", shape="[*S]", doc="What was quantised."),
+            ArgDef("min", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max", "float32", shape="[]", doc="End of the range."),
+        ),
+        outputs=(
+            ArgDef("backprops_wrt_input", "float32", shape="[*S]"),
+            ArgDef("backprop_wrt_min", "float32", shape="[]"),
+            ArgDef("backprop_wrt_max", "float32", shape="[]"),
+        ),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars_gradient",
+        gradient_kinds={"gradients": "fn", "inputs": "none", "min": "none", "max": "none"},
+        reference="graphdock_std.reference.quantization:fake_quant_vars_gradient",
+        package="graphdock_std",
+        source="specs/quantization.yaml:80",
+    )
+
+
+def fake_quant_with_min_max_vars_per_channel() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVarsPerChannel",
+        version=1,
+        summary="FakeQuantWithMinMaxVars with a range for each element of the last dim.",
+        inputs=(
+            ArgDef("inputs", "float32", shape="[*B, D]", doc="Any tensor."),
+            ArgDef("min", "float32", shape="[D]", doc="Starts of the ranges."),
+            ArgDef("max", "float32", shape="[D]", doc="Ends of the ranges."),
+        ),
+        outputs=(ArgDef("outputs", "float32", shape="[*B, D]"),),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars_per_channel",
+        gradient_kinds={"inputs": "fn", "min": "fn", "max": "fn"},
+        reference="graphdock_std.reference.quantization:fake_quant_per_channel",
+        package="graphdock_std",
+        source="specs/quantization.yaml:107",
+    )
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVarsPerChannelGradient",
+        version=1,
+        summary="The gradients of FakeQuantWithMinMaxVarsPerChannel by its inputs and its ranges.",
+        inputs=(
+            ArgDef("gradients", "float32", shape="[*B, D]", doc="Gradients of the outputs."),
+            ArgDef("inputs", "float32", shape="[*B, D]", doc="What was quantised."),
+            ArgDef("min", "float32", shape="[D]", doc="Starts of the ranges."),
+            ArgDef("max", "float32", shape="[D]", doc="Ends of the ranges."),
+        ),
+        outputs=(
+            ArgDef("backprops_wrt_input", "float32", shape="[*B, D]"),
+            ArgDef("backprop_wrt_min", "float32", shape="[D]"),
+            ArgDef("backprop_wrt_max", "float32", shape="[D]"),
+        ),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars_per_channel_gradient",
+        gradient_kinds={"gradients": "fn", "inputs": "none", "min": "none", "max": "none"},
+        reference="graphdock_std.reference.quantization:fake_quant_per_channel_gradient",
+        package="graphdock_std",
+        source="specs/quantization.yaml:130",
+    )
+
+
+def quantize_and_dequantize_v2() -> OpDef:
+    return OpDef(
+        name="QuantizeAndDequantizeV2",
+        version=1,
+        summary="Numbers rounded to multiples of a scale that num_bits can count, and still floating.",
+        doc=(
+            "The scale takes the end of the range that is farther from zero to the farthest integer on its side; "
+            "zero stays zero. Without range_given the range is that of the input. The gradient passes straight "
+            "through."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef("input_min", "T", shape="[]", doc="Start of the range."),
+            ArgDef("input_max", "T", shape="[]", doc="End of the range."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        attrs=(
+            AttrDef("signed_input", "bool", default=True, doc="Whether integers may be negative."),
+            AttrDef("num_bits", "int", default=8, minimum=1, maximum=62, doc="How many bits an integer has."),
+            AttrDef("range_given", "bool", default=False, doc="Whether the range is input_min to input_max."),
+            AttrDef(
+                "round_mode",
+                "string",
+                default="HALF_TO_EVEN",
+                allowed=("HALF_TO_EVEN", "HALF_UP"),
+                doc="Where a half goes.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest integer is left out."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(input)"},
+        gradient="graphdock_std._gen.gradients:quantize_and_dequantize_v2",
+        gradient_kinds={"input": "formula", "input_min": "none", "input_max": "none"},
+        reference="graphdock_std.reference.quantization:quantize_and_dequantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:156",
+    )
+
+
+def quantize_and_dequantize_v3() -> OpDef:
+    return OpDef(
+        name="QuantizeAndDequantizeV3",
+        version=1,
+        summary="QuantizeAndDequantizeV2 with the number of bits as a tensor, and halves to even.",
+        inputs=(
+            ArgDef("input", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef("input_min", "T", shape="[]", doc="Start of the range."),
+            ArgDef("input_max", "T", shape="[]", doc="End of the range."),
+            ArgDef("num_bits", "int32", shape="[]", memory="host", doc="How many bits an integer has, 1 to 62."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        attrs=(
+            AttrDef("signed_input", "bool", default=True, doc="Whether integers may be negative."),
+            AttrDef("range_given", "bool", default=True, doc="Whether the range is input_min to input_max."),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest integer is left out."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(input)"},
+        gradient="graphdock_std._gen.gradients:quantize_and_dequantize_v3",
+        gradient_kinds={"input": "formula", "input_min": "none", "input_max": "none", "num_bits": "none"},
+        reference="graphdock_std.reference.quantization:quantize_and_dequantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:186",
+    )
+
+
+def quantize_v2() -> OpDef:
+    return OpDef(
+        name="QuantizeV2",
+        version=1,
+        summary="Floats as integers of a range.",
+        doc=(
+            "The integer dtypes stand for TensorFlow's quantised ones: uint8 for quint8, int8 for qint8, uint16, "
+            "int16 and int32 likewise. The range is widened to hold zero, and to be at least 0.01 wide, or a "
+            "hundredth of its larger end. MIN_COMBINED: the range's ends are the dtype's least and largest value. "
+            "MIN_FIRST: steps are such that a multiple of the step is at its start. SCALED: a multiple of a scale "
+            "that keeps zero. Halves are rounded away from zero, or to even in mode SCALED with round_mode "
+            "HALF_TO_EVEN. The outputs output_min and output_max are the range that was taken."
+        ),
+        inputs=(
+            ArgDef("input", "float32", shape="[*S]", doc="Any tensor."),
+            ArgDef("min_range", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max_range", "float32", shape="[]", doc="End of the range."),
+        ),
+        outputs=(
+            ArgDef("output", "T", shape="[*S]"),
+            ArgDef("output_min", "float32", shape="[]"),
+            ArgDef("output_max", "float32", shape="[]"),
+        ),
+        attrs=(
+            AttrDef(
+                "mode",
+                "string",
+                default="MIN_COMBINED",
+                allowed=("MIN_COMBINED", "MIN_FIRST", "SCALED"),
+                doc="How integers stand for numbers.",
+            ),
+            AttrDef(
+                "round_mode",
+                "string",
+                default="HALF_AWAY_FROM_ZERO",
+                allowed=("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"),
+                doc="Where a half goes.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the least value is left out; mode SCALED."),
+            AttrDef(
+                "ensure_minimum_range",
+                "float",
+                default=0.01,
+                doc="How wide the range is at least, as a part of its larger end, or of 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "uint8", "uint16")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "5 * size(input)"},
+        gradient_kinds={"input": "none", "min_range": "none", "max_range": "none"},
+        reference="graphdock_std.reference.quantization:quantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:210",
+    )
+
+
+def dequantize() -> OpDef:
+    return OpDef(
+        name="Dequantize",
+        version=1,
+        summary="What QuantizeV2 made, as floats again.",
+        inputs=(
+            ArgDef("input", "T", shape="[*S]", doc="Integers."),
+            ArgDef("min_range", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max_range", "float32", shape="[]", doc="End of the range."),
+        ),
+        outputs=(ArgDef("output", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "mode",
+                "string",
+                default="MIN_COMBINED",
+                allowed=("MIN_COMBINED", "MIN_FIRST", "SCALED"),
+                doc="As in QuantizeV2.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="As in QuantizeV2."),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "uint8", "uint16")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "2 * size(input)"},
+        gradient_kinds={"input": "none", "min_range": "none", "max_range": "none"},
+        reference="graphdock_std.reference.quantization:dequantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:245",
+    )
+
+
 def random_uniform() -> OpDef:
     return OpDef(
         name="RandomUniform",
@@ -4748,6 +5115,16 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "L2Loss": l2_loss,
     "DynamicPartition": dynamic_partition,
     "DynamicStitch": dynamic_stitch,
+    "FakeQuantWithMinMaxArgs": fake_quant_with_min_max_args,
+    "FakeQuantWithMinMaxArgsGradient": fake_quant_with_min_max_args_gradient,
+    "FakeQuantWithMinMaxVars": fake_quant_with_min_max_vars,
+    "FakeQuantWithMinMaxVarsGradient": fake_quant_with_min_max_vars_gradient,
+    "FakeQuantWithMinMaxVarsPerChannel": fake_quant_with_min_max_vars_per_channel,
+    "FakeQuantWithMinMaxVarsPerChannelGradient": fake_quant_with_min_max_vars_per_channel_gradient,
+    "QuantizeAndDequantizeV2": quantize_and_dequantize_v2,
+    "QuantizeAndDequantizeV3": quantize_and_dequantize_v3,
+    "QuantizeV2": quantize_v2,
+    "Dequantize": dequantize,
     "RandomUniform": random_uniform,
     "RandomStandardNormal": random_standard_normal,
     "TruncatedNormal": truncated_normal,
@@ -4817,6 +5194,7 @@ SPECS: dict[str, str] = {
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
+    "quantization.yaml": "cbba632df380a0e2",
     "random.yaml": "fba20c40f9e827c5",
     "reduce.yaml": "c0887e420645a52a",
     "scatter.yaml": "65fa0bde3a3fb1e3",
