@@ -8,6 +8,7 @@ from graphdock import typing as typing
 from graphdock._facade import bitwise as bitwise
 from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
+from graphdock._facade import io as io
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
@@ -410,6 +411,7 @@ __all__ = [
     "int64",
     "int8",
     "invert_permutation",
+    "io",
     "is_finite",
     "is_inf",
     "is_nan",

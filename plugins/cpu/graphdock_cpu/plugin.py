@@ -13,6 +13,7 @@ FAMILIES = (
     "bits",
     "core",
     "image_boxes",
+    "image_codecs",
     "image_color",
     "image_random",
     "image_resize",

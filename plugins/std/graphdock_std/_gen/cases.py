@@ -2048,6 +2048,338 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.image_boxes:draw",
     },
+    "DecodeJpeg": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 3},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodeAndCropJpeg": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                    "crop_window": {"value": (0, 1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                    "crop_window": {"value": (0, 2, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "crop_window",
+            },
+            {
+                "inputs": {"contents": {"value": "no image"}, "crop_window": {"value": (0, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "crop_window",
+            },
+        ),
+        "types": {},
+        "args": {"contents": "string", "crop_window": "int32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodePng": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 3, "dtype": "uint8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"dtype": "uint16"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {"dtype": ("uint8", "uint16")},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodeBmp": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 4},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodeGif": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode_frames",
+    },
+    "DecodeImage": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 3, "dtype": "uint8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"dtype": "uint16", "expand_animations": False},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {"dtype": ("uint8", "uint16")},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "EncodeJpeg": {
+        "samples": (
+            {"inputs": {"image": {"shape": (4, 5, 3), "low": 0, "high": 255}}, "attrs": {}, "types": {}, "note": ""},
+            {
+                "inputs": {"image": {"shape": (4, 5, 1), "low": 0, "high": 255}},
+                "attrs": {"quality": 50, "format": "grayscale"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"image": {"shape": (4, 5, 2)}}, "attrs": {}, "types": {}, "note": "", "match": "2 channels"},
+            {
+                "inputs": {"image": {"shape": (4, 5, 3)}},
+                "attrs": {"format": "grayscale"},
+                "types": {},
+                "note": "",
+                "match": "grayscale",
+            },
+        ),
+        "types": {},
+        "args": {"image": "uint8"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": None,
+    },
+    "EncodePng": {
+        "samples": (
+            {
+                "inputs": {"image": {"shape": (4, 5, 3), "low": 0, "high": 255}},
+                "attrs": {},
+                "types": {"T": "uint8"},
+                "note": "",
+            },
+            {
+                "inputs": {"image": {"shape": (4, 5, 1), "low": 0, "high": 255}},
+                "attrs": {"compression": 9},
+                "types": {"T": "uint16"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"image": {"shape": (4, 5, 5)}},
+                "attrs": {},
+                "types": {"T": "uint8"},
+                "note": "",
+                "match": "5 channels",
+            },
+        ),
+        "types": {"T": ("uint8", "uint16")},
+        "args": {"image": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": None,
+    },
+    "IsJpeg": {
+        "samples": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"contents": {"value": ("", "ab")}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.image_codecs:is_jpeg",
+    },
+    "EncodeJpegVariableQuality": {
+        "samples": (
+            {
+                "inputs": {"images": {"shape": (4, 5, 3), "low": 0, "high": 255}, "quality": {"value": 40}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"images": {"shape": (4, 5, 2)}, "quality": {"value": 40}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "2 channels",
+            },
+            {
+                "inputs": {"images": {"shape": (4, 5, 3)}, "quality": {"value": 101}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "quality is 101",
+            },
+        ),
+        "types": {},
+        "args": {"images": "uint8", "quality": "int32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": None,
+    },
     "RGBToHSV": {
         "samples": (
             {

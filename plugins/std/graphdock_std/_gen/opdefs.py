@@ -1213,6 +1213,302 @@ def draw_bounding_boxes_v2() -> OpDef:
     )
 
 
+def decode_jpeg() -> OpDef:
+    return OpDef(
+        name="DecodeJpeg",
+        version=1,
+        summary="The pixels of a JPEG file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "uint8"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+            AttrDef("ratio", "int", default=1, allowed=(1, 2, 4, 8), doc="By how much a JPEG is made smaller."),
+            AttrDef(
+                "fancy_upscaling",
+                "bool",
+                default=True,
+                doc="Taken for TensorFlow's sake; chroma is always upscaled smoothly.",
+            ),
+            AttrDef("try_recover_truncated", "bool", default=False, doc="Refused."),
+            AttrDef("acceptable_fraction", "float", default=1.0, doc="Taken for TensorFlow's sake."),
+            AttrDef("dct_method", "string", default="", doc="Taken for TensorFlow's sake: libjpeg's default is used."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:decoded",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:4",
+    )
+
+
+def decode_and_crop_jpeg() -> OpDef:
+    return OpDef(
+        name="DecodeAndCropJpeg",
+        version=1,
+        summary="A box of the pixels of a JPEG file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]."
+        ),
+        inputs=(
+            ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),
+            ArgDef("crop_window", "int32", shape="[4]", memory="host", doc="Row, column, height and width."),
+        ),
+        outputs=(ArgDef("image", "uint8"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+            AttrDef("ratio", "int", default=1, allowed=(1, 2, 4, 8), doc="By how much a JPEG is made smaller."),
+            AttrDef(
+                "fancy_upscaling",
+                "bool",
+                default=True,
+                doc="Taken for TensorFlow's sake; chroma is always upscaled smoothly.",
+            ),
+            AttrDef("try_recover_truncated", "bool", default=False, doc="Refused."),
+            AttrDef("acceptable_fraction", "float", default=1.0, doc="Taken for TensorFlow's sake."),
+            AttrDef("dct_method", "string", default="", doc="Taken for TensorFlow's sake: libjpeg's default is used."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:decoded_crop",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none", "crop_window": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:32",
+    )
+
+
+def decode_png() -> OpDef:
+    return OpDef(
+        name="DecodePng",
+        version=1,
+        summary="The pixels of a PNG file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]. As uint16, a file of 8 bits is scaled up; of files of 16 "
+            "bits only grey ones can be read."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "dtype"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3, 4),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+        ),
+        types=(TypeVarDef("dtype", allow=("uint8", "uint16"), default="uint8"),),
+        shape_fn="graphdock_std.shape_fns_image:decoded",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:61",
+    )
+
+
+def decode_bmp() -> OpDef:
+    return OpDef(
+        name="DecodeBmp",
+        version=1,
+        summary="The pixels of a BMP file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "uint8"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3, 4),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:decoded",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:85",
+    )
+
+
+def decode_gif() -> OpDef:
+    return OpDef(
+        name="DecodeGif",
+        version=1,
+        summary="All frames of a GIF file, as RGB.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF or BMP. It needs Pillow, the "
+            "extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "uint8"),),
+        shape_fn="graphdock_std.shape_fns_image:decoded_frames",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode_frames",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:108",
+    )
+
+
+def decode_image() -> OpDef:
+    return OpDef(
+        name="DecodeImage",
+        version=1,
+        summary="The pixels of a JPEG, PNG, GIF or BMP file.",
+        doc=(
+            "Frames of a GIF come as [N,H,W,3] with expand_animations; all else is [H,W,C]. It needs Pillow, the "
+            "extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "dtype"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3, 4),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+            AttrDef("expand_animations", "bool", default=True, doc="Whether all frames of a GIF are read, as a batch."),
+        ),
+        types=(TypeVarDef("dtype", allow=("uint8", "uint16"), default="uint8"),),
+        shape_fn="graphdock_std.shape_fns_image:decoded_any",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:128",
+    )
+
+
+def encode_jpeg() -> OpDef:
+    return OpDef(
+        name="EncodeJpeg",
+        version=1,
+        summary="An image as a JPEG file.",
+        doc="It needs Pillow, the extra graphdock[images].",
+        inputs=(ArgDef("image", "uint8", shape="[H, W, C]", doc="An image of 1 or 3 channels."),),
+        outputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="The file's bytes."),),
+        attrs=(
+            AttrDef(
+                "format",
+                "string",
+                default="",
+                allowed=("", "grayscale", "rgb"),
+                doc="What the image must be; by default what its channels say.",
+            ),
+            AttrDef("quality", "int", default=95, minimum=0, maximum=100, doc="Higher is better and larger."),
+            AttrDef("progressive", "bool", default=False, doc="Whether it can be shown before all is read."),
+            AttrDef("optimize_size", "bool", default=False, doc="Whether to spend time on a smaller file."),
+            AttrDef("chroma_downsampling", "bool", default=True, doc="Whether colours have half the resolution."),
+            AttrDef("density_unit", "string", default="in", allowed=("in", "cm"), doc="Unit of the densities."),
+            AttrDef("x_density", "int", default=300, doc="Pixels per unit along a row."),
+            AttrDef("y_density", "int", default=300, doc="Pixels per unit along a column."),
+            AttrDef("xmp_metadata", "string", default="", doc="Refused unless empty."),
+        ),
+        where=(("C == 1 or C == 3", "image has {C} channels; a JPEG has 1 or 3"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={"image": "none"},
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:152",
+    )
+
+
+def encode_png() -> OpDef:
+    return OpDef(
+        name="EncodePng",
+        version=1,
+        summary="An image as a PNG file.",
+        doc="Images of uint16 must have one channel. It needs Pillow, the extra graphdock[images].",
+        inputs=(ArgDef("image", "T", shape="[H, W, C]", doc="Grey, grey with opacity, RGB, or RGB with opacity."),),
+        outputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="The file's bytes."),),
+        attrs=(
+            AttrDef(
+                "compression",
+                "int",
+                default=-1,
+                minimum=-1,
+                maximum=9,
+                doc="How hard to compress, -1 for the usual.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("uint8", "uint16"), default="uint8"),),
+        where=(("C >= 1 and C <= 4", "image has {C} channels; a PNG has 1 to 4"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={"image": "none"},
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:181",
+    )
+
+
+def is_jpeg() -> OpDef:
+    return OpDef(
+        name="IsJpeg",
+        version=1,
+        summary="Whether contents begin as a JPEG file does, with the bytes ff d8 ff.",
+        inputs=(ArgDef("contents", "string", shape="[*S]", memory="host", doc="Bytes of files."),),
+        outputs=(ArgDef("output", "bool", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:is_jpeg",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:201",
+    )
+
+
+def encode_jpeg_variable_quality() -> OpDef:
+    return OpDef(
+        name="EncodeJpegVariableQuality",
+        version=1,
+        summary="An image as a JPEG file, of a quality that the step decides.",
+        doc="As EncodeJpeg with its other defaults. It needs Pillow, the extra graphdock[images].",
+        inputs=(
+            ArgDef("images", "uint8", shape="[H, W, C]", doc="An image of 1 or 3 channels."),
+            ArgDef("quality", "int32", shape="[]", memory="host", doc="0 to 100; higher is better and larger."),
+        ),
+        outputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="The file's bytes."),),
+        where=(("C == 1 or C == 3", "images has {C} channels; a JPEG has 1 or 3"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?"},
+        gradient_kinds={"images": "none", "quality": "none"},
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:216",
+    )
+
+
 def rgb_to_hsv() -> OpDef:
     return OpDef(
         name="RGBToHSV",
@@ -5024,6 +5320,16 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
     "DrawBoundingBoxes": draw_bounding_boxes,
     "DrawBoundingBoxesV2": draw_bounding_boxes_v2,
+    "DecodeJpeg": decode_jpeg,
+    "DecodeAndCropJpeg": decode_and_crop_jpeg,
+    "DecodePng": decode_png,
+    "DecodeBmp": decode_bmp,
+    "DecodeGif": decode_gif,
+    "DecodeImage": decode_image,
+    "EncodeJpeg": encode_jpeg,
+    "EncodePng": encode_png,
+    "IsJpeg": is_jpeg,
+    "EncodeJpegVariableQuality": encode_jpeg_variable_quality,
     "RGBToHSV": rgb_to_hsv,
     "HSVToRGB": hsv_to_rgb,
     "AdjustHue": adjust_hue,
@@ -5188,6 +5494,7 @@ SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "bits.yaml": "7a1a6954824d93d2",
     "image_boxes.yaml": "5c540a1cf4a74545",
+    "image_codecs.yaml": "20e3ffa77771eb49",
     "image_color.yaml": "9d56b2e9977428dc",
     "image_random.yaml": "6b9ce40790dba461",
     "image_resize.yaml": "6fe182d39258e096",
