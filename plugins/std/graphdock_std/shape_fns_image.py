@@ -13,6 +13,10 @@ __all__ = [
     "combined_suppression",
     "crop_and_resize",
     "crop_gradient",
+    "decoded",
+    "decoded_any",
+    "decoded_crop",
+    "decoded_frames",
     "glimpse",
     "resize",
     "sized_gradient",
@@ -168,3 +172,32 @@ def glimpse(ctx: Any) -> list[Dims]:
     for d in images[1:3]:
         ctx.at_least(d, 1, f"input {show(images)} has no pixels")
     return [(images[0], height, width, images[3])]
+
+
+def _channels(ctx: Any) -> int | None:
+    return ctx.attrs["channels"] or None
+
+
+def decoded(ctx: Any) -> list[Dims]:
+    """Only the channels are known before the file is read, where they are asked for."""
+    return [(None, None, _channels(ctx))]
+
+
+def decoded_crop(ctx: Any) -> list[Dims]:
+    """Height and width are those of crop_window."""
+    window = ctx.values("crop_window")
+    size = window[2:] if isinstance(window, tuple) and len(window) == 4 else (None, None)
+    for d in size:
+        if known(d) and d < 1:
+            raise ctx.fail(f"crop_window {show(window)} must have a positive height and width")
+    return [(*(d if known(d) else None for d in size), _channels(ctx))]
+
+
+def decoded_frames(ctx: Any) -> list[Dims]:
+    """Frames of RGB."""
+    return [(None, None, None, 3)]
+
+
+def decoded_any(ctx: Any) -> list[Dims]:
+    """The rank is known only where frames are not."""
+    return [None if ctx.attrs["expand_animations"] else (None, None, _channels(ctx))]

@@ -1,0 +1,121 @@
+"""Public functions of quantisation: names, arguments and defaults are TensorFlow 1's.
+
+Plain integer dtypes stand for TensorFlow's quantised ones: uint8 for quint8, int8 for qint8, and so on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphdock import ops as _ops
+from graphdock.typing import DTypeLike, TensorLike
+
+__all__ = ["Quantized", "dequantize", "quantize", "quantize_and_dequantize", "quantize_v2"]
+
+
+class Quantized(NamedTuple):
+    """Integers, and the range that they stand for."""
+
+    output: Any
+    output_min: Any
+    output_max: Any
+
+
+def quantize(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,
+    mode: str = "MIN_COMBINED",
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    name: str | None = None,
+    narrow_range: bool = False,
+    ensure_minimum_range: float = 0.01,
+) -> Quantized:
+    """Floats as integers of dtype ``T`` (uint8, int8, uint16, int16, int32) that stand for the range; by the op QuantizeV2.
+
+    Args:
+      mode: ``"MIN_COMBINED"``, ``"MIN_FIRST"`` or ``"SCALED"``.
+      round_mode: ``"HALF_AWAY_FROM_ZERO"``, or ``"HALF_TO_EVEN"`` with mode SCALED.
+
+    Returns:
+      ``(output, output_min, output_max)``: the range is widened to hold zero and to be wide enough.
+    """
+    made = _ops.apply_op(
+        "QuantizeV2",
+        input=input,
+        min_range=min_range,
+        max_range=max_range,
+        T=T,
+        mode=mode,
+        round_mode=round_mode,
+        narrow_range=narrow_range,
+        ensure_minimum_range=ensure_minimum_range,
+        name=name,
+    )
+    return Quantized(*made)
+
+
+def quantize_v2(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    narrow_range: bool = False,
+    ensure_minimum_range: float = 0.01,
+) -> Quantized:
+    """:func:`quantize` under its older name, with ``name`` before ``round_mode``."""
+    return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, ensure_minimum_range)
+
+
+def dequantize(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    narrow_range: bool = False,
+) -> _ops.Tensor:
+    """What :func:`quantize` made with the same mode, as float32 again; the range is the one that it returned."""
+    return _ops.apply_op(
+        "Dequantize",
+        input=input,
+        min_range=min_range,
+        max_range=max_range,
+        mode=mode,
+        narrow_range=narrow_range,
+        name=name,
+    )
+
+
+def quantize_and_dequantize(
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+) -> _ops.Tensor:
+    """Floats rounded to multiples of a scale that ``num_bits`` can count; the gradient passes straight through.
+
+    ``input_min`` and ``input_max`` are the range with ``range_given``, which is the input's own otherwise. By the op
+    QuantizeAndDequantizeV2.
+    """
+    return _ops.apply_op(
+        "QuantizeAndDequantizeV2",
+        input=input,
+        input_min=input_min,
+        input_max=input_max,
+        signed_input=signed_input,
+        num_bits=num_bits,
+        range_given=range_given,
+        round_mode=round_mode,
+        narrow_range=narrow_range,
+        name=name,
+    )
