@@ -7523,7 +7523,7 @@ CASES: dict[str, dict] = {
                 "match": "inner sizes differ",
             },
         ),
-        "types": {"T": ("int32", "int64", "float16", "bfloat16", "float32", "float64")},
+        "types": {"T": _REAL},
         "args": {"a_indices": "int64", "a_values": "T", "a_shape": "int64", "b": "T"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},

@@ -4159,10 +4159,10 @@ def sparse_tensor_dense_mat_mul() -> OpDef:
         ),
         outputs=(ArgDef("product", "T"),),
         attrs=(
-            AttrDef("adjoint_a", "bool", default=False, doc="Transpose the sparse matrix."),
-            AttrDef("adjoint_b", "bool", default=False, doc="Transpose the dense matrix."),
+            AttrDef("adjoint_a", "bool", default=False, doc="Transpose the sparse matrix; conjugate a complex one."),
+            AttrDef("adjoint_b", "bool", default=False, doc="Transpose the dense matrix; conjugate a complex one."),
         ),
-        types=(TypeVarDef("T", allow=("int32", "int64", "float16", "bfloat16", "float32", "float64")),),
+        types=(TypeVarDef("T", allow=_REAL),),
         shape_fn="graphdock_std.shape_fns_sparse:dense_matmul",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "2 * N * M"},
@@ -4879,16 +4879,16 @@ OPERATORS: dict[str, str] = {
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "array.yaml": "555e7480af1a411f",
+    "array.yaml": "922a68d4ab72ccd1",
     "math.yaml": "bdedaba7a837123a",
     "nn.yaml": "fceb935442e164a0",
     "partition.yaml": "0272e7c52f6ea184",
     "random.yaml": "fba20c40f9e827c5",
     "rearrange.yaml": "adb0623d1594cfe2",
-    "reduce.yaml": "c0cea8354a678b51",
-    "scatter.yaml": "a6ac8645f6bb9a2b",
-    "segment.yaml": "de93fa854d0d0a51",
+    "reduce.yaml": "90f51bfdb427c1f4",
+    "scatter.yaml": "0f5c7a0e5a22b22e",
+    "segment.yaml": "da11a8cc1a597522",
     "selection.yaml": "421f1b1bf12bf214",
-    "sparse.yaml": "d0eac1693e27065e",
+    "sparse.yaml": "097ebd8f266e3919",
     "train.yaml": "75b642b73e6d7cf6",
 }
