@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
 
-__all__ = ["static_shape", "sum_to"]
+__all__ = ["conjugate", "static_shape", "sum_to"]
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 
@@ -18,6 +19,11 @@ def static_shape(tensor: Any) -> Dims:
     """The static shape as a tuple with None for unknown dims; None for an unknown rank."""
     shape = tensor.shape
     return None if shape.ndims is None else tuple(shape.as_list())
+
+
+def conjugate(x: Any) -> Any:
+    """The conjugate of a complex factor of a gradient; a real one as it is."""
+    return _tf.conj(x) if x.dtype.is_complex else x
 
 
 def sum_to(value: Any, like: Any, *others: Any, exact: int = 0) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-from graphdock_std.grad_support import static_shape, sum_to
+from graphdock_std.grad_support import conjugate, static_shape, sum_to
 
 __all__ = ["extremum_grad", "mean_grad", "pow_grad", "prod_grad", "sum_grad"]
 
@@ -143,8 +143,8 @@ def cumprod(op: Any, grad: Any) -> Any:
     first = _tf.logical_and(zero, _tf.equal(before, 0))
 
     def total(products: Any) -> Any:
-        return _tf.cumsum(products * grad, axis, exclusive=exclusive, reverse=not reverse)
+        return _tf.cumsum(conjugate(products) * grad, axis, exclusive=exclusive, reverse=not reverse)
 
-    plain = total(op.outputs[0]) / _tf.select(zero, one, x)
+    plain = total(op.outputs[0]) / conjugate(_tf.select(zero, one, x))
     without = total(_tf.cumprod(_tf.select(first, one, x), axis, exclusive, reverse))
     return _tf.select(first, without, _tf.select(zero, _ops.zeros_like(x), plain))

@@ -9,7 +9,7 @@ import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
 
-from graphdock_std.grad_support import static_shape
+from graphdock_std.grad_support import conjugate, static_shape
 from graphdock_std.indexing import gather
 
 
@@ -53,7 +53,7 @@ def _product(data: Any, grad: Any, product: Any, total: Any, multiply: Any, ids:
     others = _tf.select(zero, _ops.ones_like(data), data)
     without = gather(multiply(others), ids)
     partial = _tf.select(zero, without, gather(product, ids) / others)
-    return gather(grad, ids) * partial
+    return gather(grad, ids) * conjugate(partial)
 
 
 def _within(op: Any) -> tuple[Any, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
+from graphdock_std.grad_support import conjugate
+
 
 def dense_matmul(op: Any, grad: Any) -> list[Any]:
     """Each element gets the product of its row of the gradient and its row of b; b gets the transposed product."""
@@ -15,12 +17,13 @@ def dense_matmul(op: Any, grad: Any) -> list[Any]:
     rows, columns = indices[:, 0], indices[:, 1]
     if adjoint_a:
         rows, columns = columns, rows
-    dense = _tf.transpose(b) if adjoint_b else b
-    of_values = _tf.reduce_sum(_tf.gather(grad, rows) * _tf.gather(dense, columns), 1)
+    dense = conjugate(_tf.transpose(b)) if adjoint_b else b
+    of_values = _tf.reduce_sum(_tf.gather(grad, rows) * conjugate(_tf.gather(dense, columns)), 1)
+    of_values = conjugate(of_values) if adjoint_a else of_values
     of_b = _ops.apply_op(
         "SparseTensorDenseMatMul", a_indices=indices, a_values=values, a_shape=shape, b=grad, adjoint_a=not adjoint_a
     )
-    return [of_values, _tf.transpose(of_b) if adjoint_b else of_b]
+    return [of_values, conjugate(_tf.transpose(of_b)) if adjoint_b else of_b]
 
 
 def reorder(op: Any, _: Any, grad: Any) -> Any:

@@ -44,13 +44,14 @@ def _dense_matmul(ctx: BuildContext) -> Bound:
 
     def write(indices: Any, values: Any, shape: Any, b: Any, out: Any) -> None:
         _check(indices, shape, "a_indices", "a_shape")
-        dense = b.T if adjoint_b else b
+        dense = b.T.conj() if adjoint_b else b
         rows, columns = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
         inner = int(shape[0] if adjoint_a else shape[1])
         if inner != dense.shape[0]:
             raise errors.InvalidArgumentError(
                 f"inner sizes differ: {inner} of the sparse matrix and {dense.shape[0]} of b"
             )
+        values = values.conj() if adjoint_a else values
         out.fill(0)
         if not len(values) or not out.shape[1]:
             return

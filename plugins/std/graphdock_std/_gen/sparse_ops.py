@@ -20,11 +20,11 @@ def sparse_tensor_dense_mat_mul(a_indices, a_values, a_shape, b, adjoint_a=False
     Args:
       a_indices: tensor of shape [N, 2], int64. Row and column of each element, in any order; elements of one
         place add up.
-      a_values: tensor of shape [N], int32, int64, float16, bfloat16, float32 or float64. The elements.
+      a_values: tensor of shape [N], integer or floating. The elements.
       a_shape: tensor of shape [2], int64. The shape of the sparse matrix.
       b: tensor of shape [K, M], of a_values's dtype. The dense matrix.
-      adjoint_a: bool. Transpose the sparse matrix. Default False.
-      adjoint_b: bool. Transpose the dense matrix. Default False.
+      adjoint_a: bool. Transpose the sparse matrix; conjugate a complex one. Default False.
+      adjoint_b: bool. Transpose the dense matrix; conjugate a complex one. Default False.
       name: name of the operation (default "SparseTensorDenseMatMul").
 
     Returns:

@@ -137,7 +137,8 @@ def cumprod(x: Any, axis: Any, exclusive: bool = False, reverse: bool = False) -
         place, size = index[at], x.shape[at]
         first, last = (place + exclusive, size) if reverse else (0, place + 1 - exclusive)
         line = [x[(*index[:at], i, *index[at + 1 :])] for i in range(first, last)]
-        out[index] = wrap(math.prod(int(v) if x.dtype.kind in "iu" else float(v) for v in line), x.dtype)
+        number: Any = int if x.dtype.kind in "iu" else complex if x.dtype.kind == "c" else float
+        out[index] = wrap(math.prod(map(number, line)), x.dtype)
     return out
 
 

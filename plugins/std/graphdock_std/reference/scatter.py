@@ -26,7 +26,8 @@ def _apply(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, combine: C
 
 
 def _number(value: Any) -> Any:
-    return int(value) if isinstance(value, (int, np.integer)) else float(value)
+    kinds = ((int, (int, np.integer)), (complex, (complex, np.complexfloating)))
+    return next((kind for kind, found in kinds if isinstance(value, found)), float)(value)
 
 
 def scatter_update(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:
@@ -42,7 +43,7 @@ def scatter_sub(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: 
 
 
 def _quotient(old: Any, new: Any) -> Any:
-    return float(old) / float(new)
+    return _number(old) / _number(new)
 
 
 def scatter_mul(var: np.ndarray, indices: np.ndarray, updates: np.ndarray, **_: Any) -> np.ndarray:

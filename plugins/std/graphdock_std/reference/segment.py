@@ -17,12 +17,13 @@ Combine = Callable[[list[Any]], Any]
 def _segments(data: np.ndarray, ids: np.ndarray, count: int, combine: Combine, empty: Any) -> np.ndarray:
     """``combine`` of the elements of each segment and column; ``empty`` for a segment without any."""
     whole = data.dtype.kind in "iub"
+    number: Any = int if whole else complex if data.dtype.kind == "c" else float
     rest = data.shape[ids.ndim :]
     out = np.empty((count, *rest), data.dtype)
     for segment in range(count):
         members = [i for i in np.ndindex(ids.shape) if int(ids[i]) == segment]
         for place in np.ndindex(rest):
-            values = [int(data[m + place]) if whole else float(data[m + place]) for m in members]
+            values = [number(data[m + place]) for m in members]
             result = combine(values) if values else empty
             out[(segment, *place)] = wrap(int(result), data.dtype) if whole else result
     return out
@@ -35,11 +36,11 @@ def _count(ids: np.ndarray) -> int:
 def _mean(values: list[Any]) -> Any:
     if isinstance(values[0], int):
         return math.trunc(Fraction(sum(values), len(values)))
-    return math.fsum(values) / len(values)
+    return _sum(values) / len(values)
 
 
 def _sum(values: list[Any]) -> Any:
-    return sum(values) if isinstance(values[0], int) else math.fsum(values)
+    return math.fsum(values) if isinstance(values[0], float) else sum(values)
 
 
 def _sqrt_n(values: list[Any]) -> Any:

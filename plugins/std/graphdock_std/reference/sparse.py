@@ -21,8 +21,8 @@ def _vector(values: list[Any], dtype: Any) -> np.ndarray:
 def dense_matmul(
     a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, **_: Any
 ) -> np.ndarray:
-    whole = b.dtype.kind == "i"
-    number: Any = int if whole else float
+    whole = b.dtype.kind in "iu"
+    number: Any = int if whole else complex if b.dtype.kind == "c" else float
     rows = int(a_shape[1] if adjoint_a else a_shape[0])
     columns = b.shape[0] if adjoint_b else b.shape[1]
     out = np.empty((rows, columns), b.dtype)
@@ -32,8 +32,11 @@ def dense_matmul(
             for (row, column), value in zip(a_indices.tolist(), a_values, strict=True):
                 at, k = (column, row) if adjoint_a else (row, column)
                 if at == i:
-                    terms.append(number(value) * number(b[j, k] if adjoint_b else b[k, j]))
-            out[i, j] = wrap(sum(terms), b.dtype) if whole else math.fsum(terms)
+                    left, right = number(value), number(b[j, k] if adjoint_b else b[k, j])
+                    terms.append(
+                        (left.conjugate() if adjoint_a else left) * (right.conjugate() if adjoint_b else right)
+                    )
+            out[i, j] = wrap(sum(terms), b.dtype) if number is not float else math.fsum(terms)
     return out
 
 
