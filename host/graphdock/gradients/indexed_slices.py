@@ -75,6 +75,10 @@ class IndexedSlices:
         known = self._dense_shape.graph._known(self._dense_shape)
         return TensorShape(known if isinstance(known, tuple) else None)
 
+    @property
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        return self._values, self._indices, self._dense_shape
+
     def __repr__(self) -> str:
         return f"<tf.IndexedSlices indices={self._indices.name} values={self._values.name}>"
 
