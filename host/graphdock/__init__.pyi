@@ -224,6 +224,7 @@ from graphdock_std.assertions import assert_positive as assert_positive
 from graphdock_std.assertions import is_non_decreasing as is_non_decreasing
 from graphdock_std.assertions import is_numeric_tensor as is_numeric_tensor
 from graphdock_std.assertions import is_strictly_increasing as is_strictly_increasing
+from graphdock_std.counting import count_up_to as count_up_to
 from graphdock_std.custom_gradient import custom_gradient as custom_gradient
 from graphdock_std.custom_gradient import hessians as hessians
 from graphdock_std.einsum import einsum as einsum
@@ -381,6 +382,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "count_up_to",
     "cumsum",
     "custom_gradient",
     "custom_op",

@@ -11,6 +11,7 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 FAMILIES = (
     "array",
     "core",
+    "counting",
     "custom",
     "indexing",
     "math",

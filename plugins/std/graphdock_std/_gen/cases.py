@@ -1479,6 +1479,38 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.array:where",
     },
+    "ResourceCountUpTo": {
+        "samples": (
+            {
+                "inputs": {"var": {"value": 3}, "limit": {"value": 5, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"var": {"value": -1}, "limit": {"value": 0, "dtype": "int64"}},
+                "attrs": {},
+                "types": {"T": "int64"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"var": {"value": 5}, "limit": {"value": 5, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "limit of 5",
+            },
+        ),
+        "types": {"T": ("int32", "int64")},
+        "args": {"var": "resource", "limit": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.counting:resource_count_up_to",
+    },
     "IdentityN": {
         "samples": (
             {"inputs": {"input": ({"shape": (2, 3)}, {"shape": ()})}, "attrs": {}, "types": {}, "note": ""},

@@ -848,6 +848,25 @@ def where() -> OpDef:
     )
 
 
+def resource_count_up_to() -> OpDef:
+    return OpDef(
+        name="ResourceCountUpTo",
+        version=1,
+        summary="Adds one to a variable that is below a limit; an OutOfRangeError when it is not.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a scalar variable."),
+            ArgDef("limit", "T", shape="[]", doc="What the variable does not get above."),
+        ),
+        types=(TypeVarDef("T", allow=("int32", "int64")),),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "2", "bytes": "3 * bytes(limit)"},
+        gradient_kinds={"var": "none", "limit": "none"},
+        reference="graphdock_std.reference.counting:resource_count_up_to",
+        package="graphdock_std",
+        source="specs/counting.yaml:4",
+    )
+
+
 def identity_n() -> OpDef:
     return OpDef(
         name="IdentityN",
@@ -4115,6 +4134,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixDiagPart": matrix_diag_part,
     "MatrixBandPart": matrix_band_part,
     "Where": where,
+    "ResourceCountUpTo": resource_count_up_to,
     "IdentityN": identity_n,
     "Add": add,
     "Sub": sub,
@@ -4261,6 +4281,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
+    "counting.yaml": "f46ff1e51d0b7730",
     "custom.yaml": "b31ed1f484108246",
     "math.yaml": "db3f9f58ce2eaf2f",
     "nn.yaml": "f1bdf2cb37e82486",
