@@ -5,6 +5,7 @@ from graphdock import errors as errors
 from graphdock import ops as ops
 from graphdock import testing as testing
 from graphdock import typing as typing
+from graphdock._facade import contrib as contrib
 from graphdock._facade import debugging as debugging
 from graphdock._facade import initializers as initializers
 from graphdock._facade import linalg as linalg
@@ -63,7 +64,6 @@ from graphdock.ops.core import Assert as Assert
 from graphdock.ops.core import Print as Print
 from graphdock.ops.core import cast as cast
 from graphdock.ops.core import group as group
-from graphdock.ops.core import identity_n as identity_n
 from graphdock.ops.core import ones_like as ones_like
 from graphdock.ops.core import placeholder as placeholder
 from graphdock.ops.core import placeholder_with_default as placeholder_with_default
@@ -129,6 +129,7 @@ from graphdock_std._gen.array_ops import scatter_nd as scatter_nd
 from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
+from graphdock_std._gen.custom_ops import identity_n as identity_n
 from graphdock_std._gen.math_ops import abs as abs
 from graphdock_std._gen.math_ops import acos as acos
 from graphdock_std._gen.math_ops import acosh as acosh
@@ -377,6 +378,7 @@ __all__ = [
     "constant_initializer",
     "container",
     "contracts",
+    "contrib",
     "control_dependencies",
     "convert_to_tensor",
     "cos",

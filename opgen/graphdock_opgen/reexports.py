@@ -57,18 +57,27 @@ def _host(library: Library) -> dict[str, str]:
 
 
 def _facade(names: Mapping[str, str]) -> dict[Path, str]:
-    """``graphdock/__init__.pyi``, and a stub per namespace (``tf.nn``, ``tf.train``)."""
-    spaces: dict[str, dict[str, str]] = {}
+    """``graphdock/__init__.pyi``, and a stub per namespace (``tf.nn``, ``tf.contrib.opt``): a folder where it holds others."""
+    spaces: dict[str, dict[str, str]] = {"": {}}
     for name, target in names.items():
         space, _, last = name.rpartition(".")
         spaces.setdefault(space, {})[last] = target
+        while space:  # each namespace is a name of the one around it
+            outer, _, last = space.rpartition(".")
+            spaces.setdefault(outer, {}).setdefault(
+                last, f"graphdock.{'.'.join((FACADE, *outer.split('.'))).rstrip('.')}:{last}"
+            )
+            space = outer
     source = "the tables of names and specs/*.yaml of the host and of std"
     folder = _GRAPHDOCK / FACADE
-    top = {**spaces.pop(""), **{space: f"graphdock.{FACADE}:{space}" for space in spaces}}
-    out = {folder / f"{space}.pyi": _stub(source, found) for space, found in spaces.items()}
-    out[folder / "__init__.pyi"] = _HEADER.format(source)
+    out = {folder / "__init__.pyi": _HEADER.format(source)}
+    for space, found in spaces.items():
+        if space:
+            place = folder.joinpath(*space.split("."))
+            holds = any(other.startswith(space + ".") for other in spaces)
+            out[place / "__init__.pyi" if holds else place.with_suffix(".pyi")] = _stub(source, found)
     own = "__version__: str\n_DTYPES: list[str]\n_MODULES: list[str]\n"  # tuple is a function of tf
-    out[_GRAPHDOCK / "__init__.pyi"] = f"{_stub(source, top)}\n{own}"
+    out[_GRAPHDOCK / "__init__.pyi"] = f"{_stub(source, spaces[''])}\n{own}"
     return out
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "floor_div",
     "floor_mod",
     "gather",
+    "identity_n",
     "maximum",
     "minimum",
     "mul",
@@ -313,3 +314,8 @@ def gather(ctx: IntegerContext) -> Any:
     if any(isinstance(i, int) and not 0 <= i < len(elements) for i in indices):
         return None
     return _made([elements[i] if isinstance(i, int) else None for i in indices], rank)
+
+
+def identity_n(ctx: IntegerContext) -> list[Any]:
+    """What is known of each input."""
+    return [ctx.value(i) for i in range(ctx.inputs)]

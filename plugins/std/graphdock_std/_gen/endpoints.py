@@ -33,6 +33,7 @@ ENDPOINTS: dict[str, str] = {
     "gather_nd": "graphdock_std._gen.array_ops:gather_nd",
     "greater": "graphdock_std._gen.math_ops:greater",
     "greater_equal": "graphdock_std._gen.math_ops:greater_equal",
+    "identity_n": "graphdock_std._gen.custom_ops:identity_n",
     "invert_permutation": "graphdock_std._gen.array_ops:invert_permutation",
     "is_finite": "graphdock_std._gen.math_ops:is_finite",
     "is_inf": "graphdock_std._gen.math_ops:is_inf",

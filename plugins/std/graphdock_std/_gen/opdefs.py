@@ -899,6 +899,7 @@ def identity_n() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_custom:identity_n",
         traits=frozenset({"pure"}),
+        evaluate="graphdock_std.integer_values:identity_n",
         cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:identity_n",
         gradient_kinds={"input": "fn"},
@@ -4282,7 +4283,7 @@ OPERATORS: dict[str, str] = {
 SPECS: dict[str, str] = {
     "array.yaml": "80e30bded674a061",
     "counting.yaml": "f46ff1e51d0b7730",
-    "custom.yaml": "b31ed1f484108246",
+    "custom.yaml": "98a4f3e5c93a896c",
     "math.yaml": "db3f9f58ce2eaf2f",
     "nn.yaml": "f1bdf2cb37e82486",
     "optimizers.yaml": "3eb39f06a5c9d801",
