@@ -40,7 +40,6 @@ ENDPOINTS: dict[str, str] = {
     "shape": "graphdock.ops.core:shape",
     "zeros_like": "graphdock.ops.core:zeros_like",
     "ones_like": "graphdock.ops.core:ones_like",
-    "identity_n": "graphdock.ops.core:identity_n",
     "group": "graphdock.ops.core:group",
     "tuple": "graphdock.ops.core:tuple_",
     "py_func": "graphdock.ops.core:py_func",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, overload
 
+from graphdock.control_flow.rows import are_rows, joined, split
 from graphdock.control_flow.trace import (
     add_node,
     body_scope,
@@ -86,13 +87,14 @@ def cond(
 
     Args:
       pred: a bool tensor of rank 0; not a Python bool, which would choose before anything runs.
-      true_fn, false_fn: take nothing; return tensors (or values that convert) or operations, nested alike in lists, tuples,
-        namedtuples and dicts, with the same dtypes. Inside of those an element may be None.
+      true_fn, false_fn: take nothing; return tensors (or values that convert), IndexedSlices or operations, nested alike in
+        lists, tuples, namedtuples and dicts, with the same dtypes. Inside of those an element may be None.
       strict: keep a result list or tuple of one as it is; otherwise its one element is returned.
       fn1, fn2: TensorFlow 1's older names of ``true_fn`` and ``false_fn``.
 
     Returns:
-      Tensors nested as the functions' results. Where both return an operation, the Cond operation; where both have None, None.
+      Tensors nested as the functions' results. Where both return an operation, the Cond operation; where both have None,
+      None.
 
     Raises:
       TypeError: ``pred`` is a Python bool, or a function can't be called. InvalidArgumentError: the branches are nested
@@ -117,6 +119,9 @@ def cond(
             raise ShapeError("cond: pred must be a scalar", expected="[]", got=f"{show(test._dims)} ({site_of(test)})")
         then, then_result = _branch(BodyGraph(scope + "then", graph), true_fn, "true_fn", strict)
         other, other_result = _branch(BodyGraph(scope + "else", graph), false_fn, "false_fn", strict)
+        then_result, other_result = split((then, other), (then_result, other_result))
+        for body, result in ((then, then_result), (other, other_result)):
+            body.outputs = [leaf for leaf in nest.flatten(result) if isinstance(leaf, Tensor)]
         kinds = _agree(then, then_result, other, other_result, scope.rstrip("/"))
         captures = shared_captures([then, other])
         attrs = {
@@ -130,11 +135,11 @@ def cond(
     leaves = [next(results) if kind == "tensor" else (node if kind == "operation" else None) for kind in kinds]
     if not nest.is_nested(then_result):
         return node if leaves[0] is None else leaves[0]
-    return nest.pack_sequence_as(then_result, leaves)
+    return joined(nest.pack_sequence_as(then_result, leaves))
 
 
 def _branch(body: BodyGraph, function: Callable[[], Any], what: str, strict: bool) -> tuple[BodyGraph, Any]:
-    """Call the function inside ``body``; ``body.outputs`` are its tensors. Returns its result, leaves converted."""
+    """Call the function inside ``body``. Returns its result, leaves converted."""
     with body_scope(body):
         result = function()
         if result is None:
@@ -158,15 +163,17 @@ def _branch(body: BodyGraph, function: Callable[[], Any], what: str, strict: boo
                     body.awaited[leaf] = None
                 leaves.append(leaf)
                 continue
+            if are_rows(leaf):
+                leaves.append(leaf)
+                continue
             leaves.append(to_tensor(body, leaf, f"cond: output {i} of {what}"))
-    body.outputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     return body, nest.pack_sequence_as(result, leaves)
 
 
 def _kind(leaf: Any) -> str:
     if isinstance(leaf, Tensor):
         return "tensor"
-    return "none" if leaf is None else "operation"
+    return "none" if leaf is None else "rows" if are_rows(leaf) else "operation"
 
 
 def _agree(then: BodyGraph, then_result: Any, other: BodyGraph, other_result: Any, name: str) -> list[str]:
@@ -179,8 +186,8 @@ def _agree(then: BodyGraph, then_result: Any, other: BodyGraph, other_result: An
     kinds = []
     for i, (a, b) in enumerate(zip(nest.flatten(then_result), nest.flatten(other_result), strict=True)):
         kind, kind_b = _kind(a), _kind(b)
-        if "tensor" in (kind, kind_b) and kind != kind_b:
-            shown = {"tensor": "a tensor", "operation": "an operation", "none": "None"}
+        if kind != kind_b and not {kind, kind_b} <= {"operation", "none"}:
+            shown = {"tensor": "a tensor", "rows": "IndexedSlices", "operation": "an operation", "none": "None"}
             raise InvalidArgumentError(
                 f"cond: output {i} differs in kind: true_fn returns {shown[kind]}, false_fn {shown[kind_b]}",
                 op=name,

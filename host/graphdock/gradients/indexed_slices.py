@@ -103,6 +103,10 @@ class IndexedSlices:
         parts = [self._values, self._indices, *([] if self._dense_shape is None else [self._dense_shape])]
         return dict(zip(parts, value, strict=False))
 
+    @property
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        return self._values, self._indices, self._dense_shape
+
     def __repr__(self) -> str:
         return f"<tf.IndexedSlices indices={self._indices.name} values={self._values.name}>"
 

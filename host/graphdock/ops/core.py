@@ -22,7 +22,6 @@ __all__ = [
     "Print",
     "cast",
     "group",
-    "identity_n",
     "ones_like",
     "placeholder",
     "placeholder_with_default",
@@ -95,12 +94,6 @@ def ones_like(
 ) -> Tensor:
     """Ones of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
     return _like(tensor, dtype, name, 1, "OnesLike")
-
-
-def identity_n(inputs: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
-    """An Identity of each."""
-    with get_default_graph().name_scope(name or "IdentityN"):
-        return [apply_op("Identity", input=x) for x in inputs]
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:

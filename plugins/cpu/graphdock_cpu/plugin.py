@@ -22,6 +22,7 @@ FAMILIES = (
     "image_color",
     "image_random",
     "image_resize",
+    "counting",
     "custom",
     "ctc",
     "decoding",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph import nest
 
 from graphdock_std._gen import custom_ops
 
@@ -63,7 +62,7 @@ def _traced(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) 
     if not isinstance(made, tuple) or len(made) != 2 or not callable(made[1]):
         raise InvalidArgumentError(f"{name} must return a result and a function of gradients", got=repr(made))
     result, grad_fn = made
-    results = [_ops.convert_to_tensor(r) for r in nest.flatten(result)]
+    results = [_ops.convert_to_tensor(r) for r in _leaves(result)]
     variables = _read_since(graph, first, given)
     takes = inspect.signature(grad_fn).parameters
     if variables and "variables" not in takes and not any(p.kind is p.VAR_KEYWORD for p in takes.values()):
@@ -90,7 +89,29 @@ def _traced(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) 
     _tf.RegisterGradient(label)(gradient)
     with graph.gradient_override_map({"IdentityN": label}):
         outputs = custom_ops.identity_n([*results, *given, *read])
-    return nest.pack_sequence_as(result, outputs[:count])
+    return _packed(result, iter(outputs[:count]))
+
+
+def _leaves(structure: Any) -> list[Any]:
+    """The leaves of nested lists, tuples and dicts; of these in the order of their sorted keys."""
+    if isinstance(structure, dict):
+        return [leaf for key in sorted(structure) for leaf in _leaves(structure[key])]
+    if isinstance(structure, list | tuple):
+        return [leaf for item in structure for leaf in _leaves(item)]
+    return [structure]
+
+
+def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
+    """The leaves in the shape of ``structure``."""
+    if isinstance(structure, dict):
+        found = {key: _packed(structure[key], leaves) for key in sorted(structure)}
+        return {key: found[key] for key in structure}
+    if not isinstance(structure, list | tuple):
+        return next(leaves)
+    items = [_packed(item, leaves) for item in structure]
+    if isinstance(structure, list):
+        return items
+    return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
 
 
 def _flat(grads: Any) -> list[Any]:

@@ -24,6 +24,7 @@ __all__ = [
     "floor_div",
     "floor_mod",
     "gather",
+    "identity_n",
     "maximum",
     "minimum",
     "mul",
@@ -346,3 +347,8 @@ def sparse_reshape(ctx: IntegerContext) -> Any:
         left = math.prod(shape) // math.prod(rest)
         return [None, tuple(left if d == -1 else d for d in new)] if len(rest) == len(new) - 1 else [None, None]
     return [None, tuple(None if isinstance(d, int) and d == -1 else d for d in new)]
+
+
+def identity_n(ctx: IntegerContext) -> list[Any]:
+    """What is known of each input."""
+    return [ctx.value(i) for i in range(ctx.inputs)]

@@ -1,0 +1,87 @@
+"""IndexedSlices among what branches return: they go through a Cond part by part."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphdock.control_flow.trace import body_scope
+from graphdock.dtypes import DType, int32, int64
+from graphdock.graph import nest
+from graphdock.graph.body import BodyGraph
+from graphdock.graph.tensor import Tensor
+from graphdock.ops.core import shape as shape_of
+
+__all__ = ["are_rows", "joined", "split"]
+
+
+class _Rows(NamedTuple):
+    """The parts of an IndexedSlices, as a structure of tensors."""
+
+    values: Tensor
+    indices: Tensor
+    dense_shape: Tensor | None
+
+
+def are_rows(leaf: Any) -> bool:
+    """Whether it is an IndexedSlices."""
+    return hasattr(leaf, "_parts")
+
+
+def split(bodies: tuple[BodyGraph, BodyGraph], results: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The results of two branches, alike: where one has IndexedSlices both have their parts; a tensor's rows are all its rows.
+
+    What is nested differently is left to who compares them.
+    """
+    leaves = [nest.flatten(result) for result in results]
+    if len(leaves[0]) != len(leaves[1]) or not any(are_rows(leaf) for side in leaves for leaf in side):
+        return results
+    for i, pair in enumerate(zip(*leaves, strict=True)):
+        if not any(map(are_rows, pair)) or not all(are_rows(leaf) or isinstance(leaf, Tensor) for leaf in pair):
+            continue
+        rows = [_rows(body, leaf) for body, leaf in zip(bodies, pair, strict=True)]
+        whole = all(r.dense_shape is not None for r in rows)
+        wide = int64 if any(r.indices.dtype is int64 for r in rows) else int32
+        for body, side, row in zip(bodies, leaves, rows, strict=True):
+            side[i] = _Rows(row.values, _cast(body, row.indices, wide), _shape(body, row, wide) if whole else None)
+    first, second = (nest.pack_sequence_as(r, side) for r, side in zip(results, leaves, strict=True))
+    return first, second
+
+
+def _rows(body: BodyGraph, leaf: Any) -> _Rows:
+    if are_rows(leaf):
+        values, indices, dims = leaf._parts
+        return _Rows(body.capture(values), body.capture(indices), None if dims is None else body.capture(dims))
+    import graphdock as tf
+
+    with body_scope(body):
+        dims = shape_of(leaf)
+        return _Rows(leaf, tf.range(tf.gather(dims, 0)), dims)
+
+
+def _cast(body: BodyGraph, tensor: Tensor, dtype: DType) -> Tensor:
+    from graphdock.ops.core import cast
+
+    if tensor.dtype is dtype:
+        return tensor
+    with body_scope(body):
+        return cast(tensor, dtype)
+
+
+def _shape(body: BodyGraph, rows: _Rows, dtype: DType) -> Tensor | None:
+    return None if rows.dense_shape is None else _cast(body, rows.dense_shape, dtype)
+
+
+def joined(result: Any) -> Any:
+    """A structure of a Cond's outputs with IndexedSlices in place of their parts."""
+    if isinstance(result, _Rows):
+        import graphdock as tf
+
+        return tf.IndexedSlices(*result)
+    if isinstance(result, dict):
+        return {k: joined(v) for k, v in result.items()}
+    if not isinstance(result, (list, tuple)):
+        return result
+    items = [joined(item) for item in result]
+    if isinstance(result, list):
+        return items
+    return type(result)(*items) if hasattr(result, "_fields") else tuple(items)

@@ -1,0 +1,14 @@
+"""Oracle of counters. It returns the variable's new value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["resource_count_up_to"]
+
+
+def resource_count_up_to(var: Any, limit: Any, **_: Any) -> np.ndarray:
+    later = range(int(var), int(limit))[1:]
+    return np.array(later[0] if later else int(limit), np.asarray(var).dtype)

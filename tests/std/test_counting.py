@@ -1,0 +1,30 @@
+"""A counter gives its value, grows, and ends with OutOfRangeError, as TensorFlow 1's."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import pytest
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_it_counts_up_to_its_limit(dtype: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(0, dtype=dtype)
+        count = tf.count_up_to(v, 3)
+        assert count.dtype.name == dtype
+        session.run(v.initializer)
+        assert [session.run(count) for _ in range(3)] == [0, 1, 2]
+        for _ in range(2):
+            with pytest.raises(tf.errors.OutOfRangeError, match="limit of 3"):
+                session.run(count)
+        assert session.run(v) == 3
+
+
+def test_what_cannot_count_is_refused() -> None:
+    with tf.Graph().as_default():
+        with pytest.raises(TypeError, match="int32 or int64"):
+            tf.count_up_to(tf.Variable(0.0), 3)
+        with pytest.raises(ValueError, match="scalar"):
+            tf.count_up_to(tf.Variable([0]), 3)
+        with pytest.raises(ValueError, match="Variable"):
+            tf.count_up_to(tf.constant(0), 3)
