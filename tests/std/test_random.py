@@ -152,8 +152,9 @@ def test_he_and_namespaced_initializers() -> None:
 def test_constant_initializer() -> None:
     assert same(draws(lambda: tf.constant_initializer(2.5)([2]))[0], [2.5, 2.5])
     assert same(draws(lambda: tf.constant_initializer([[1, 2], [3, 4]])([4], tf.int32))[0], [1, 2, 3, 4])
+    assert same(draws(lambda: tf.constant_initializer([1, 2, 3])([2, 2]))[0], [[1, 2], [3, 3]])
     with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError, match="4 values"):
-        tf.constant_initializer([1, 2, 3])([2, 2])
+        tf.constant_initializer([1, 2, 3, 4, 5])([2, 2])
 
 
 def test_variance_scaling_rejects_unknown_words() -> None:
