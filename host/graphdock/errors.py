@@ -130,6 +130,11 @@ class GraphdockError(Exception):
         self.hint = hint
 
     @property
+    def op_name(self) -> str | None:
+        """The name of the operation, whether ``op`` is that or the Operation itself."""
+        return self.op if self.op is None else str(getattr(self.op, "name", self.op))
+
+    @property
     def text(self) -> str:
         """The message and its parts, for what goes into another message."""
         text = self.message
@@ -140,7 +145,7 @@ class GraphdockError(Exception):
         elif self.got is not None:
             text += f"\n  got {self.got}"
         if self.op is not None:
-            text += f"\n  op: {getattr(self.op, 'name', self.op)}" + (f", made at {self.site}" if self.site else "")
+            text += f"\n  op: {self.op_name}" + (f", made at {self.site}" if self.site else "")
         elif self.site is not None:
             text += f"\n  at {self.site}"
         if self.hint is not None:

@@ -133,7 +133,15 @@ def compatible(a: Dims, b: Dims) -> bool:
     """Whether one concrete shape could satisfy both."""
     if a is None or b is None:
         return True
-    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(_agree(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _agree(x: Any, y: Any) -> bool:
+    """Whether two dims may be one; an unknown ``tf.Dimension`` compares as None with whatever it is compared with."""
+    if x is None or y is None:
+        return True
+    equal = x == y
+    return equal is None or bool(equal)
 
 
 def merge(a: Dims, b: Dims) -> Dims:

@@ -174,7 +174,7 @@ def test_the_checker_names_both_nodes_the_variable_and_the_pass() -> None:
     message = str(caught.value)
     for part in (reader.name, node.name, "both touch weights", "changed last by the pass cse"):
         assert part in message
-    assert caught.value.op == node.name and "test_effects.py" in str(caught.value.site)
+    assert caught.value.op_name == node.name and "test_effects.py" in str(caught.value.site)
 
 
 def test_a_path_over_other_nodes_is_as_good_as_an_edge() -> None:

@@ -79,7 +79,7 @@ def test_a_handle_of_another_kind_is_refused_wherever_it_stands():
     builder.node(BRANCH, "cond", [pred, box], {}, [], bodies=[inner.graph, otherwise.graph])
     with pytest.raises(InvalidArgumentError, match="lab.Read takes a handle to a variable") as caught:
         check_handles(builder.graph)
-    assert (caught.value.op, caught.value.got) == ("read", "a_box, a handle to a Box")
+    assert (caught.value.op_name, caught.value.got) == ("read", "a_box, a handle to a Box")
 
 
 def test_a_handle_that_nobody_made_is_refused():
@@ -88,7 +88,7 @@ def test_a_handle_that_nobody_made_is_refused():
     builder.node(OPEN, "open", [fed], {}, [])
     with pytest.raises(InvalidArgumentError, match="takes a handle to a Box, and fed is fed") as caught:
         check_handles(builder.graph)
-    assert caught.value.op == "open"
+    assert caught.value.op_name == "open"
     assert "only ops that execute as handle" in caught.value.hint
 
 

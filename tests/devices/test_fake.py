@@ -53,7 +53,7 @@ def test_an_error_in_the_queue_names_its_node_and_leaves_the_device_usable(
     with session() as s:
         with pytest.raises(InvalidArgumentError, match="the product: tensor had infinity") as caught:
             s.run(y, {x: [1.0, np.inf]})
-        assert caught.value.op == "guard"
+        assert caught.value.op_name == "guard"
         assert not device.pending
         assert s.run(y, {x: [1.0, 2.0]}).tolist() == [3.0, 5.0]
 

@@ -165,6 +165,11 @@ def test_collections_are_searched_by_a_regular_expression(session):
     assert names(tf.get_collection("variables", r"layer\d")) == ["layer1/w", "layer2/w"]
     assert names(tf.get_collection("variables", ".*w")) == ["layer1/w", "layer2/w", "other/w"]
     assert names(tf.trainable_variables("layer1|other")) == ["layer1/w", "other/w"]
+    session.graph.add_to_collections(["a", "b", "a"], 1)
+    session.graph.add_to_collections("a", 2)
+    assert (tf.get_collection("a"), tf.get_collection("b")) == ([1, 2], [1])
+    session.graph.clear_collection("a")
+    assert tf.get_collection("a") == []
     assert len(tf.get_collection("things")) == 1 and tf.get_collection("things", "x") == []
     with pytest.raises(ValueError, match="no regular expression"):
         tf.get_collection("variables", "(")

@@ -59,7 +59,7 @@ def test_an_override_that_nobody_registered_suggests_the_nearest(clean):
         op = square()
     with pytest.raises(GradientError, match="'Mien', which is not registered") as caught:
         gradient_of(op)
-    assert caught.value.hint == "did you mean 'Mine'?" and caught.value.op == op.name
+    assert caught.value.hint == "did you mean 'Mine'?" and caught.value.op_name == op.name
 
 
 def test_a_name_is_registered_once():

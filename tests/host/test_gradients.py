@@ -254,7 +254,7 @@ def test_a_missing_gradient_shows_the_path_and_adds_nothing(graph):
     before = graph.version, len(loop.op.outputs)
     with pytest.raises(GradientError, match="'Broken', which is not registered") as info:
         tf.gradients(loss, x)
-    assert info.value.op == "loop/body/inside"
+    assert info.value.op_name == "loop/body/inside"
     assert "inside the body 'loop/body' of loop, made at" in "".join(info.value.__notes__)
     with pytest.raises(GradientError, match="'Broken', which is not registered"):
         tf.gradients(odd, x)

@@ -213,7 +213,7 @@ def test_an_uninitialized_read_in_a_branch_fails_only_when_the_branch_runs():
         assert sess.run(out, {p: False}) == 7.0
         with pytest.raises(UninitializedError, match="lazy") as info:
             sess.run(out, {p: True})
-        assert info.value.op.startswith("cond/then/") and "test_variables.py" in info.value.site
+        assert info.value.op_name.startswith("cond/then/") and "test_variables.py" in info.value.site
         sess.run(v.initializer)
         assert sess.run(out, {p: True}) == 1.0
 

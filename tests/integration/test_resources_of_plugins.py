@@ -193,7 +193,7 @@ def test_a_handle_of_another_kind_is_refused_with_the_op_and_its_line(session, t
     wrong = toy_ops.counted(v.handle, i64(0))
     with pytest.raises(tf.errors.InvalidArgumentError, match="toy.Counted takes a handle to a toy.Counters") as caught:
         session.run(wrong)
-    assert caught.value.op == wrong.op.name and "test_resources_of_plugins.py" in caught.value.site
+    assert caught.value.op_name == wrong.op.name and "test_resources_of_plugins.py" in caught.value.site
     assert "a handle to a variable" in caught.value.got
     from graphdock.ops import apply_op
 
@@ -297,7 +297,7 @@ def test_what_a_kind_fails_to_make_fails_the_step_and_is_tried_again():
                 tf.errors.InternalError, match="lab.Box 'box' could not be made.*no boxes today"
             ) as caught:
                 sess.run(y)
-            assert caught.value.op == "box" and caught.value.__cause__ is lab.failure
+            assert caught.value.op_name == "box" and caught.value.__cause__ is lab.failure
             lab.failure = None
             assert sess.run(y).tolist() == [1.0]
 

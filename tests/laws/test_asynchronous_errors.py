@@ -67,7 +67,7 @@ def refused(call, *args):
 
 
 def check(error, name, made, how="fails"):
-    assert (error.op, error.site.rpartition("/")[2]) == (name, made)
+    assert (error.op_name, error.site.rpartition("/")[2]) == (name, made)
     printed = "".join(traceback.format_exception(error))
     assert "tile 3 of 7" in printed, "what the author noted"
     assert printed.count("tile 3 of 7") == 1
@@ -106,10 +106,10 @@ def test_in_a_loop_and_in_a_branch_too(lab, how):
     either = tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.nn.softsign(x, name="chosen"), lambda: x)
     with session(lab, how) as sess:
         error = refused(sess.run, looped, {x: np.ones(3)})
-        check(error, error.op, made, how)
-        assert error.op.endswith("inner")
+        check(error, error.op_name, made, how)
+        assert error.op_name.endswith("inner")
         error = refused(sess.run, either, {x: np.ones(3)})
-        check(error, error.op, f"{HERE}:{int(here.rpartition(':')[2]) + 1}", how)
+        check(error, error.op_name, f"{HERE}:{int(here.rpartition(':')[2]) + 1}", how)
         assert sess.run(either, {x: -np.ones(3)}).tolist() == [-1.0, -1.0, -1.0]
 
 
@@ -162,9 +162,9 @@ def test_of_two_failures_the_first_is_raised_and_the_other_noted(lab):
         second = tf.nn.softsign(x + 1.0, name="second")
     with session(lab, device_count={"queued": 2}) as sess:
         error = refused(sess.run, [first.op, second.op], {x: np.ones(3)})
-    check(error, error.op, error.site.rpartition("/")[2])
-    assert {error.op} <= {"first", "second"}
-    other = {"first": "second", "second": "first"}[error.op]
+    check(error, error.op_name, error.site.rpartition("/")[2])
+    assert {error.op_name} <= {"first", "second"}
+    other = {"first": "second", "second": "first"}[error.op_name]
     assert any("besides" in note and f"op: {other}" in note for note in error.__notes__), error.__notes__
     assert made
 
@@ -177,7 +177,7 @@ def test_what_stumbles_over_the_ruins_is_not_blamed(lab):
     late = tf.dynamic_partition(data, where, 2, name="late")
     with session(lab) as sess:
         error = refused(sess.run, late, {data: np.ones(3)})
-    assert (error.op, error.site.rpartition("/")[2]) == ("bad", made)
+    assert (error.op_name, error.site.rpartition("/")[2]) == ("bad", made)
 
 
 def test_a_note_that_the_caller_adds_stays(lab):

@@ -180,7 +180,7 @@ def _fail_between_updates(config, host):
                 sess.run(step, feeds)
                 outcomes.append("done")
             except tf.errors.GraphdockError as error:
-                outcomes.append(error.op)
+                outcomes.append(error.op.name)
         assert outcomes == [broken.name, "done", "done", broken.name, "done"]
         assert sess.run(v).tolist() == [4.0]
 

@@ -81,7 +81,7 @@ def test_a_predicate_whose_shape_is_known_is_refused_before_anything_runs():
             for call in (sess.explain, sess.run):
                 with pytest.raises(errors.ShapeError, match="pred must be a scalar") as caught:
                     call([y, bump], {p: [True, False]})
-                assert caught.value.op == "choice"
+                assert caught.value.op_name == "choice"
             assert sess.run(v) == 0.0
 
 
@@ -196,7 +196,7 @@ def test_a_strangers_tensor_that_can_not_be_read_says_why(error):
                 with pytest.raises(errors.InvalidArgumentError) as caught:
                     call(x + 1.0, {x: Borrowed(error=error)})
                 assert str(error) in caught.value.message and "Borrowed" in caught.value.message
-                assert (caught.value.op, caught.value.site.rpartition("/")[2]) == ("x", made)
+                assert (caught.value.op_name, caught.value.site.rpartition("/")[2]) == ("x", made)
                 assert caught.value.__cause__ is error
             assert sess.run(x + 1.0, {x: Borrowed(np.ones(2))}).tolist() == [2.0, 2.0]
         with pytest.raises(errors.InvalidArgumentError, match="cannot make a tensor"):
@@ -233,7 +233,7 @@ def test_what_is_no_number_can_not_be_fed(value, words):
         y, fed = x + 1.0, value()
         with tf.Session() as sess, pytest.raises(errors.InvalidArgumentError, match=words) as caught:
             sess.run(y, {x: fed})
-    assert caught.value.op == "x" and HERE in caught.value.site
+    assert caught.value.op_name == "x" and HERE in caught.value.site
 
 
 def test_what_is_nested_too_deep_is_refused():
@@ -283,9 +283,9 @@ def test_a_function_that_raises_under_the_callers_settings_is_named():
     with tf.Graph().as_default(), np.errstate(all="raise"), tf.Session() as sess:
         x = tf.placeholder(tf.float64, [], name="x")
         bad = tf.py_func(lambda a: 1.0 / a, [x], tf.float64, name="inverse")
-        with pytest.raises(errors.InternalError, match="FloatingPointError") as caught:
+        with pytest.raises(errors.UnknownError, match="FloatingPointError") as caught:
             sess.run(bad, {x: 0.0})
-    assert caught.value.op == "inverse"
+    assert caught.value.op_name == "inverse"
 
 
 # -- sessions that are default
@@ -304,7 +304,7 @@ def test_interactive_sessions_may_be_closed_in_any_order():
             second.close()
             assert tf.get_default_session() is inner
         assert tf.get_default_session() is None
-        with pytest.raises(errors.FailedPreconditionError, match="no default session"):
+        with pytest.raises(errors.InvalidArgumentError, match="no default session"):
             y.eval()
 
 

@@ -64,7 +64,7 @@ def test_a_late_step_names_the_node_that_was_next_and_its_session_goes_on(late, 
     gate.on_entry = pass_the_deadline
     with pytest.raises(tf.errors.DeadlineExceededError) as caught:
         sess.run(after, {x: [1.0, 2.0]}, hour, metadata)
-    assert caught.value.op == "the_next"
+    assert caught.value.op.name == "the_next"
     assert "test_steps_in_time.py" in caught.value.site
     gate.on_entry = lambda: None
     sess.run(after, {x: [1.0, 2.0]}, hour)
@@ -128,7 +128,7 @@ def test_closing_a_session_ends_the_steps_that_run(late, limit):
     gate.open.set()
     for thread in threads:
         thread.join(60)
-    assert [e.op for e in errors] == ["the_last"] * 3 and len(set(map(id, errors))) == 3
+    assert [e.op.name for e in errors] == ["the_last"] * 3 and len(set(map(id, errors))) == 3
     assert not done
 
 

@@ -62,7 +62,7 @@ def test_no_fallback_where_it_is_forbidden_and_every_candidate_is_listed(session
         sess.run(v.initializer)
         with pytest.raises(tf.errors.KernelNotFoundError, match=r"fits, but fallback is forbidden") as info:
             sess.run(step)
-        assert info.value.op == step.name and "cpu." in str(info.value)
+        assert info.value.op.name == step.name and "cpu." in str(info.value)
         assert sess.run(v).tolist() == [1.0, 2.0]
 
 

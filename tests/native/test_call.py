@@ -124,6 +124,6 @@ def test_a_status_becomes_its_error_with_the_node_and_the_line(lab, status, erro
         with pytest.raises(error) as caught:
             session.run(y, {x: status})
         assert type(caught.value) is error and message in caught.value.message
-        assert caught.value.op == "waiting" and "test_call.py" in caught.value.site
+        assert caught.value.op_name == "waiting" and "test_call.py" in caught.value.site
         with pytest.raises(tf.errors.OutOfRangeError, match="gave no reason"):
             session.run(y, {x: 11})  # a message is of one call

@@ -334,4 +334,4 @@ def test_a_missing_library_ends_the_step_with_the_node_and_the_remedy(lab, tmp_p
         y = lab.ops.twice(tf.placeholder_with_default([1.0], [1]), name="here")
         with pytest.raises(tf.errors.PluginError, match=r"gone\.\w+ is not there") as caught:
             session.run(y)
-        assert caught.value.op == "here" and "test_kernel.py" in caught.value.site
+        assert caught.value.op_name == "here" and "test_kernel.py" in caught.value.site

@@ -116,7 +116,7 @@ def test_what_can_not_be_read_is_said_with_the_name_of_its_class(foreign, error,
         with pytest.raises(error, match=message) as caught:
             session.run(tf.identity(x), {x: foreign})
         assert "Foreign lies" in str(caught.value) or "Foreign does" in str(caught.value)
-        assert caught.value.op == "fed"
+        assert caught.value.op_name == "fed"
         with pytest.raises(error, match=message):
             tf.constant(foreign)
 

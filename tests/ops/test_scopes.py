@@ -27,7 +27,7 @@ def test_each_scope_acts_on_the_default_graph_of_the_moment():
     with tf.device("cpu:1"), tf.container("mine"):
         with other.as_default():
             assert tf.constant(1.0).device == "" and tf.Variable(1.0).op.get_attr("container") == ""
-        assert tf.constant(1.0).device == "/device:cpu:1" and tf.Variable(1.0).op.get_attr("container") == "mine"
+        assert tf.constant(1.0).device == "/device:CPU:1" and tf.Variable(1.0).op.get_attr("container") == "mine"
 
 
 def test_colocation_is_asked_of_an_operation():

@@ -214,7 +214,7 @@ def test_only_listed_backends_are_fallen_back_to(chip):
     with pytest.raises(KernelNotFoundError) as caught:
         chip("allow", backends=("toy",))
     assert caught.value.message.startswith("no kernel for Log(T=float32) on any device of toy; candidates:")
-    assert caught.value.op == "logs"
+    assert caught.value.op_name == "logs"
     assert "test_choose.py" in caught.value.site
 
 

@@ -29,7 +29,7 @@ def test_what_does_not_fit_reaches_nobody(suspects, place, name):
     with pytest.raises(InternalError, match=words) as caught:
         suspects.run(host, place, [1.0, 2.0, 3.0])
     assert "kernel fault.op of fault.Op" in str(caught.value)
-    assert caught.value.op == "suspect" and "suspects.py" in str(caught.value)
+    assert caught.value.op.name == "suspect" and "suspects.py" in str(caught.value)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -114,7 +114,7 @@ def test_tracebacks_show_the_line_of_the_generated_source():
     sess = tf.Session()
     with pytest.raises(InvalidArgumentError) as caught:
         sess.run(y, {x: [1.0, 2.0, 3.0]})
-    assert caught.value.op == "too_far"
+    assert caught.value.op.name == "too_far"
     text = "".join(traceback.format_exception(caught.value))
     line = next(line for line in text.splitlines() if '"<graphdock step' in line)
     assert line in text and "    k" in text[text.index(line) :].splitlines()[1]
@@ -134,10 +134,10 @@ def test_a_kept_error_keeps_the_steps_values_in_debug_mode_only(debug, no_collec
     sess = tf.Session(config=tf.SessionConfig(debug=debug))
     feed = np.ones(3, np.float32)
     feeds = weakref.ref(feed)
-    with pytest.raises(tf.errors.InternalError) as caught:
+    with pytest.raises(tf.errors.UnknownError) as caught:
         sess.run(y, {x: feed})
     frames = []
-    trace = caught.value.__cause__.__traceback__
+    trace = caught.value.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.startswith("<graphdock step"):
             frames.append(trace.tb_frame)

@@ -99,7 +99,7 @@ def test_feeds_that_do_not_fit_name_the_placeholder(sess, dtype, shape, value, e
     x = tf.placeholder(dtype, shape, name="x")
     with pytest.raises(error, match="fed to x:0|x:0 is not") as caught:
         sess.run(tf.identity(x), {x: value})
-    assert caught.value.op == "x"
+    assert caught.value.op_name == "x"
 
 
 def test_keys_that_can_not_be_fed(sess):

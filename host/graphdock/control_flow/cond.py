@@ -196,8 +196,8 @@ def _agree(then: BodyGraph, then_result: Any, other: BodyGraph, other_result: An
             )
         if kind == "tensor" and a.dtype is not b.dtype:
             raise DTypeError(
-                f"cond: output {i} differs in dtype: true_fn returns {a.dtype.name} {a.shape} ({site_of(a)}), "
-                f"false_fn returns {b.dtype.name} {b.shape} ({site_of(b)})",
+                f"cond: output {i} differs in dtype: true_fn returns {a.dtype.name} {show(a._dims)} ({site_of(a)}), "
+                f"false_fn returns {b.dtype.name} {show(b._dims)} ({site_of(b)})",
                 op=name,
                 site=user_site(),
                 hint=f"cast one of them, as in tf.cast(..., tf.{a.dtype.name})",

@@ -141,7 +141,7 @@ def _counted(
     limit = convert_to_tensor(maximum, name="maximum_iterations")
     if not limit.dtype.is_integer or limit._dims not in ((), None):
         raise InvalidArgumentError(
-            "while_loop: maximum_iterations must be an integer scalar", got=f"{limit.dtype.name} {limit.shape}"
+            "while_loop: maximum_iterations must be an integer scalar", got=f"{limit.dtype.name} {show(limit._dims)}"
         )
     zero = constant(0, limit.dtype if limit.dtype.size >= 4 else int32, name="counter")
     if zero.dtype is not limit.dtype:

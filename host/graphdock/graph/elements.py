@@ -91,6 +91,18 @@ class GraphElements:
             self._check_open()
             self._collections.setdefault(name, []).append(value)
 
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Append ``value`` to each collection of a list of names, or to the one of a single name."""
+        keys = [names] if isinstance(names, str) else dict.fromkeys(names)
+        for name in keys:
+            self.add_to_collection(name, value)
+
+    def clear_collection(self, name: Any) -> None:
+        """Empty a collection."""
+        with self._lock:
+            self._check_open()
+            self._collections.pop(name, None)
+
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
         """A copy of the collection; with ``scope``, a regular expression, only items whose name it matches at the beginning."""
         items = self._collections.get(name, [])

@@ -107,8 +107,11 @@ _RAISED: tuple[tuple[type[Exception], type[GraphdockError]], ...] = (
 
 
 def _of_function(error: Exception, name: str) -> GraphdockError:
-    kind = next((kind for raised, kind in _RAISED if isinstance(error, raised)), UnknownError)
-    return kind(f"the Python function {name!r} raised {type(error).__name__}: {error}")
+    message = f"the Python function {name!r} raised {type(error).__name__}: {error}"
+    for raised, kind in _RAISED:
+        if isinstance(error, raised):
+            return kind(message)
+    return UnknownError(message)
 
 
 def _text_as_bytes(value: Any) -> np.ndarray[Any, Any]:

@@ -137,7 +137,7 @@ class _Translation:
                     f"placeholder {op.name!r} is needed and was not fed",
                     op=op.name,
                     site=op.site,
-                    expected=f"a {op.outputs[0].dtype.name} of shape {op.outputs[0].shape}",
+                    expected=f"a {op.outputs[0].dtype.name} of shape {show(op.outputs[0]._dims)}",
                     hint=f"pass feed_dict={{{op.name}: ...}}",
                 )
             if op.outputs and all(t in values for t in op.outputs) and op.op_def.executes == "feed":
