@@ -70,7 +70,6 @@ ENDPOINTS: dict[str, str] = {
     "variable_scope": "graphdock.variables.scope:variable_scope",
     "VariableScope": "graphdock.variables.scope:VariableScope",
     "make_template": "graphdock.variables.template:make_template",
-    "count_up_to": "graphdock.variables.variable:count_up_to",
     "AUTO_REUSE": "graphdock.variables.scope:AUTO_REUSE",
     "assign": "graphdock.variables.variable:assign",
     "assign_add": "graphdock.variables.variable:assign_add",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, OutOfRangeError, ShapeError, of_kind
+from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError, of_kind
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.default_session import needed
 from graphdock.graph.graph import Graph, get_default_graph
@@ -20,7 +20,6 @@ from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
-from graphdock.ops.core import py_func
 from graphdock.ops.operators import apply_binary, apply_operator, apply_reflected
 from graphdock.ops.scopes import init_scope
 from graphdock.shape import Dims, as_dims, compatible, show
@@ -29,7 +28,7 @@ from graphdock.typing import DTypeLike, Operators, ShapeLike, TensorLike
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
 
-__all__ = ["Variable", "assign", "assign_add", "assign_sub", "count_up_to", "variable_of"]
+__all__ = ["Variable", "assign", "assign_add", "assign_sub", "variable_of"]
 
 #: VarHandleOp -> its Variable, both held weakly.
 _by_handle: weakref.WeakKeyDictionary[Operation, weakref.ref[Variable]] = weakref.WeakKeyDictionary()
@@ -317,20 +316,11 @@ class Variable(Operators):
         return self._update("AssignSubVariableOp", delta, name or "AssignSub", read_value)
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Its value, to which 1 is added; OutOfRangeError in the step, and nothing added, once it has reached ``limit``."""
+        """Its value, to which 1 is added; see ``tf.count_up_to`` of the standard library."""
+        import graphdock as tf
 
-        def below(value: Any) -> Any:
-            if value >= limit:
-                raise OutOfRangeError(f"Reached limit of {limit}")
-            return value
-
-        with get_default_graph().name_scope("CountUpTo") as scope:
-            value: Any = py_func(below, [self.read_value()], self.dtype)
-            value.set_shape(self._dims)
-            with get_default_graph().control_dependencies([value]):
-                update = self.assign_add(1, read_value=False)
-            with get_default_graph().control_dependencies([update]):
-                return apply_op("Identity", input=value, name=scope)  # type: ignore[no-any-return]
+        counted: Tensor = tf.count_up_to(self, limit)
+        return counted
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """A bool scalar: whether it has a value in this session."""
@@ -462,8 +452,3 @@ def assign_add(ref: Variable, value: TensorLike, use_locking: bool = False, name
 def assign_sub(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
     """Subtract from the variable ``ref``; returns its new value."""
     return _variable(ref, assign_sub).assign_sub(value, use_locking, name)
-
-
-def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
-    """The value of ``ref``, to which 1 is added; see :meth:`Variable.count_up_to`."""
-    return _variable(ref, count_up_to).count_up_to(limit)
