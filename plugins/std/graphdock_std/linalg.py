@@ -46,10 +46,8 @@ def matmul(
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise InvalidArgumentError("matmul: a matrix is either transposed or adjoint", got="both")
     with _ops.name_scope(name, "MatMul") as scope:
-        x = _ops.convert_to_tensor(a)
-        y = _ops.convert_to_tensor(b, x.dtype)
-        x, transpose_a = (_tf.conj(x), True) if adjoint_a else (x, transpose_a)
-        y, transpose_b = (_tf.conj(y), True) if adjoint_b else (y, transpose_b)
+        x, transpose_a = (_tf.conj(a), True) if adjoint_a else (a, transpose_a)
+        y, transpose_b = (_tf.conj(b), True) if adjoint_b else (b, transpose_b)
         return _ops.apply_op(
             "MatMul", a=x, b=y, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b), name=scope
         )

@@ -40,6 +40,11 @@ def test_transposed_and_adjoint(dtype: Any, left: tuple[bool, bool], right: tupl
     np.testing.assert_allclose(result, turned(a, *left) @ turned(b, *right), rtol=1e-5, atol=1e-5)
 
 
+def test_numbers_take_the_dtype_of_the_tensor_beside_them() -> None:
+    b = tf.constant(np.eye(2))
+    assert tf.matmul([[1.0, 2.0]], b).dtype == tf.matmul(b, [[1.0], [2.0]]).dtype == tf.float64
+
+
 def test_either_transposed_or_adjoint() -> None:
     with pytest.raises(ValueError, match="transposed or adjoint"):
         tf.matmul([[1.0]], [[1.0]], transpose_a=True, adjoint_a=True)
