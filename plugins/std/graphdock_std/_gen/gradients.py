@@ -861,15 +861,10 @@ def fake_quant_with_min_max_vars_per_channel(op, grad_outputs):
     return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
 
 
-def fake_quant_with_min_max_vars_per_channel_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max):
+def fake_quant_with_min_max_vars_per_channel_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop):
     """gradients: fn; inputs: none; min: none; max: none."""
     _fn = _import_module("graphdock_std.quantization_gradients")
-    return [
-        _fn.fake_quant_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max),
-        None,
-        None,
-        None,
-    ]
+    return [_fn.fake_quant_vars_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop), None, None, None]
 
 
 def quantize_and_dequantize_v2(op, grad_output):
