@@ -185,10 +185,10 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
       name: name of the operation (default "FakeQuantWithMinMaxVarsPerChannelGradient").
 
     Returns:
-      A namedtuple (backprops_wrt_input, backprop_wrt_min, backprop_wrt_max):
-        backprops_wrt_input: Tensor of shape [*B, D], float32.
-        backprop_wrt_min: Tensor of shape [D], float32.
-        backprop_wrt_max: Tensor of shape [D], float32.
+      A namedtuple (backprops, min_backprop, max_backprop):
+        backprops: Tensor of shape [*B, D], float32.
+        min_backprop: Tensor of shape [D], float32.
+        max_backprop: Tensor of shape [D], float32.
     """
     return _ops.apply_op(
         "FakeQuantWithMinMaxVarsPerChannelGradient",

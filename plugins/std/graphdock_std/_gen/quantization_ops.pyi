@@ -68,9 +68,9 @@ def fake_quant_with_min_max_vars_per_channel(
 ) -> Tensor: ...
 
 class _FakeQuantWithMinMaxVarsPerChannelGradientOutputs(NamedTuple):
-    backprops_wrt_input: Tensor
-    backprop_wrt_min: Tensor
-    backprop_wrt_max: Tensor
+    backprops: Tensor
+    min_backprop: Tensor
+    max_backprop: Tensor
 
 def fake_quant_with_min_max_vars_per_channel_gradient(
     gradients: TensorLike,
