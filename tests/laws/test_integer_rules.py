@@ -138,6 +138,16 @@ class Program:
             at = self.index(rng.integers(0, n, self.pick((), (2,))))
             return apply("Gather", params=vector, indices=at, axis=first)
 
+        def broadcast():
+            out = self.pick(tf.int32, tf.int64)
+            shape = apply("Shape", input=self.pick(*self.feeds), out_type=out)
+            return apply("BroadcastArgs", s0=shape, s1=tf.constant(self.pick([], [1], [1, 1], [2, 1, 1, 1]), out))
+
+        def sparse():
+            places, shape = tf.zeros([0, 2], tf.int64), tf.constant([2, 3], tf.int64)
+            new = tf.constant(self.pick([6], [-1], [3, -1], [1, 2, 3]), tf.int64)
+            return [apply("SparseReshape", input_indices=places, input_shape=shape, new_shape=new)[1]]
+
         made = self.pick(
             *[lambda op=op: pair(op) for op in ("Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Minimum", "Maximum")],
             lambda: tf.cast(x, self.dtype()),
@@ -160,6 +170,8 @@ class Program:
             cut,
             ranged,
             gathered,
+            broadcast,
+            sparse,
             self.leaf,
         )()
         return made if isinstance(made, list) else [made]
@@ -200,5 +212,5 @@ def test_every_rule_knows_what_a_step_computes_in_every_dtype():
     ops = default_host().ops
     ruled = {name for name in ops.names() if ops.get(name).evaluate is not None}
     assert {op for op, _ in seen} == ruled
-    narrow = {"Range", "Size", "Shape", "Rank"}  # these make int32 and int64 only
+    narrow = {"Range", "Size", "Shape", "Rank", "BroadcastArgs", "SparseReshape"}  # these make int32 and int64 only
     assert {(op, d) for op in ruled - narrow for d in DTYPES} <= seen
