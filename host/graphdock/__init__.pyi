@@ -15,7 +15,9 @@ from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import nn as nn
+from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
+from graphdock._facade import sets as sets
 from graphdock._facade import signal as signal
 from graphdock._facade import sparse as sparse
 from graphdock._facade import spectral as spectral
@@ -74,7 +76,6 @@ from graphdock.ops.core import Assert as Assert
 from graphdock.ops.core import Print as Print
 from graphdock.ops.core import cast as cast
 from graphdock.ops.core import group as group
-from graphdock.ops.core import identity_n as identity_n
 from graphdock.ops.core import ones_like as ones_like
 from graphdock.ops.core import placeholder as placeholder
 from graphdock.ops.core import placeholder_with_default as placeholder_with_default
@@ -134,7 +135,6 @@ from graphdock.variables.variable import Variable as Variable
 from graphdock.variables.variable import assign as assign
 from graphdock.variables.variable import assign_add as assign_add
 from graphdock.variables.variable import assign_sub as assign_sub
-from graphdock.variables.variable import count_up_to as count_up_to
 from graphdock_std._gen.arithmetic_ops import cross as cross
 from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv
 from graphdock_std._gen.arithmetic_ops import truncatemod as truncatemod
@@ -144,8 +144,6 @@ from graphdock_std._gen.array_ops import invert_permutation as invert_permutatio
 from graphdock_std._gen.array_ops import lin_space as lin_space
 from graphdock_std._gen.array_ops import lin_space as linspace
 from graphdock_std._gen.array_ops import matrix_band_part as matrix_band_part
-from graphdock_std._gen.array_ops import matrix_diag as matrix_diag
-from graphdock_std._gen.array_ops import matrix_diag_part as matrix_diag_part
 from graphdock_std._gen.array_ops import reshape as reshape
 from graphdock_std._gen.array_ops import reverse as reverse
 from graphdock_std._gen.array_ops import reverse as reverse_v2
@@ -154,13 +152,14 @@ from graphdock_std._gen.array_ops import slice as slice
 from graphdock_std._gen.array_ops import tile as tile
 from graphdock_std._gen.array_ops import unsorted_segment_sum as unsorted_segment_sum
 from graphdock_std._gen.bits_ops import bitcast as bitcast
+from graphdock_std._gen.custom_ops import identity_n as identity_n
 from graphdock_std._gen.decoding_ops import decode_base64 as decode_base64
 from graphdock_std._gen.decoding_ops import encode_base64 as encode_base64
 from graphdock_std._gen.linalg_ops import cholesky as cholesky
 from graphdock_std._gen.linalg_ops import matrix_determinant as matrix_determinant
 from graphdock_std._gen.linalg_ops import matrix_inverse as matrix_inverse
-from graphdock_std._gen.linalg_ops import matrix_set_diag as matrix_set_diag
 from graphdock_std._gen.linalg_ops import matrix_solve as matrix_solve
+from graphdock_std._gen.linalg_ops import matrix_square_root as matrix_square_root
 from graphdock_std._gen.linalg_ops import matrix_triangular_solve as matrix_triangular_solve
 from graphdock_std._gen.linalg_ops import qr as qr
 from graphdock_std._gen.linalg_ops import slogdet as log_matrix_determinant
@@ -222,6 +221,12 @@ from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.partition_ops import dynamic_partition as dynamic_partition
 from graphdock_std._gen.partition_ops import dynamic_stitch as dynamic_stitch
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from graphdock_std._gen.quantization_ops import fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
 from graphdock_std._gen.rearrange_ops import broadcast_dynamic_shape as broadcast_dynamic_shape
 from graphdock_std._gen.rearrange_ops import ensure_shape as ensure_shape
 from graphdock_std._gen.rearrange_ops import roll as roll
@@ -302,8 +307,12 @@ from graphdock_std.complex import complex as complex
 from graphdock_std.complex import conj as conj
 from graphdock_std.complex import imag as imag
 from graphdock_std.complex import real as real
+from graphdock_std.counting import count_up_to as count_up_to
 from graphdock_std.custom_gradient import custom_gradient as custom_gradient
 from graphdock_std.custom_gradient import hessians as hessians
+from graphdock_std.diagonals import matrix_diag as matrix_diag
+from graphdock_std.diagonals import matrix_diag_part as matrix_diag_part
+from graphdock_std.diagonals import matrix_set_diag as matrix_set_diag
 from graphdock_std.einsum import einsum as einsum
 from graphdock_std.functions import lbeta as lbeta
 from graphdock_std.image_color import saturate_cast as saturate_cast
@@ -361,11 +370,16 @@ from graphdock_std.math import round as round
 from graphdock_std.math import scalar_mul as scalar_mul
 from graphdock_std.math import tensordot as tensordot
 from graphdock_std.math import to_bfloat16 as to_bfloat16
+from graphdock_std.math import to_complex128 as to_complex128
+from graphdock_std.math import to_complex64 as to_complex64
 from graphdock_std.math import to_double as to_double
 from graphdock_std.math import to_float as to_float
 from graphdock_std.math import to_int32 as to_int32
 from graphdock_std.math import to_int64 as to_int64
 from graphdock_std.math import truediv as truediv
+from graphdock_std.quantization import dequantize as dequantize
+from graphdock_std.quantization import quantize as quantize
+from graphdock_std.quantization import quantize_v2 as quantize_v2
 from graphdock_std.random import get_seed as get_seed
 from graphdock_std.random import random_normal as random_normal
 from graphdock_std.random import random_shuffle as random_shuffle
@@ -598,6 +612,7 @@ __all__ = [
     "decode_raw",
     "default_host",
     "depth_to_space",
+    "dequantize",
     "device",
     "diag",
     "diag_part",
@@ -622,6 +637,12 @@ __all__ = [
     "expm1",
     "extract_image_patches",
     "eye",
+    "fake_quant_with_min_max_args",
+    "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_gradient",
+    "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient",
     "fft",
     "fft2d",
     "fft3d",
@@ -715,6 +736,7 @@ __all__ = [
     "matrix_set_diag",
     "matrix_solve",
     "matrix_solve_ls",
+    "matrix_square_root",
     "matrix_transpose",
     "matrix_triangular_solve",
     "maximum",
@@ -747,6 +769,9 @@ __all__ = [
     "pow",
     "py_func",
     "qr",
+    "quantization",
+    "quantize",
+    "quantize_v2",
     "random",
     "random_crop",
     "random_gamma",
@@ -812,6 +837,7 @@ __all__ = [
     "sequence_mask",
     "set_random_seed",
     "setdiff1d",
+    "sets",
     "shape",
     "shape_n",
     "sigmoid",
@@ -887,6 +913,8 @@ __all__ = [
     "testing",
     "tile",
     "to_bfloat16",
+    "to_complex128",
+    "to_complex64",
     "to_dlpack",
     "to_double",
     "to_float",

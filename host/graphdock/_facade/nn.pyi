@@ -3,7 +3,6 @@ from graphdock_std._gen.math_ops import sigmoid as sigmoid
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.nn_ops import elu as elu
 from graphdock_std._gen.nn_ops import l2_loss as l2_loss
-from graphdock_std._gen.nn_ops import leaky_relu as leaky_relu
 from graphdock_std._gen.nn_ops import relu as relu
 from graphdock_std._gen.nn_ops import relu6 as relu6
 from graphdock_std._gen.nn_ops import selu as selu
@@ -13,6 +12,7 @@ from graphdock_std._gen.normalization_ops import local_response_normalization as
 from graphdock_std._gen.normalization_ops import local_response_normalization as lrn
 from graphdock_std._gen.selection_ops import nth_element as nth_element
 from graphdock_std.activations import crelu as crelu
+from graphdock_std.activations import leaky_relu as leaky_relu
 from graphdock_std.activations import swish as swish
 from graphdock_std.activations import zero_fraction as zero_fraction
 from graphdock_std.candidates import all_candidate_sampler as all_candidate_sampler
@@ -24,18 +24,13 @@ from graphdock_std.candidates import nce_loss as nce_loss
 from graphdock_std.candidates import sampled_softmax_loss as sampled_softmax_loss
 from graphdock_std.candidates import uniform_candidate_sampler as uniform_candidate_sampler
 from graphdock_std.convolution import atrous_conv2d as atrous_conv2d
-from graphdock_std.convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
 from graphdock_std.convolution import conv1d as conv1d
-from graphdock_std.convolution import conv1d_transpose as conv1d_transpose
 from graphdock_std.convolution import conv2d as conv2d
 from graphdock_std.convolution import conv2d_backprop_filter as conv2d_backprop_filter
 from graphdock_std.convolution import conv2d_backprop_input as conv2d_backprop_input
-from graphdock_std.convolution import conv2d_transpose as conv2d_transpose
 from graphdock_std.convolution import conv3d as conv3d
 from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter
 from graphdock_std.convolution import conv3d_backprop_filter as conv3d_backprop_filter_v2
-from graphdock_std.convolution import conv3d_transpose as conv3d_transpose
-from graphdock_std.convolution import conv_transpose as conv_transpose
 from graphdock_std.convolution import convolution as convolution
 from graphdock_std.cross_entropy import log_poisson_loss as log_poisson_loss
 from graphdock_std.cross_entropy import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
@@ -54,6 +49,8 @@ from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as de
 from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input
 from graphdock_std.depthwise import separable_conv2d as separable_conv2d
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
+from graphdock_std.morphology import dilation2d as dilation2d
+from graphdock_std.morphology import erosion2d as erosion2d
 from graphdock_std.nn import bias_add as bias_add
 from graphdock_std.nn import dropout as dropout
 from graphdock_std.nn import l2_normalize as l2_normalize
@@ -78,6 +75,7 @@ from graphdock_std.pooling import max_pool1d as max_pool1d
 from graphdock_std.pooling import max_pool2d as max_pool2d
 from graphdock_std.pooling import max_pool3d as max_pool3d
 from graphdock_std.pooling import max_pool_v2 as max_pool_v2
+from graphdock_std.pooling import max_pool_with_argmax as max_pool_with_argmax
 from graphdock_std.pooling import pool as pool
 from graphdock_std.selection import in_top_k as in_top_k
 from graphdock_std.selection import top_k as top_k
@@ -86,6 +84,11 @@ from graphdock_std.space import space_to_batch as space_to_batch
 from graphdock_std.space import space_to_depth as space_to_depth
 from graphdock_std.sparse.embedding import embedding_lookup_sparse as embedding_lookup_sparse
 from graphdock_std.sparse.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from graphdock_std.transposed_convolution import atrous_conv2d_transpose as atrous_conv2d_transpose
+from graphdock_std.transposed_convolution import conv1d_transpose as conv1d_transpose
+from graphdock_std.transposed_convolution import conv2d_transpose as conv2d_transpose
+from graphdock_std.transposed_convolution import conv3d_transpose as conv3d_transpose
+from graphdock_std.transposed_convolution import conv_transpose as conv_transpose
 
 __all__ = [
     "all_candidate_sampler",
@@ -123,10 +126,12 @@ __all__ = [
     "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter",
     "depthwise_conv2d_native_backprop_input",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "erosion2d",
     "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "in_top_k",
@@ -144,6 +149,7 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
     "max_pool_v2",
+    "max_pool_with_argmax",
     "moments",
     "nce_loss",
     "normalize_moments",

@@ -347,7 +347,8 @@ def unsorted_segment_sum(data, segment_ids, num_segments, name=None):
       y[s] = sum of data[i] over i with segment_ids[i] = s; rows with a negative id are dropped
 
     Args:
-      data: tensor of any shape, integer or floating. A tensor whose shape begins with segment_ids' shape.
+      data: tensor of any shape, integer, floating or complex. A tensor whose shape begins with segment_ids'
+        shape.
       segment_ids: tensor of any shape, int32 or int64. Ids below num_segments, in any order, repeated or not;
         negative ones drop their slice.
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
@@ -387,7 +388,7 @@ def scatter_nd(indices, updates, shape, name=None):
 
     Args:
       indices: tensor of any shape, int32 or int64. Index tuples along the last axis.
-      updates: tensor of any shape, integer or floating. One slice per index tuple.
+      updates: tensor of any shape, integer, floating or complex. One slice per index tuple.
       shape: tensor of any shape, of indices's dtype. Shape of the result, a vector.
       name: name of the operation (default "ScatterNd").
 

@@ -1159,7 +1159,26 @@ CASES: dict[str, dict] = {
                 "match": "\\[2,3\\]",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64"), "Tnum": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+            "Tnum": ("int32", "int64"),
+        },
         "args": {"data": "T", "segment_ids": "Tindices", "num_segments": "Tnum"},
         "tolerances": {},
         "gradcheck": ("data",),
@@ -1262,7 +1281,25 @@ CASES: dict[str, dict] = {
                 "match": "\\[3\\]",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"indices": "Tindices", "updates": "T", "shape": "Tindices"},
         "tolerances": {},
         "gradcheck": ("updates",),
@@ -3358,6 +3395,38 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.conv:depthwise_backprop_filter",
     },
+    "ResourceCountUpTo": {
+        "samples": (
+            {
+                "inputs": {"var": {"value": 3}, "limit": {"value": 5, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"var": {"value": -1}, "limit": {"value": 0, "dtype": "int64"}},
+                "attrs": {},
+                "types": {"T": "int64"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"var": {"value": 5}, "limit": {"value": 5, "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "limit of 5",
+            },
+        ),
+        "types": {"T": ("int32", "int64")},
+        "args": {"var": "resource", "limit": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.counting:resource_count_up_to",
+    },
     "CTCLoss": {
         "samples": (
             {
@@ -4031,6 +4100,338 @@ CASES: dict[str, dict] = {
         "gradcheck_options": {},
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.image_boxes:draw",
+    },
+    "DecodeJpeg": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 3},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodeAndCropJpeg": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                    "crop_window": {"value": (0, 1, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                    "crop_window": {"value": (0, 2, 2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "crop_window",
+            },
+            {
+                "inputs": {"contents": {"value": "no image"}, "crop_window": {"value": (0, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "crop_window",
+            },
+        ),
+        "types": {},
+        "args": {"contents": "string", "crop_window": "int32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodePng": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 3, "dtype": "uint8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"dtype": "uint16"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {"dtype": ("uint8", "uint16")},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodeBmp": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 4},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "DecodeGif": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode_frames",
+    },
+    "DecodeImage": {
+        "samples": (
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"channels": 3, "dtype": "uint8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "contents": {
+                        "value": (
+                            "BMN\x00\x00\x00\x00\x00\x00\x006\x00\x00\x00(\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x01\x00\x18\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00dnx\x00\x7f@\t\x08\x07\x00\x00\x00\x01\x02\x03\n\x14\x1e\x05\x06\x07\x00\x00\x00"
+                        ),
+                    },
+                },
+                "attrs": {"dtype": "uint16", "expand_animations": False},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": "", "match": "no image"},
+        ),
+        "types": {"dtype": ("uint8", "uint16")},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.image_codecs:decode",
+    },
+    "EncodeJpeg": {
+        "samples": (
+            {"inputs": {"image": {"shape": (4, 5, 3), "low": 0, "high": 255}}, "attrs": {}, "types": {}, "note": ""},
+            {
+                "inputs": {"image": {"shape": (4, 5, 1), "low": 0, "high": 255}},
+                "attrs": {"quality": 50, "format": "grayscale"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {"inputs": {"image": {"shape": (4, 5, 2)}}, "attrs": {}, "types": {}, "note": "", "match": "2 channels"},
+            {
+                "inputs": {"image": {"shape": (4, 5, 3)}},
+                "attrs": {"format": "grayscale"},
+                "types": {},
+                "note": "",
+                "match": "grayscale",
+            },
+        ),
+        "types": {},
+        "args": {"image": "uint8"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": None,
+    },
+    "EncodePng": {
+        "samples": (
+            {
+                "inputs": {"image": {"shape": (4, 5, 3), "low": 0, "high": 255}},
+                "attrs": {},
+                "types": {"T": "uint8"},
+                "note": "",
+            },
+            {
+                "inputs": {"image": {"shape": (4, 5, 1), "low": 0, "high": 255}},
+                "attrs": {"compression": 9},
+                "types": {"T": "uint16"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"image": {"shape": (4, 5, 5)}},
+                "attrs": {},
+                "types": {"T": "uint8"},
+                "note": "",
+                "match": "5 channels",
+            },
+        ),
+        "types": {"T": ("uint8", "uint16")},
+        "args": {"image": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": None,
+    },
+    "IsJpeg": {
+        "samples": (
+            {"inputs": {"contents": {"value": "no image"}}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"contents": {"value": ("", "ab")}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (),
+        "types": {},
+        "args": {"contents": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.image_codecs:is_jpeg",
+    },
+    "EncodeJpegVariableQuality": {
+        "samples": (
+            {
+                "inputs": {"images": {"shape": (4, 5, 3), "low": 0, "high": 255}, "quality": {"value": 40}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"images": {"shape": (4, 5, 2)}, "quality": {"value": 40}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "2 channels",
+            },
+            {
+                "inputs": {"images": {"shape": (4, 5, 3)}, "quality": {"value": 101}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "quality is 101",
+            },
+        ),
+        "types": {},
+        "args": {"images": "uint8", "quality": "int32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": None,
     },
     "RGBToHSV": {
         "samples": (
@@ -5271,6 +5672,72 @@ CASES: dict[str, dict] = {
         "gradcheck_options": {},
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.linalg:set_diag",
+    },
+    "MatrixSquareRoot": {
+        "samples": (
+            {
+                "inputs": {"input": {"value": ((4.0, 1.0, 0.5), (-1.0, 3.0, 0.25), (0.5, 1.0, 2.0))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"value": (((2.0, 1.0), (0.5, 3.0)), ((1.0, 0.5), (-1.0, 1.5)))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"input": {"shape": (0, 0)}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (
+            {"inputs": {"input": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": "", "match": "but M is 2"},
+        ),
+        "types": {"T": ("float32", "float64", "complex64", "complex128")},
+        "args": {"input": "T"},
+        "tolerances": {
+            "float32": {"rtol": 0.0001, "atol": 1e-05},
+            "float64": {"rtol": 1e-10, "atol": 1e-11},
+            "complex64": {"rtol": 0.0001, "atol": 1e-05},
+            "complex128": {"rtol": 1e-10, "atol": 1e-11},
+        },
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.linalg:square_root",
+    },
+    "MatrixLogarithm": {
+        "samples": (
+            {
+                "inputs": {"input": {"value": ((4.0, 1.0, 0.5), (-1.0, 3.0, 0.25), (0.5, 1.0, 2.0))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"value": (((2.0, 1.0), (0.5, 3.0)), ((1.0, 0.5), (-1.0, 1.5)))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"input": {"shape": (0, 0)}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (
+            {"inputs": {"input": {"shape": (2, 3)}}, "attrs": {}, "types": {}, "note": "", "match": "but M is 2"},
+            {
+                "inputs": {"input": {"value": ((1.0, 0.0), (0.0, 0.0))}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "no logarithm",
+            },
+        ),
+        "types": {"T": ("complex64", "complex128")},
+        "args": {"input": "T"},
+        "tolerances": {"complex64": {"rtol": 0.0002, "atol": 1e-05}, "complex128": {"rtol": 1e-09, "atol": 1e-11}},
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.linalg:logarithm",
     },
     "Add": {
         "samples": (
@@ -7175,6 +7642,339 @@ CASES: dict[str, dict] = {
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.math:matmul",
+    },
+    "Dilation2D": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 5, 4, 2)}, "filter": {"shape": (3, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 6, 5, 2)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 2, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 6, 5, 1)}, "filter": {"shape": (2, 3, 1)}},
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (0, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 3)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "input has 3 channels, but the filter takes 2",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 2), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "rates",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (7, 2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "output size would be negative",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input", "filter"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation",
+    },
+    "Dilation2DBackpropInput": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "out_backprop": {"shape": (2, 5, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "out_backprop": {"shape": (1, 6, 3, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (0, 4, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 4, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 3 in dim 2, but the output that it belongs to has 4",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("out_backprop",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_backprop_input",
+    },
+    "Dilation2DBackpropFilter": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "out_backprop": {"shape": (2, 5, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 3, 4, 2)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "out_backprop": {"shape": (1, 6, 3, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (0, 4, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "out_backprop": {"shape": (1, 4, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "out_backprop has size 3 in dim 2, but the output that it belongs to has 4",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "out_backprop": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("out_backprop",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_backprop_filter",
+    },
+    "Dilation2DBackpropInputGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "grad": {"shape": (2, 5, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "grad": {"shape": (1, 6, 5, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (0, 4, 4, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (1, 4, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 2, but the input has 4",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}, "grad": {"shape": (2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has rank 2",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_pick_input",
+    },
+    "Dilation2DBackpropFilterGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 2)},
+                    "filter": {"shape": (3, 2, 2)},
+                    "grad": {"shape": (3, 2, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 1)},
+                    "filter": {"shape": (2, 3, 1)},
+                    "grad": {"shape": (2, 3, 1)},
+                },
+                "attrs": {"strides": (1, 1, 2, 1), "rates": (1, 2, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (2, 2, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2)},
+                    "grad": {"shape": (2, 3, 2)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 1, but the filter has 2",
+            },
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}, "filter": {"shape": (2, 2, 2)}, "grad": {"shape": (2, 2)}},
+                "attrs": {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has rank 2",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "grad": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:dilation_pick_filter",
     },
     "Softmax": {
         "samples": (
@@ -10001,6 +10801,657 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.pool:avg_pool_grad",
     },
+    "MaxPoolWithArgmax": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (2, 4, 5, 2)}},
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (2, 4, 3, 2)}},
+                "attrs": {
+                    "ksize": (1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1),
+                    "padding": "VALID",
+                    "include_batch_in_index": True,
+                    "Targmax": "int32",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"value": ((((1.0,), (1.0,)), ((0.0,), (1.0,))),)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "the first of equals",
+            },
+            {
+                "inputs": {"input": {"shape": (0, 3, 3, 2)}},
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (1, 4, 4, 2)}},
+                "attrs": {"ksize": (2, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "VALID"},
+                "types": {},
+                "note": "",
+                "match": "a pool does not go over the batch",
+            },
+        ),
+        "types": {"T": _FLOATS, "Targmax": ("int32", "int64")},
+        "args": {"input": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("input",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_with_argmax",
+    },
+    "MaxPoolGradWithArgmax": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 2, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 3, 2)},
+                    "grad": {"shape": (2, 3, 2, 2)},
+                    "argmax": {
+                        "value": (
+                            (((23, 41), (30, 32)), ((22, 13), (41, 9)), ((7, 22), (1, 0))),
+                            (((17, 8), (24, 13)), ((47, 42), (8, 30)), ((7, 3), (6, 21))),
+                        ),
+                        "dtype": "int32",
+                    },
+                },
+                "attrs": {
+                    "ksize": (1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1),
+                    "padding": "VALID",
+                    "include_batch_in_index": True,
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 3, 3, 2)},
+                    "grad": {"shape": (0, 3, 3, 2)},
+                    "argmax": {"shape": (0, 3, 3, 2), "dtype": "int64"},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 3, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 1",
+            },
+        ),
+        "types": {"T": _FLOATS, "Targmax": ("int32", "int64")},
+        "args": {"input": "T", "grad": "T", "argmax": "Targmax"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad_with_argmax",
+    },
+    "MaxPoolGradGradWithArgmax": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 4, 5, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 3, 2)},
+                    "grad": {"shape": (2, 4, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((23, 41), (30, 32)), ((22, 13), (41, 9)), ((7, 22), (1, 0))),
+                            (((17, 8), (24, 13)), ((47, 42), (8, 30)), ((7, 3), (6, 21))),
+                        ),
+                        "dtype": "int32",
+                    },
+                },
+                "attrs": {
+                    "ksize": (1, 2, 2, 1),
+                    "strides": (1, 1, 1, 1),
+                    "padding": "VALID",
+                    "include_batch_in_index": True,
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 3, 3, 2)},
+                    "grad": {"shape": (0, 3, 3, 2)},
+                    "argmax": {"shape": (0, 3, 3, 2), "dtype": "int64"},
+                },
+                "attrs": {"ksize": (1, 2, 2, 1), "strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 4, 5, 2)},
+                    "grad": {"shape": (2, 3, 3, 2)},
+                    "argmax": {
+                        "value": (
+                            (((37, 12), (8, 9), (11, 5)), ((15, 0), (16, 1), (12, 7))),
+                            (((6, 25), (20, 37), (18, 20)), ((11, 28), (29, 14), (4, 23))),
+                        ),
+                        "dtype": "int64",
+                    },
+                },
+                "attrs": {"ksize": (1, 2, 3, 1), "strides": (1, 2, 2, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "grad has size 3 in dim 1",
+            },
+        ),
+        "types": {"T": _FLOATS, "Targmax": ("int32", "int64")},
+        "args": {"input": "T", "grad": "T", "argmax": "Targmax"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 1e-05, "atol": 1e-05},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("grad",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.pool:max_pool_grad_grad_with_argmax",
+    },
+    "FakeQuantWithMinMaxArgs": {
+        "samples": (
+            {"inputs": {"inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0}}, "attrs": {}, "types": {}, "note": ""},
+            {
+                "inputs": {"inputs": {"shape": (6,), "low": -8.0, "high": 8.0}},
+                "attrs": {"min": 1.0, "max": 5.0, "num_bits": 3, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"inputs": {"shape": (0, 2)}},
+                "attrs": {"min": -3.0, "max": -1.0, "num_bits": 4},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"inputs": {"shape": (2,)}},
+                "attrs": {"min": 2.0, "max": 1.0},
+                "types": {},
+                "note": "",
+                "match": "max",
+            },
+        ),
+        "types": {},
+        "args": {"inputs": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant",
+    },
+    "FakeQuantWithMinMaxArgsGradient": {
+        "samples": (
+            {
+                "inputs": {"gradients": {"shape": (3, 4)}, "inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"gradients": {"shape": (6,)}, "inputs": {"shape": (6,), "low": -8.0, "high": 8.0}},
+                "attrs": {"min": 1.0, "max": 5.0, "num_bits": 3, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"gradients": {"shape": (2,)}, "inputs": {"shape": (3,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3",
+            },
+        ),
+        "types": {},
+        "args": {"gradients": "float32", "inputs": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.quantization:fake_quant_gradient",
+    },
+    "FakeQuantWithMinMaxVars": {
+        "samples": (
+            {
+                "inputs": {
+                    "inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0},
+                    "min": {"value": -3.0},
+                    "max": {"value": 4.5},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "inputs": {"shape": (6,), "low": -8.0, "high": 8.0},
+                    "min": {"value": 1.0},
+                    "max": {"value": 5.0},
+                },
+                "attrs": {"num_bits": 3, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"inputs": {"shape": (2,)}, "min": {"value": 0.0}, "max": {"value": 0.0}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"inputs": {"shape": (2,)}, "min": {"shape": (1,)}, "max": {"shape": ()}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min must be a scalar",
+            },
+        ),
+        "types": {},
+        "args": {"inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant",
+    },
+    "FakeQuantWithMinMaxVarsGradient": {
+        "samples": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (3, 4)},
+                    "inputs": {"shape": (3, 4), "low": -8.0, "high": 8.0},
+                    "min": {"value": -3.0},
+                    "max": {"value": 4.5},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "gradients": {"shape": (2,)},
+                    "inputs": {"shape": (2,)},
+                    "min": {"value": 0.0},
+                    "max": {"value": 0.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (2,)},
+                    "inputs": {"shape": (2,)},
+                    "min": {"shape": (1,)},
+                    "max": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min must be a scalar",
+            },
+        ),
+        "types": {},
+        "args": {"gradients": "float32", "inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant_vars_gradient",
+    },
+    "FakeQuantWithMinMaxVarsPerChannel": {
+        "samples": (
+            {
+                "inputs": {
+                    "inputs": {"shape": (5, 3), "low": -8.0, "high": 8.0},
+                    "min": {"value": (-3.0, 0.0, 1.0)},
+                    "max": {"value": (4.5, 0.0, 2.0)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "inputs": {"shape": (2,), "low": -8.0, "high": 8.0},
+                    "min": {"value": (-3.0, -1.0)},
+                    "max": {"value": (4.5, 2.0)},
+                },
+                "attrs": {"num_bits": 4, "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"inputs": {"shape": (5, 3)}, "min": {"shape": (2,)}, "max": {"shape": (3,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min",
+            },
+        ),
+        "types": {},
+        "args": {"inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant_per_channel",
+    },
+    "FakeQuantWithMinMaxVarsPerChannelGradient": {
+        "samples": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (5, 3)},
+                    "inputs": {"shape": (5, 3), "low": -8.0, "high": 8.0},
+                    "min": {"value": (-3.0, 0.0, 1.0)},
+                    "max": {"value": (4.5, 0.0, 2.0)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "gradients": {"shape": (5, 3)},
+                    "inputs": {"shape": (5, 3)},
+                    "min": {"shape": (2,)},
+                    "max": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "min",
+            },
+        ),
+        "types": {},
+        "args": {"gradients": "float32", "inputs": "float32", "min": "float32", "max": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:fake_quant_per_channel_gradient",
+    },
+    "QuantizeAndDequantizeV2": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (3, 4)}, "input_min": {"value": 0.0}, "input_max": {"value": 0.0}},
+                "attrs": {"num_bits": 4},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (9,)}, "input_min": {"value": -1.0}, "input_max": {"value": 0.75}},
+                "attrs": {"range_given": True, "round_mode": "HALF_UP", "narrow_range": True},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (9,), "low": 0.0},
+                    "input_min": {"value": 0.0},
+                    "input_max": {"value": 1.5},
+                },
+                "attrs": {"range_given": True, "signed_input": False, "num_bits": 3},
+                "types": {"T": "float64"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (2,)}, "input_min": {"shape": (1,)}, "input_max": {"shape": ()}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "input_min must be a scalar",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "input_min": "T", "input_max": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:quantize_and_dequantize",
+    },
+    "QuantizeAndDequantizeV3": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (3, 4)},
+                    "input_min": {"value": -1.5},
+                    "input_max": {"value": 1.0},
+                    "num_bits": {"value": 4},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (2,)},
+                    "input_min": {"shape": ()},
+                    "input_max": {"shape": ()},
+                    "num_bits": {"value": 0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "num_bits",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "input_min": "T", "input_max": "T", "num_bits": "int32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:quantize_and_dequantize",
+    },
+    "QuantizeV2": {
+        "samples": (
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "uint8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "int8"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "uint8", "mode": "MIN_FIRST"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "int8", "mode": "SCALED"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"input": {"shape": (7,)}, "min_range": {"value": -1.7}, "max_range": {"value": 1.3}},
+                "attrs": {"T": "int16", "mode": "SCALED", "round_mode": "HALF_TO_EVEN", "narrow_range": True},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (2,)}, "min_range": {"value": (1.0,)}, "max_range": {"value": 2.0}},
+                "attrs": {"T": "uint8"},
+                "types": {},
+                "note": "",
+                "match": "min_range must be a scalar",
+            },
+        ),
+        "types": {"T": ("int8", "int16", "int32", "uint8", "uint16")},
+        "args": {"input": "float32", "min_range": "float32", "max_range": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "bitwise",
+        "reference": "graphdock_std.reference.quantization:quantize",
+    },
+    "Dequantize": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": -100, "high": 100},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": 0, "high": 255},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "MIN_FIRST"},
+                "types": {"T": "uint8"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": -100, "high": 100},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "SCALED"},
+                "types": {"T": "int8"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": 0, "high": 255},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "SCALED"},
+                "types": {"T": "uint8"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (7,), "low": -100, "high": 100},
+                    "min_range": {"value": -1.7},
+                    "max_range": {"value": 1.3},
+                },
+                "attrs": {"mode": "SCALED", "narrow_range": True},
+                "types": {"T": "int8"},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"input": {"shape": (2,)}, "min_range": {"value": (1.0,)}, "max_range": {"value": 2.0}},
+                "attrs": {},
+                "types": {"T": "uint8"},
+                "note": "",
+                "match": "min_range must be a scalar",
+            },
+        ),
+        "types": {"T": ("int8", "int16", "int32", "uint8", "uint16")},
+        "args": {"input": "T", "min_range": "float32", "max_range": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.quantization:dequantize",
+    },
     "RandomUniform": {
         "samples": (
             {
@@ -11414,7 +12865,25 @@ CASES: dict[str, dict] = {
                 "match": "axis 1",
             },
         ),
-        "types": {"T": _REAL, "Tidx": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tidx": ("int32", "int64"),
+        },
         "args": {"x": "T", "axis": "Tidx"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},
@@ -12071,7 +13540,25 @@ CASES: dict[str, dict] = {
                 "match": "-1.*5",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
         "tolerances": {
             "float16": {"rtol": 0.002, "atol": 0.002},
@@ -12130,7 +13617,25 @@ CASES: dict[str, dict] = {
                 "match": "updates",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
         "tolerances": {
             "float16": {"rtol": 0.002, "atol": 0.002},
@@ -12189,7 +13694,25 @@ CASES: dict[str, dict] = {
                 "match": "5.*5",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
         "tolerances": {
             "float16": {"rtol": 0.002, "atol": 0.002},
@@ -12510,7 +14033,25 @@ CASES: dict[str, dict] = {
                 "match": "updates",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
         "tolerances": {
             "float16": {"rtol": 0.002, "atol": 0.002},
@@ -12580,7 +14121,25 @@ CASES: dict[str, dict] = {
                 "match": "updates",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"var": "resource", "indices": "Tindices", "updates": "T"},
         "tolerances": {
             "float16": {"rtol": 0.002, "atol": 0.002},
@@ -12715,7 +14274,25 @@ CASES: dict[str, dict] = {
                 "match": "updates",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"tensor": "T", "indices": "Tindices", "updates": "T"},
         "tolerances": {
             "float16": {"rtol": 0.002, "atol": 0.002},
@@ -12785,7 +14362,25 @@ CASES: dict[str, dict] = {
                 "match": "updates",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"tensor": "T", "indices": "Tindices", "updates": "T"},
         "tolerances": {
             "float16": {"rtol": 0.002, "atol": 0.002},
@@ -12958,7 +14553,25 @@ CASES: dict[str, dict] = {
                 "match": "segment_ids",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"data": "T", "segment_ids": "Tindices"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},
@@ -13015,7 +14628,25 @@ CASES: dict[str, dict] = {
                 "match": "segment_ids",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"data": "T", "segment_ids": "Tindices"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},
@@ -13072,7 +14703,25 @@ CASES: dict[str, dict] = {
                 "match": "segment_ids",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+        },
         "args": {"data": "T", "segment_ids": "Tindices"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},
@@ -13256,7 +14905,26 @@ CASES: dict[str, dict] = {
                 "match": "\\[2,3\\]",
             },
         ),
-        "types": {"T": _REAL, "Tindices": ("int32", "int64"), "Tnum": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tindices": ("int32", "int64"),
+            "Tnum": ("int32", "int64"),
+        },
         "args": {"data": "T", "segment_ids": "Tindices", "num_segments": "Tnum"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},
@@ -13493,7 +15161,27 @@ CASES: dict[str, dict] = {
                 "match": "segment_ids\\[1\\] is 2",
             },
         ),
-        "types": {"T": _REAL, "Tidx": ("int32", "int64"), "Tids": ("int32", "int64"), "Tnum": ("int32", "int64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+            "Tidx": ("int32", "int64"),
+            "Tids": ("int32", "int64"),
+            "Tnum": ("int32", "int64"),
+        },
         "args": {"data": "T", "indices": "Tidx", "segment_ids": "Tids", "num_segments": "Tnum"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},
@@ -14066,6 +15754,163 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.selection:bincount",
     },
+    "SparseToSparseSetOperation": {
+        "samples": (
+            {
+                "inputs": {
+                    "set1_indices": {"value": ((0, 0), (0, 1), (1, 0), (1, 2))},
+                    "set1_values": {"value": (3, 1, 4, 4)},
+                    "set1_shape": {"value": (3, 3)},
+                    "set2_indices": {"value": ((0, 0), (1, 0), (2, 1))},
+                    "set2_values": {"value": (1, 5, 6)},
+                    "set2_shape": {"value": (3, 2)},
+                },
+                "attrs": {"set_operation": "union"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "set1_indices": {"value": ((0, 0), (0, 1), (1, 0), (1, 2))},
+                    "set1_values": {"value": (3, 1, 4, 4)},
+                    "set1_shape": {"value": (3, 3)},
+                    "set2_indices": {"value": ((0, 0), (1, 0), (2, 1))},
+                    "set2_values": {"value": (1, 5, 6)},
+                    "set2_shape": {"value": (3, 2)},
+                },
+                "attrs": {"set_operation": "intersection"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "set1_indices": {"value": ((0, 0), (0, 1), (1, 0), (1, 2))},
+                    "set1_values": {"value": (3, 1, 4, 4)},
+                    "set1_shape": {"value": (3, 3)},
+                    "set2_indices": {"value": ((0, 0), (1, 0), (2, 1))},
+                    "set2_values": {"value": (1, 5, 6)},
+                    "set2_shape": {"value": (3, 2)},
+                },
+                "attrs": {"set_operation": "a-b"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "set1_indices": {"value": ((0, 0), (0, 1), (1, 0), (1, 2))},
+                    "set1_values": {"value": (3, 1, 4, 4)},
+                    "set1_shape": {"value": (3, 3)},
+                    "set2_indices": {"value": ((0, 0), (1, 0), (2, 1))},
+                    "set2_values": {"value": (1, 5, 6)},
+                    "set2_shape": {"value": (3, 2)},
+                },
+                "attrs": {"set_operation": "b-a"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "set1_indices": {"shape": (0, 3)},
+                    "set1_values": {"shape": (0,)},
+                    "set1_shape": {"value": (2, 2, 0)},
+                    "set2_indices": {"value": ((1, 0, 0),)},
+                    "set2_values": {"value": (2,)},
+                    "set2_shape": {"value": (2, 2, 1)},
+                },
+                "attrs": {"set_operation": "union"},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "set1_indices": {"shape": (0, 2)},
+                    "set1_values": {"shape": (0,)},
+                    "set1_shape": {"value": (2, 1)},
+                    "set2_indices": {"shape": (0, 2)},
+                    "set2_values": {"shape": (0,)},
+                    "set2_shape": {"value": (3, 1)},
+                },
+                "attrs": {"set_operation": "union"},
+                "types": {},
+                "note": "",
+                "match": "groups",
+            },
+            {
+                "inputs": {
+                    "set1_indices": {"shape": (0, 1)},
+                    "set1_values": {"shape": (0,)},
+                    "set1_shape": {"value": (2,)},
+                    "set2_indices": {"shape": (0, 1)},
+                    "set2_values": {"shape": (0,)},
+                    "set2_shape": {"value": (2,)},
+                },
+                "attrs": {"set_operation": "union"},
+                "types": {},
+                "note": "",
+                "match": "two dims",
+            },
+        ),
+        "types": {"T": ("int8", "int16", "int32", "int64", "uint8", "uint16", "string")},
+        "args": {
+            "set1_indices": "int64",
+            "set1_values": "T",
+            "set1_shape": "int64",
+            "set2_indices": "int64",
+            "set2_values": "T",
+            "set2_shape": "int64",
+        },
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sets:operation",
+    },
+    "SetSize": {
+        "samples": (
+            {
+                "inputs": {
+                    "set_indices": {"value": ((0, 0), (0, 1), (2, 0), (2, 2))},
+                    "set_values": {"value": (3, 1, 4, 4)},
+                    "set_shape": {"value": (3, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "set_indices": {"shape": (0, 3)},
+                    "set_values": {"shape": (0,)},
+                    "set_shape": {"value": (2, 2, 0)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "set_indices": {"value": ((5, 0),)},
+                    "set_values": {"value": (3,)},
+                    "set_shape": {"value": (3, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "outside",
+            },
+        ),
+        "types": {"T": ("int8", "int16", "int32", "int64", "uint8", "uint16", "string")},
+        "args": {"set_indices": "int64", "set_values": "T", "set_shape": "int64"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.sets:size",
+    },
     "DepthToSpace": {
         "samples": (
             {"inputs": {"input": {"shape": (2, 1, 2, 8)}}, "attrs": {"block_size": 2}, "types": {}, "note": ""},
@@ -14476,7 +16321,24 @@ CASES: dict[str, dict] = {
                 "match": "inner sizes differ",
             },
         ),
-        "types": {"T": ("int32", "int64", "float16", "bfloat16", "float32", "float64")},
+        "types": {
+            "T": (
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+                "float16",
+                "bfloat16",
+                "float32",
+                "float64",
+                "complex64",
+                "complex128",
+            ),
+        },
         "args": {"a_indices": "int64", "a_values": "T", "a_shape": "int64", "b": "T"},
         "tolerances": {
             "float16": {"rtol": 0.004, "atol": 0.002},

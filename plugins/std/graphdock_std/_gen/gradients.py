@@ -668,6 +668,18 @@ def matrix_set_diag(op, grad_y):
     return [_tf.matrix_set_diag(grad_y, _ops.zeros_like(diagonal)), _tf.matrix_diag_part(grad_y)]
 
 
+def matrix_square_root(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.of_block(op, grad_y)]
+
+
+def matrix_logarithm(op, grad_y):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.linalg_gradients")
+    return [_fn.of_block(op, grad_y)]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs
@@ -954,6 +966,36 @@ def mat_mul(op, grad_y):
     ]
 
 
+def dilation2d(op, grad_output):
+    """input: fn; filter: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [_fn.dilation_input_grad(op, grad_output), _fn.dilation_filter_grad(op, grad_output)]
+
+
+def dilation2d_backprop_input(op, grad_in_backprop):
+    """input: none; filter: none; out_backprop: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_pick_input(op, grad_in_backprop)]
+
+
+def dilation2d_backprop_filter(op, grad_filter_backprop):
+    """input: none; filter: none; out_backprop: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_pick_filter(op, grad_filter_backprop)]
+
+
+def dilation2d_backprop_input_grad(op, grad_output):
+    """input: none; filter: none; grad: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_input_grad(op, grad_output)]
+
+
+def dilation2d_backprop_filter_grad(op, grad_output):
+    """input: none; filter: none; grad: fn."""
+    _fn = _import_module("graphdock_std.morphology")
+    return [None, None, _fn.dilation_filter_grad(op, grad_output)]
+
+
 def softmax(op, grad_softmax):
     """logits: formula."""
     softmax = op.outputs[0]
@@ -996,7 +1038,7 @@ def relu6(op, grad_activations):
 def elu(op, grad_activations):
     """features: formula."""
     activations = op.outputs[0]
-    return [_tf.select(activations > 0, grad_activations, grad_activations * (activations + 1))]
+    return [_tf.select(activations < 0, grad_activations * (activations + 1), grad_activations)]
 
 
 def selu(op, grad_activations):
@@ -1004,9 +1046,9 @@ def selu(op, grad_activations):
     activations = op.outputs[0]
     return [
         _tf.select(
-            activations > 0,
-            grad_activations * 1.0507009873554805,
+            activations < 0,
             grad_activations * (activations + 1.7580993408473766),
+            grad_activations * 1.0507009873554805,
         ),
     ]
 
@@ -1175,6 +1217,104 @@ def avg_pool3d_grad(op, grad_output):
     """grad: fn; orig_input_shape: none."""
     _fn = _import_module("graphdock_std.conv_gradients")
     return [None, _fn.avg_pool_grad(op, grad_output)]
+
+
+def max_pool_with_argmax(op, grad_output, grad_argmax):
+    """input: fn."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [_fn.max_pool_with_argmax(op, grad_output, grad_argmax)]
+
+
+def max_pool_grad_with_argmax(op, grad_output):
+    """input: none; grad: fn; argmax: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.max_pool_grad_with_argmax(op, grad_output), None]
+
+
+def max_pool_grad_grad_with_argmax(op, grad_output):
+    """input: none; grad: fn; argmax: none."""
+    _fn = _import_module("graphdock_std.conv_gradients")
+    return [None, _fn.max_pool_grad_grad_with_argmax(op, grad_output), None]
+
+
+def fake_quant_with_min_max_args(op, grad_outputs):
+    """inputs: formula."""
+    inputs = op.inputs[0]
+    min = op.get_attr("min")
+    max = op.get_attr("max")
+    num_bits = op.get_attr("num_bits")
+    narrow_range = op.get_attr("narrow_range")
+    return [
+        _tf.fake_quant_with_min_max_args_gradient(
+            grad_outputs,
+            inputs,
+            min=min,
+            max=max,
+            num_bits=num_bits,
+            narrow_range=narrow_range,
+        ),
+    ]
+
+
+def fake_quant_with_min_max_args_gradient(op, grad_backprops):
+    """gradients: formula; inputs: none."""
+    inputs = op.inputs[1]
+    min = op.get_attr("min")
+    max = op.get_attr("max")
+    num_bits = op.get_attr("num_bits")
+    narrow_range = op.get_attr("narrow_range")
+    return [
+        _tf.fake_quant_with_min_max_args_gradient(
+            grad_backprops,
+            inputs,
+            min=min,
+            max=max,
+            num_bits=num_bits,
+            narrow_range=narrow_range,
+        ),
+        None,
+    ]
+
+
+def fake_quant_with_min_max_vars(op, grad_outputs):
+    """inputs, min, max: fn."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
+    return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
+
+
+def fake_quant_with_min_max_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max):
+    """gradients: fn; inputs: none; min: none; max: none."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    return [
+        _fn.fake_quant_vars_gradient(op, grad_backprops_wrt_input, grad_backprop_wrt_min, grad_backprop_wrt_max),
+        None,
+        None,
+        None,
+    ]
+
+
+def fake_quant_with_min_max_vars_per_channel(op, grad_outputs):
+    """inputs, min, max: fn."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    grads_fake_quant_vars = _fn.fake_quant_vars(op, grad_outputs)
+    return [grads_fake_quant_vars[0], grads_fake_quant_vars[1], grads_fake_quant_vars[2]]
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop):
+    """gradients: fn; inputs: none; min: none; max: none."""
+    _fn = _import_module("graphdock_std.quantization_gradients")
+    return [_fn.fake_quant_vars_gradient(op, grad_backprops, grad_min_backprop, grad_max_backprop), None, None, None]
+
+
+def quantize_and_dequantize_v2(op, grad_output):
+    """input: formula; input_min: none; input_max: none."""
+    return [grad_output, None, None]
+
+
+def quantize_and_dequantize_v3(op, grad_output):
+    """input: formula; input_min: none; input_max: none; num_bits: none."""
+    return [grad_output, None, None, None]
 
 
 def reverse_sequence(op, grad_y):
@@ -1510,16 +1650,13 @@ def igamma_grad_a(op, grad_z):
 def betainc(op, grad_z):
     """a: fn; b: fn; x: formula."""
     a, b, x = op.inputs
+    log_beta = _tf.lgamma(a) + _tf.lgamma(b) - _tf.lgamma(a + b)
+    log_power = (b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x)
     _fn = _import_module("graphdock_std.functions_gradients")
     return [
         _fn.betainc_a(op, grad_z),
         _fn.betainc_b(op, grad_z),
-        _sum_to(
-            grad_z * _tf.exp((b - 1) * _tf.log1p(-x) + (a - 1) * _tf.log(x) + _tf.lgamma(a + b) - _tf.lgamma(a) - _tf.lgamma(b)),
-            x,
-            a,
-            b,
-        ),
+        _sum_to(grad_z * _tf.exp(log_power - log_beta), x, a, b),
     ]
 
 
@@ -1535,9 +1672,9 @@ def bessel_i1e(op, grad_y):
     x = op.inputs[0]
     y = op.outputs[0]
     T = op.get_attr("T")
-    return [
-        grad_y * _tf.select(_tf.equal(x, 0), _ops.cast(0.5, T), _special_ops.bessel_i0e(x) - y * (_tf.sign(x) + _tf.reciprocal(_tf.select(_tf.equal(x, 0), 1, x)))),
-    ]
+    inverse = _tf.reciprocal(_tf.select(_tf.equal(x, 0), 1, x))
+    slope = _special_ops.bessel_i0e(x) - y * (_tf.sign(x) + inverse)
+    return [grad_y * _tf.select(_tf.equal(x, 0), _ops.cast(0.5, T), slope)]
 
 
 def ndtri(op, grad_y):

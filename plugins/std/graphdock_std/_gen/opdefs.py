@@ -564,7 +564,25 @@ def unsorted_segment_sum() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         types=(
-            TypeVarDef("T", allow=_REAL),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
             TypeVarDef("Tindices", allow=("int32", "int64")),
             TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
         ),
@@ -616,7 +634,28 @@ def scatter_nd() -> OpDef:
             ArgDef("shape", "Tindices", memory="host", doc="Shape of the result, a vector."),
         ),
         outputs=(ArgDef("y", "T"),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         shape_fn="graphdock_std.shape_fns_indexing:scatter_nd",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(updates)", "bytes": "3 * bytes(updates) + bytes(indices) + bytes(y)"},
@@ -951,7 +990,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:717",
+        source="specs/array.yaml:715",
     )
 
 
@@ -973,7 +1012,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:733",
+        source="specs/array.yaml:729",
     )
 
 
@@ -995,7 +1034,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:756",
+        source="specs/array.yaml:752",
     )
 
 
@@ -2017,6 +2056,25 @@ def depthwise_conv2d_native_backprop_filter() -> OpDef:
     )
 
 
+def resource_count_up_to() -> OpDef:
+    return OpDef(
+        name="ResourceCountUpTo",
+        version=1,
+        summary="Adds one to a variable that is below a limit; an OutOfRangeError when it is not.",
+        inputs=(
+            ArgDef("var", "resource", shape="[]", access="writes", doc="Handle of a scalar variable."),
+            ArgDef("limit", "T", shape="[]", doc="What the variable does not get above."),
+        ),
+        types=(TypeVarDef("T", allow=("int32", "int64")),),
+        traits=frozenset({"no_gradient", "stateful"}),
+        cost={"flops": "2", "bytes": "3 * bytes(limit)"},
+        gradient_kinds={"var": "none", "limit": "none"},
+        reference="graphdock_std.reference.counting:resource_count_up_to",
+        package="graphdock_std",
+        source="specs/counting.yaml:4",
+    )
+
+
 def ctc_loss() -> OpDef:
     return OpDef(
         name="CTCLoss",
@@ -2144,6 +2202,7 @@ def identity_n() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY, is_list=True),),
         shape_fn="graphdock_std.shape_fns_custom:identity_n",
         traits=frozenset({"pure"}),
+        evaluate="graphdock_std.integer_values:identity_n",
         cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:identity_n",
         gradient_kinds={"input": "fn"},
@@ -2428,6 +2487,302 @@ def draw_bounding_boxes_v2() -> OpDef:
     )
 
 
+def decode_jpeg() -> OpDef:
+    return OpDef(
+        name="DecodeJpeg",
+        version=1,
+        summary="The pixels of a JPEG file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "uint8"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+            AttrDef("ratio", "int", default=1, allowed=(1, 2, 4, 8), doc="By how much a JPEG is made smaller."),
+            AttrDef(
+                "fancy_upscaling",
+                "bool",
+                default=True,
+                doc="Taken for TensorFlow's sake; chroma is always upscaled smoothly.",
+            ),
+            AttrDef("try_recover_truncated", "bool", default=False, doc="Refused."),
+            AttrDef("acceptable_fraction", "float", default=1.0, doc="Taken for TensorFlow's sake."),
+            AttrDef("dct_method", "string", default="", doc="Taken for TensorFlow's sake: libjpeg's default is used."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:decoded",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:4",
+    )
+
+
+def decode_and_crop_jpeg() -> OpDef:
+    return OpDef(
+        name="DecodeAndCropJpeg",
+        version=1,
+        summary="A box of the pixels of a JPEG file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]."
+        ),
+        inputs=(
+            ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),
+            ArgDef("crop_window", "int32", shape="[4]", memory="host", doc="Row, column, height and width."),
+        ),
+        outputs=(ArgDef("image", "uint8"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+            AttrDef("ratio", "int", default=1, allowed=(1, 2, 4, 8), doc="By how much a JPEG is made smaller."),
+            AttrDef(
+                "fancy_upscaling",
+                "bool",
+                default=True,
+                doc="Taken for TensorFlow's sake; chroma is always upscaled smoothly.",
+            ),
+            AttrDef("try_recover_truncated", "bool", default=False, doc="Refused."),
+            AttrDef("acceptable_fraction", "float", default=1.0, doc="Taken for TensorFlow's sake."),
+            AttrDef("dct_method", "string", default="", doc="Taken for TensorFlow's sake: libjpeg's default is used."),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:decoded_crop",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none", "crop_window": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:32",
+    )
+
+
+def decode_png() -> OpDef:
+    return OpDef(
+        name="DecodePng",
+        version=1,
+        summary="The pixels of a PNG file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]. As uint16, a file of 8 bits is scaled up; of files of 16 "
+            "bits only grey ones can be read."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "dtype"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3, 4),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+        ),
+        types=(TypeVarDef("dtype", allow=("uint8", "uint16"), default="uint8"),),
+        shape_fn="graphdock_std.shape_fns_image:decoded",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:61",
+    )
+
+
+def decode_bmp() -> OpDef:
+    return OpDef(
+        name="DecodeBmp",
+        version=1,
+        summary="The pixels of a BMP file.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
+            "needs Pillow, the extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "uint8"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3, 4),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+        ),
+        shape_fn="graphdock_std.shape_fns_image:decoded",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:85",
+    )
+
+
+def decode_gif() -> OpDef:
+    return OpDef(
+        name="DecodeGif",
+        version=1,
+        summary="All frames of a GIF file, as RGB.",
+        doc=(
+            "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF or BMP. It needs Pillow, the "
+            "extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "uint8"),),
+        shape_fn="graphdock_std.shape_fns_image:decoded_frames",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode_frames",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:108",
+    )
+
+
+def decode_image() -> OpDef:
+    return OpDef(
+        name="DecodeImage",
+        version=1,
+        summary="The pixels of a JPEG, PNG, GIF or BMP file.",
+        doc=(
+            "Frames of a GIF come as [N,H,W,3] with expand_animations; all else is [H,W,C]. It needs Pillow, the "
+            "extra graphdock[images]."
+        ),
+        inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
+        outputs=(ArgDef("image", "dtype"),),
+        attrs=(
+            AttrDef(
+                "channels",
+                "int",
+                default=0,
+                allowed=(0, 1, 3, 4),
+                doc="1 for grey, 3 for RGB, 4 with opacity; 0 as the file has them.",
+            ),
+            AttrDef("expand_animations", "bool", default=True, doc="Whether all frames of a GIF are read, as a batch."),
+        ),
+        types=(TypeVarDef("dtype", allow=("uint8", "uint16"), default="uint8"),),
+        shape_fn="graphdock_std.shape_fns_image:decoded_any",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "?", "bytes": "?"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:decode",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:128",
+    )
+
+
+def encode_jpeg() -> OpDef:
+    return OpDef(
+        name="EncodeJpeg",
+        version=1,
+        summary="An image as a JPEG file.",
+        doc="It needs Pillow, the extra graphdock[images].",
+        inputs=(ArgDef("image", "uint8", shape="[H, W, C]", doc="An image of 1 or 3 channels."),),
+        outputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="The file's bytes."),),
+        attrs=(
+            AttrDef(
+                "format",
+                "string",
+                default="",
+                allowed=("", "grayscale", "rgb"),
+                doc="What the image must be; by default what its channels say.",
+            ),
+            AttrDef("quality", "int", default=95, minimum=0, maximum=100, doc="Higher is better and larger."),
+            AttrDef("progressive", "bool", default=False, doc="Whether it can be shown before all is read."),
+            AttrDef("optimize_size", "bool", default=False, doc="Whether to spend time on a smaller file."),
+            AttrDef("chroma_downsampling", "bool", default=True, doc="Whether colours have half the resolution."),
+            AttrDef("density_unit", "string", default="in", allowed=("in", "cm"), doc="Unit of the densities."),
+            AttrDef("x_density", "int", default=300, doc="Pixels per unit along a row."),
+            AttrDef("y_density", "int", default=300, doc="Pixels per unit along a column."),
+            AttrDef("xmp_metadata", "string", default="", doc="Refused unless empty."),
+        ),
+        where=(("C == 1 or C == 3", "image has {C} channels; a JPEG has 1 or 3"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "30 * size(image)"},
+        gradient_kinds={"image": "none"},
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:152",
+    )
+
+
+def encode_png() -> OpDef:
+    return OpDef(
+        name="EncodePng",
+        version=1,
+        summary="An image as a PNG file.",
+        doc="Images of uint16 must have one channel. It needs Pillow, the extra graphdock[images].",
+        inputs=(ArgDef("image", "T", shape="[H, W, C]", doc="Grey, grey with opacity, RGB, or RGB with opacity."),),
+        outputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="The file's bytes."),),
+        attrs=(
+            AttrDef(
+                "compression",
+                "int",
+                default=-1,
+                minimum=-1,
+                maximum=9,
+                doc="How hard to compress, -1 for the usual.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("uint8", "uint16"), default="uint8"),),
+        where=(("C >= 1 and C <= 4", "image has {C} channels; a PNG has 1 to 4"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "30 * size(image)"},
+        gradient_kinds={"image": "none"},
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:181",
+    )
+
+
+def is_jpeg() -> OpDef:
+    return OpDef(
+        name="IsJpeg",
+        version=1,
+        summary="Whether contents begin as a JPEG file does, with the bytes ff d8 ff.",
+        inputs=(ArgDef("contents", "string", shape="[*S]", memory="host", doc="Bytes of files."),),
+        outputs=(ArgDef("output", "bool", shape="[*S]"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "0"},
+        gradient_kinds={"contents": "none"},
+        reference="graphdock_std.reference.image_codecs:is_jpeg",
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:201",
+    )
+
+
+def encode_jpeg_variable_quality() -> OpDef:
+    return OpDef(
+        name="EncodeJpegVariableQuality",
+        version=1,
+        summary="An image as a JPEG file, of a quality that the step decides.",
+        doc="As EncodeJpeg with its other defaults. It needs Pillow, the extra graphdock[images].",
+        inputs=(
+            ArgDef("images", "uint8", shape="[H, W, C]", doc="An image of 1 or 3 channels."),
+            ArgDef("quality", "int32", shape="[]", memory="host", doc="0 to 100; higher is better and larger."),
+        ),
+        outputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="The file's bytes."),),
+        where=(("C == 1 or C == 3", "images has {C} channels; a JPEG has 1 or 3"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "30 * size(images)"},
+        gradient_kinds={"images": "none", "quality": "none"},
+        package="graphdock_std",
+        source="specs/image_codecs.yaml:216",
+    )
+
+
 def rgb_to_hsv() -> OpDef:
     return OpDef(
         name="RGBToHSV",
@@ -2586,7 +2941,10 @@ def sample_distorted_bounding_box_v2() -> OpDef:
         types=(TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "uint8")),),
         effects=frozenset({"random"}),
         traits=frozenset({"no_gradient"}),
-        cost={"flops": "?"},
+        cost={
+            "flops": "20 * max_attempts * (size(bounding_boxes) + 1)",
+            "bytes": "bytes(begin) + bytes(size) + bytes(bboxes)",
+        },
         gradient_kinds={"image_size": "none", "bounding_boxes": "none", "min_object_covered": "none"},
         reference="graphdock_std.reference.image_random:sample_distorted_bounding_box",
         package="graphdock_std",
@@ -3272,6 +3630,50 @@ def matrix_set_diag() -> OpDef:
         reference="graphdock_std.reference.linalg:set_diag",
         package="graphdock_std",
         source="specs/linalg.yaml:293",
+    )
+
+
+def matrix_square_root() -> OpDef:
+    return OpDef(
+        name="MatrixSquareRoot",
+        version=1,
+        summary="Principal square roots of square matrices.",
+        doc=(
+            "By a Schur decomposition (Björck and Hammarling, 1983). A real matrix must have a real root, with no "
+            "negative eigenvalue; else it is the real part of the complex one."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        types=(TypeVarDef("T", allow=("float32", "float64", "complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "25 * size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_square_root",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:square_root",
+        package="graphdock_std",
+        source="specs/linalg.yaml:314",
+    )
+
+
+def matrix_logarithm() -> OpDef:
+    return OpDef(
+        name="MatrixLogarithm",
+        version=1,
+        summary="Principal logarithms of square matrices.",
+        doc=(
+            "By a Schur decomposition, square roots and a Padé approximant (Higham, 2008, 11.5). A singular matrix "
+            "is an InvalidArgumentError."
+        ),
+        inputs=(ArgDef("input", "T", shape="[*B, M, M]", doc="A batch of square matrices."),),
+        outputs=(ArgDef("y", "T", shape="[*B, M, M]"),),
+        types=(TypeVarDef("T", allow=("complex64", "complex128")),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "50 * size(y) * M"},
+        gradient="graphdock_std._gen.gradients:matrix_logarithm",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.linalg:logarithm",
+        package="graphdock_std",
+        source="specs/linalg.yaml:335",
     )
 
 
@@ -4610,6 +5012,195 @@ def mat_mul() -> OpDef:
     )
 
 
+def dilation2d() -> OpDef:
+    return OpDef(
+        name="Dilation2D",
+        version=1,
+        summary="The morphological dilation of images: each window's largest sum of an element and the filter's.",
+        doc="Padding never is the largest. Serra, Image analysis and mathematical morphology, 1982.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d",
+        gradient_kinds={"input": "fn", "filter": "fn"},
+        reference="graphdock_std.reference.pool:dilation",
+        package="graphdock_std",
+        source="specs/morphology.yaml:4",
+    )
+
+
+def dilation2d_backprop_input() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropInput",
+        version=1,
+        summary="The gradient of Dilation2D with respect to its input.",
+        doc="Each window's goes to the first element that makes its maximum.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("in_backprop", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_backprop_input",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(out_backprop) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_input",
+        gradient_kinds={"input": "none", "filter": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.pool:dilation_backprop_input",
+        package="graphdock_std",
+        source="specs/morphology.yaml:35",
+    )
+
+
+def dilation2d_backprop_filter() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropFilter",
+        version=1,
+        summary="The gradient of Dilation2D with respect to its filter.",
+        doc="Each window's goes to the first element that makes its maximum.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("out_backprop", "T", shape="[_, _, _, _]", doc="Gradients of the output."),
+        ),
+        outputs=(ArgDef("filter_backprop", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_backprop_filter",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(out_backprop) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_filter",
+        gradient_kinds={"input": "none", "filter": "none", "out_backprop": "fn"},
+        reference="graphdock_std.reference.pool:dilation_backprop_filter",
+        package="graphdock_std",
+        source="specs/morphology.yaml:64",
+    )
+
+
+def dilation2d_backprop_input_grad() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropInputGrad",
+        version=1,
+        summary="The element of grad that stands where each window of Dilation2D has its maximum.",
+        doc="The gradient of Dilation2DBackpropInput with respect to out_backprop.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("grad", "T", doc="Gradients of the gradient of the input; of its shape."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_pick",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_input_grad",
+        gradient_kinds={"input": "none", "filter": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:dilation_pick_input",
+        package="graphdock_std",
+        source="specs/morphology.yaml:93",
+    )
+
+
+def dilation2d_backprop_filter_grad() -> OpDef:
+    return OpDef(
+        name="Dilation2DBackpropFilterGrad",
+        version=1,
+        summary="The element of grad that stands where each window of Dilation2D has its maximum.",
+        doc="The gradient of Dilation2DBackpropFilter with respect to out_backprop.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),
+            ArgDef("filter", "T", shape="[H, W, C]", doc="The structuring function."),
+            ArgDef("grad", "T", doc="Gradients of the gradient of the filter; of its shape."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef(
+                "rates",
+                "list(int)",
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:dilation_pick",
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(output) * H * W"},
+        gradient="graphdock_std._gen.gradients:dilation2d_backprop_filter_grad",
+        gradient_kinds={"input": "none", "filter": "none", "grad": "fn"},
+        reference="graphdock_std.reference.pool:dilation_pick_filter",
+        package="graphdock_std",
+        source="specs/morphology.yaml:122",
+    )
+
+
 def softmax() -> OpDef:
     return OpDef(
         name="Softmax",
@@ -4796,7 +5387,7 @@ def softplus() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softplus",
         package="graphdock_std",
-        source="specs/nn.yaml:212",
+        source="specs/nn.yaml:211",
     )
 
 
@@ -4813,7 +5404,7 @@ def softsign() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softsign",
         package="graphdock_std",
-        source="specs/nn.yaml:231",
+        source="specs/nn.yaml:230",
     )
 
 
@@ -4834,7 +5425,7 @@ def relu_grad() -> OpDef:
         gradient_kinds={"gradients": "formula", "features": "formula"},
         reference="graphdock_std.reference.nn:relu_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:250",
+        source="specs/nn.yaml:249",
     )
 
 
@@ -4864,7 +5455,7 @@ def bias_add() -> OpDef:
         gradient_kinds={"value": "formula", "bias": "formula"},
         reference="graphdock_std.reference.nn:bias_add",
         package="graphdock_std",
-        source="specs/nn.yaml:272",
+        source="specs/nn.yaml:271",
     )
 
 
@@ -4893,7 +5484,7 @@ def bias_add_grad() -> OpDef:
         gradient_kinds={"out_backprop": "fn"},
         reference="graphdock_std.reference.nn:bias_add_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:296",
+        source="specs/nn.yaml:295",
     )
 
 
@@ -4912,7 +5503,7 @@ def l2_loss() -> OpDef:
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
-        source="specs/nn.yaml:318",
+        source="specs/nn.yaml:317",
     )
 
 
@@ -6130,6 +6721,492 @@ def avg_pool3d_grad() -> OpDef:
     )
 
 
+def max_pool_with_argmax() -> OpDef:
+    return OpDef(
+        name="MaxPoolWithArgmax",
+        version=1,
+        summary="The largest element of each window over images, and where it is.",
+        doc=(
+            "An index is that of the first largest element, (y * width + x) * channels + channel. A window of NaN "
+            "has index 0."
+        ),
+        inputs=(ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels last."),),
+        outputs=(ArgDef("output", "T"), ArgDef("argmax", "Targmax")),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "include_batch_in_index",
+                "bool",
+                default=False,
+                doc="Whether an index counts from the first image of the batch or from its own.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Targmax", allow=("int32", "int64"), default="int64")),
+        shape_fn="graphdock_std.shape_fns_conv:pool_with_argmax",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(input)"},
+        gradient="graphdock_std._gen.gradients:max_pool_with_argmax",
+        gradient_kinds={"input": "fn"},
+        reference="graphdock_std.reference.pool:max_pool_with_argmax",
+        package="graphdock_std",
+        source="specs/pool.yaml:330",
+    )
+
+
+def max_pool_grad_with_argmax() -> OpDef:
+    return OpDef(
+        name="MaxPoolGradWithArgmax",
+        version=1,
+        summary="The gradient of MaxPoolWithArgmax: each window's goes to its index.",
+        doc="An index outside of the input is an InvalidArgumentError of the step.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="What was pooled; only its shape matters."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the pool."),
+            ArgDef("argmax", "Targmax", shape="[_, _, _, _]", doc="Where each window has its largest element."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "include_batch_in_index",
+                "bool",
+                default=False,
+                doc="Whether an index counts from the first image of the batch or from its own.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Targmax", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_with_argmax",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(argmax)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad_with_argmax",
+        gradient_kinds={"input": "none", "grad": "fn", "argmax": "none"},
+        reference="graphdock_std.reference.pool:max_pool_grad_with_argmax",
+        package="graphdock_std",
+        source="specs/pool.yaml:357",
+    )
+
+
+def max_pool_grad_grad_with_argmax() -> OpDef:
+    return OpDef(
+        name="MaxPoolGradGradWithArgmax",
+        version=1,
+        summary="The elements of grad at the index of each window.",
+        doc="An index outside of the input is an InvalidArgumentError of the step.",
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="What was pooled; only its shape matters."),
+            ArgDef("grad", "T", shape="[_, _, _, _]", doc="Gradients of the gradient of the input."),
+            ArgDef("argmax", "Targmax", shape="[_, _, _, _]", doc="Where each window has its largest element."),
+        ),
+        outputs=(ArgDef("output", "T"),),
+        attrs=(
+            AttrDef("ksize", "list(int)", doc="Size of the window per dim of the input; 1 for the batch."),
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for the batch."),
+            AttrDef(
+                "padding",
+                "string",
+                allowed=("SAME", "VALID"),
+                doc="SAME: as many windows as the dim holds strides; VALID: none over the edge.",
+            ),
+            AttrDef(
+                "include_batch_in_index",
+                "bool",
+                default=False,
+                doc="Whether an index counts from the first image of the batch or from its own.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Targmax", allow=("int32", "int64"))),
+        shape_fn="graphdock_std.shape_fns_conv:pool_grad_with_argmax",
+        traits=frozenset({"pure"}),
+        cost={"flops": "size(argmax)"},
+        gradient="graphdock_std._gen.gradients:max_pool_grad_grad_with_argmax",
+        gradient_kinds={"input": "none", "grad": "fn", "argmax": "none"},
+        reference="graphdock_std.reference.pool:max_pool_grad_grad_with_argmax",
+        package="graphdock_std",
+        source="specs/pool.yaml:386",
+    )
+
+
+def fake_quant_with_min_max_args() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxArgs",
+        version=1,
+        summary=(
+            "Numbers rounded to the 2**num_bits (one less if narrow) evenly spaced ones of a range, and still floating."
+        ),
+        doc=(
+            'The range is moved a little so that zero is one of them (Jacob and others, "Quantization and training '
+            'of neural networks for efficient integer-arithmetic-only inference", 2018); what lies outside becomes '
+            "its end. The gradient passes straight through inside of it, and is zero outside."
+        ),
+        inputs=(ArgDef("inputs", "float32", shape="[*S]", doc="Any tensor."),),
+        outputs=(ArgDef("outputs", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef("min", "float", default=-6.0, doc="Start of the range."),
+            AttrDef("max", "float", default=6.0, doc="End of the range, beyond its start."),
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_args",
+        gradient_kinds={"inputs": "formula"},
+        reference="graphdock_std.reference.quantization:fake_quant",
+        package="graphdock_std",
+        source="specs/quantization.yaml:4",
+    )
+
+
+def fake_quant_with_min_max_args_gradient() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxArgsGradient",
+        version=1,
+        summary="The gradients where the inputs are inside of the range of FakeQuantWithMinMaxArgs, zero elsewhere.",
+        inputs=(
+            ArgDef("gradients", "float32", shape="[*S]", doc="Gradients of the outputs."),
+            ArgDef("inputs", "float32", shape="[*S]", doc="What was quantised."),
+        ),
+        outputs=(ArgDef("backprops", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef("min", "float", default=-6.0, doc="Start of the range."),
+            AttrDef("max", "float", default=6.0, doc="End of the range, beyond its start."),
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_args_gradient",
+        gradient_kinds={"gradients": "formula", "inputs": "none"},
+        reference="graphdock_std.reference.quantization:fake_quant_gradient",
+        package="graphdock_std",
+        source="specs/quantization.yaml:30",
+    )
+
+
+def fake_quant_with_min_max_vars() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVars",
+        version=1,
+        summary="FakeQuantWithMinMaxArgs with a range that is learnt.",
+        doc=(
+            "Where the range is [0, 0] the outputs are zeros. Of the gradient, what lies below the range goes to "
+            "min, and what lies above it to max."
+        ),
+        inputs=(
+            ArgDef("inputs", "float32", shape="[*S]", doc="Any tensor."),
+            ArgDef("min", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max", "float32", shape="[]", doc="End of the range, beyond its start."),
+        ),
+        outputs=(ArgDef("outputs", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars",
+        gradient_kinds={"inputs": "fn", "min": "fn", "max": "fn"},
+        reference="graphdock_std.reference.quantization:fake_quant",
+        package="graphdock_std",
+        source="specs/quantization.yaml:54",
+    )
+
+
+def fake_quant_with_min_max_vars_gradient() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVarsGradient",
+        version=1,
+        summary="The gradients of FakeQuantWithMinMaxVars by its inputs and its range.",
+        inputs=(
+            ArgDef("gradients", "float32", shape="[*S]", doc="Gradients of the outputs."),
+            ArgDef("inputs", "float32", shape="[*S]", doc="What was quantised."),
+            ArgDef("min", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max", "float32", shape="[]", doc="End of the range."),
+        ),
+        outputs=(
+            ArgDef("backprops_wrt_input", "float32", shape="[*S]"),
+            ArgDef("backprop_wrt_min", "float32", shape="[]"),
+            ArgDef("backprop_wrt_max", "float32", shape="[]"),
+        ),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars_gradient",
+        gradient_kinds={"gradients": "fn", "inputs": "none", "min": "none", "max": "none"},
+        reference="graphdock_std.reference.quantization:fake_quant_vars_gradient",
+        package="graphdock_std",
+        source="specs/quantization.yaml:80",
+    )
+
+
+def fake_quant_with_min_max_vars_per_channel() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVarsPerChannel",
+        version=1,
+        summary="FakeQuantWithMinMaxVars with a range for each element of the last dim.",
+        inputs=(
+            ArgDef("inputs", "float32", shape="[*B, D]", doc="Any tensor."),
+            ArgDef("min", "float32", shape="[D]", doc="Starts of the ranges."),
+            ArgDef("max", "float32", shape="[D]", doc="Ends of the ranges."),
+        ),
+        outputs=(ArgDef("outputs", "float32", shape="[*B, D]"),),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars_per_channel",
+        gradient_kinds={"inputs": "fn", "min": "fn", "max": "fn"},
+        reference="graphdock_std.reference.quantization:fake_quant_per_channel",
+        package="graphdock_std",
+        source="specs/quantization.yaml:107",
+    )
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient() -> OpDef:
+    return OpDef(
+        name="FakeQuantWithMinMaxVarsPerChannelGradient",
+        version=1,
+        summary="The gradients of FakeQuantWithMinMaxVarsPerChannel by its inputs and its ranges.",
+        inputs=(
+            ArgDef("gradients", "float32", shape="[*B, D]", doc="Gradients of the outputs."),
+            ArgDef("inputs", "float32", shape="[*B, D]", doc="What was quantised."),
+            ArgDef("min", "float32", shape="[D]", doc="Starts of the ranges."),
+            ArgDef("max", "float32", shape="[D]", doc="Ends of the ranges."),
+        ),
+        outputs=(
+            ArgDef("backprops", "float32", shape="[*B, D]"),
+            ArgDef("min_backprop", "float32", shape="[D]"),
+            ArgDef("max_backprop", "float32", shape="[D]"),
+        ),
+        attrs=(
+            AttrDef(
+                "num_bits",
+                "int",
+                default=8,
+                minimum=2,
+                maximum=16,
+                doc="How many bits an index of such a number has.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest index is left out."),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(inputs)"},
+        gradient="graphdock_std._gen.gradients:fake_quant_with_min_max_vars_per_channel_gradient",
+        gradient_kinds={"gradients": "fn", "inputs": "none", "min": "none", "max": "none"},
+        reference="graphdock_std.reference.quantization:fake_quant_per_channel_gradient",
+        package="graphdock_std",
+        source="specs/quantization.yaml:130",
+    )
+
+
+def quantize_and_dequantize_v2() -> OpDef:
+    return OpDef(
+        name="QuantizeAndDequantizeV2",
+        version=1,
+        summary="Numbers rounded to multiples of a scale that num_bits can count, and still floating.",
+        doc=(
+            "The scale takes the end of the range that is farther from zero to the farthest integer on its side; "
+            "zero stays zero. Without range_given the range is that of the input. The gradient passes straight "
+            "through."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef("input_min", "T", shape="[]", doc="Start of the range."),
+            ArgDef("input_max", "T", shape="[]", doc="End of the range."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        attrs=(
+            AttrDef("signed_input", "bool", default=True, doc="Whether integers may be negative."),
+            AttrDef("num_bits", "int", default=8, minimum=1, maximum=62, doc="How many bits an integer has."),
+            AttrDef("range_given", "bool", default=False, doc="Whether the range is input_min to input_max."),
+            AttrDef(
+                "round_mode",
+                "string",
+                default="HALF_TO_EVEN",
+                allowed=("HALF_TO_EVEN", "HALF_UP"),
+                doc="Where a half goes.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest integer is left out."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(input)"},
+        gradient="graphdock_std._gen.gradients:quantize_and_dequantize_v2",
+        gradient_kinds={"input": "formula", "input_min": "none", "input_max": "none"},
+        reference="graphdock_std.reference.quantization:quantize_and_dequantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:156",
+    )
+
+
+def quantize_and_dequantize_v3() -> OpDef:
+    return OpDef(
+        name="QuantizeAndDequantizeV3",
+        version=1,
+        summary="QuantizeAndDequantizeV2 with the number of bits as a tensor, and halves to even.",
+        inputs=(
+            ArgDef("input", "T", shape="[*S]", doc="Any tensor."),
+            ArgDef("input_min", "T", shape="[]", doc="Start of the range."),
+            ArgDef("input_max", "T", shape="[]", doc="End of the range."),
+            ArgDef("num_bits", "int32", shape="[]", memory="host", doc="How many bits an integer has, 1 to 62."),
+        ),
+        outputs=(ArgDef("output", "T", shape="[*S]"),),
+        attrs=(
+            AttrDef("signed_input", "bool", default=True, doc="Whether integers may be negative."),
+            AttrDef("range_given", "bool", default=True, doc="Whether the range is input_min to input_max."),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the lowest integer is left out."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "5 * size(input)"},
+        gradient="graphdock_std._gen.gradients:quantize_and_dequantize_v3",
+        gradient_kinds={"input": "formula", "input_min": "none", "input_max": "none", "num_bits": "none"},
+        reference="graphdock_std.reference.quantization:quantize_and_dequantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:186",
+    )
+
+
+def quantize_v2() -> OpDef:
+    return OpDef(
+        name="QuantizeV2",
+        version=1,
+        summary="Floats as integers of a range.",
+        doc=(
+            "The integer dtypes stand for TensorFlow's quantised ones: uint8 for quint8, int8 for qint8, uint16, "
+            "int16 and int32 likewise. The range is widened to hold zero, and to be at least 0.01 wide, or a "
+            "hundredth of its larger end. MIN_COMBINED: the range's ends are the dtype's least and largest value. "
+            "MIN_FIRST: steps are such that a multiple of the step is at its start. SCALED: a multiple of a scale "
+            "that keeps zero. Halves are rounded away from zero, or to even in mode SCALED with round_mode "
+            "HALF_TO_EVEN. The outputs output_min and output_max are the range that was taken."
+        ),
+        inputs=(
+            ArgDef("input", "float32", shape="[*S]", doc="Any tensor."),
+            ArgDef("min_range", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max_range", "float32", shape="[]", doc="End of the range."),
+        ),
+        outputs=(
+            ArgDef("output", "T", shape="[*S]"),
+            ArgDef("output_min", "float32", shape="[]"),
+            ArgDef("output_max", "float32", shape="[]"),
+        ),
+        attrs=(
+            AttrDef(
+                "mode",
+                "string",
+                default="MIN_COMBINED",
+                allowed=("MIN_COMBINED", "MIN_FIRST", "SCALED"),
+                doc="How integers stand for numbers.",
+            ),
+            AttrDef(
+                "round_mode",
+                "string",
+                default="HALF_AWAY_FROM_ZERO",
+                allowed=("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"),
+                doc="Where a half goes.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="Whether the least value is left out; mode SCALED."),
+            AttrDef(
+                "ensure_minimum_range",
+                "float",
+                default=0.01,
+                doc="How wide the range is at least, as a part of its larger end, or of 1.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "uint8", "uint16")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "5 * size(input)"},
+        gradient_kinds={"input": "none", "min_range": "none", "max_range": "none"},
+        reference="graphdock_std.reference.quantization:quantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:210",
+    )
+
+
+def dequantize() -> OpDef:
+    return OpDef(
+        name="Dequantize",
+        version=1,
+        summary="What QuantizeV2 made, as floats again.",
+        inputs=(
+            ArgDef("input", "T", shape="[*S]", doc="Integers."),
+            ArgDef("min_range", "float32", shape="[]", doc="Start of the range."),
+            ArgDef("max_range", "float32", shape="[]", doc="End of the range."),
+        ),
+        outputs=(ArgDef("output", "float32", shape="[*S]"),),
+        attrs=(
+            AttrDef(
+                "mode",
+                "string",
+                default="MIN_COMBINED",
+                allowed=("MIN_COMBINED", "MIN_FIRST", "SCALED"),
+                doc="As in QuantizeV2.",
+            ),
+            AttrDef("narrow_range", "bool", default=False, doc="As in QuantizeV2."),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "uint8", "uint16")),),
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "2 * size(input)"},
+        gradient_kinds={"input": "none", "min_range": "none", "max_range": "none"},
+        reference="graphdock_std.reference.quantization:dequantize",
+        package="graphdock_std",
+        source="specs/quantization.yaml:245",
+    )
+
+
 def random_uniform() -> OpDef:
     return OpDef(
         name="RandomUniform",
@@ -6867,7 +7944,28 @@ def cumprod() -> OpDef:
             AttrDef("exclusive", "bool", default=False, doc="Leave the element itself out; the first is then 1."),
             AttrDef("reverse", "bool", default=False, doc="Multiply from the end."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),
+        ),
         shape_fn="graphdock_std.shape_fns_reduce:running",
         traits=frozenset({"pure"}),
         gradient="graphdock_std._gen.gradients:cumprod",
@@ -7238,7 +8336,28 @@ def resource_scatter_add() -> OpDef:
             ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
             ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         traits=frozenset({"no_gradient", "stateful"}),
         cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
@@ -7258,7 +8377,28 @@ def resource_scatter_sub() -> OpDef:
             ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
             ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         traits=frozenset({"no_gradient", "stateful"}),
         cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
@@ -7278,7 +8418,28 @@ def resource_scatter_mul() -> OpDef:
             ArgDef("indices", "Tindices", doc="Rows, from 0 up to, not including, their number; any shape."),
             ArgDef("updates", "T", doc="Shape indices.shape + var.shape[1:], or a scalar for all."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         traits=frozenset({"no_gradient", "stateful"}),
         cost={"flops": "max(size(updates), size(indices))", "bytes": "bytes(indices) + 3 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
@@ -7411,7 +8572,28 @@ def resource_scatter_nd_add() -> OpDef:
             ),
             ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         traits=frozenset({"no_gradient", "stateful"}),
         cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
@@ -7435,7 +8617,28 @@ def resource_scatter_nd_sub() -> OpDef:
             ),
             ArgDef("updates", "T", doc="Shape indices.shape[:-1] + var.shape[K:]."),
         ),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         traits=frozenset({"no_gradient", "stateful"}),
         cost={"flops": "size(updates)", "bytes": "bytes(indices) + 3 * bytes(updates)"},
         gradient_kinds={"var": "none", "indices": "none", "updates": "none"},
@@ -7489,7 +8692,28 @@ def tensor_scatter_add() -> OpDef:
             ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
         ),
         outputs=(ArgDef("output", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
         traits=frozenset({"pure"}),
         cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
@@ -7516,7 +8740,28 @@ def tensor_scatter_sub() -> OpDef:
             ArgDef("updates", "T", doc="Shape indices.shape[:-1] + tensor.shape[K:]."),
         ),
         outputs=(ArgDef("output", "T", shape="[*S]"),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         shape_fn="graphdock_std.shape_fns_indexing:tensor_scatter",
         traits=frozenset({"pure"}),
         cost={"flops": "size(updates)", "bytes": "2 * bytes(tensor) + bytes(indices) + 3 * bytes(updates)"},
@@ -7580,7 +8825,28 @@ def segment_sum() -> OpDef:
             ),
         ),
         outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         shape_fn="graphdock_std.shape_fns_segment:segment",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(data)"},
@@ -7607,7 +8873,28 @@ def segment_mean() -> OpDef:
             ),
         ),
         outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         shape_fn="graphdock_std.shape_fns_segment:segment",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(data)"},
@@ -7634,7 +8921,28 @@ def segment_prod() -> OpDef:
             ),
         ),
         outputs=(ArgDef("y", "T", doc="One row per segment, up to the last one named."),),
-        types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tindices", allow=("int32", "int64"))),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+            TypeVarDef("Tindices", allow=("int32", "int64")),
+        ),
         shape_fn="graphdock_std.shape_fns_segment:segment",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "size(data)"},
@@ -7717,7 +9025,25 @@ def unsorted_segment_prod() -> OpDef:
         ),
         outputs=(ArgDef("y", "T"),),
         types=(
-            TypeVarDef("T", allow=_REAL),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
             TypeVarDef("Tindices", allow=("int32", "int64")),
             TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
         ),
@@ -7827,7 +9153,25 @@ def sparse_segment_sum() -> OpDef:
         ),
         outputs=(ArgDef("y", "T", doc="One row per segment."),),
         types=(
-            TypeVarDef("T", allow=_REAL),
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
             TypeVarDef("Tidx", allow=("int32", "int64")),
             TypeVarDef("Tids", allow=("int32", "int64"), default="int32"),
             TypeVarDef("Tnum", allow=("int32", "int64"), default="int32"),
@@ -8187,6 +9531,74 @@ def bincount() -> OpDef:
     )
 
 
+def sparse_to_sparse_set_operation() -> OpDef:
+    return OpDef(
+        name="SparseToSparseSetOperation",
+        version=1,
+        summary="Sets along the last dim of sparse tensors, put together.",
+        doc=(
+            "Each place of the other dims holds two sets, of the values that stand there. The result has their "
+            "elements in rising order, once each."
+        ),
+        inputs=(
+            ArgDef("set1_indices", "int64", shape="[N, R]", doc="Places of the first sets' values."),
+            ArgDef("set1_values", "T", shape="[N]", doc="The values."),
+            ArgDef("set1_shape", "int64", shape="[R]", doc="Their dense shape."),
+            ArgDef("set2_indices", "int64", shape="[M, R]", doc="Places of the second sets' values."),
+            ArgDef("set2_values", "T", shape="[M]", doc="The values."),
+            ArgDef("set2_shape", "int64", shape="[R]", doc="Their dense shape, the same but for the last dim."),
+        ),
+        outputs=(
+            ArgDef("result_indices", "int64", shape="[_, R]"),
+            ArgDef("result_values", "T", shape="[_]"),
+            ArgDef("result_shape", "int64", shape="[R]"),
+        ),
+        attrs=(
+            AttrDef(
+                "set_operation",
+                "string",
+                allowed=("a-b", "b-a", "intersection", "union"),
+                doc="What becomes of two sets.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "string")),),
+        where=(("R >= 2", "sets lie along the last of two dims or more, not of {R}"),),
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={
+            "set1_indices": "none",
+            "set1_values": "none",
+            "set1_shape": "none",
+            "set2_indices": "none",
+            "set2_values": "none",
+            "set2_shape": "none",
+        },
+        reference="graphdock_std.reference.sets:operation",
+        package="graphdock_std",
+        source="specs/sets.yaml:4",
+    )
+
+
+def set_size() -> OpDef:
+    return OpDef(
+        name="SetSize",
+        version=1,
+        summary="How many elements the sets along the last dim of a sparse tensor have.",
+        inputs=(
+            ArgDef("set_indices", "int64", shape="[N, R]", doc="Places of the values."),
+            ArgDef("set_values", "T", shape="[N]", doc="The values."),
+            ArgDef("set_shape", "int64", shape="[R]", memory="host", doc="Their dense shape."),
+        ),
+        outputs=(ArgDef("size", "int32", doc="Of the dense shape without its last dim."),),
+        types=(TypeVarDef("T", allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "string")),),
+        shape_fn="graphdock_std.shape_fns_sets:set_size",
+        traits=frozenset({"no_gradient", "pure"}),
+        gradient_kinds={"set_indices": "none", "set_values": "none", "set_shape": "none"},
+        reference="graphdock_std.reference.sets:size",
+        package="graphdock_std",
+        source="specs/sets.yaml:38",
+    )
+
+
 def depth_to_space() -> OpDef:
     return OpDef(
         name="DepthToSpace",
@@ -8396,10 +9808,30 @@ def sparse_tensor_dense_mat_mul() -> OpDef:
         ),
         outputs=(ArgDef("product", "T"),),
         attrs=(
-            AttrDef("adjoint_a", "bool", default=False, doc="Transpose the sparse matrix."),
-            AttrDef("adjoint_b", "bool", default=False, doc="Transpose the dense matrix."),
+            AttrDef("adjoint_a", "bool", default=False, doc="Transpose the sparse matrix; conjugate a complex one."),
+            AttrDef("adjoint_b", "bool", default=False, doc="Transpose the dense matrix; conjugate a complex one."),
         ),
-        types=(TypeVarDef("T", allow=("int32", "int64", "float16", "bfloat16", "float32", "float64")),),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=(
+                    "int8",
+                    "int16",
+                    "int32",
+                    "int64",
+                    "uint8",
+                    "uint16",
+                    "uint32",
+                    "uint64",
+                    "float16",
+                    "bfloat16",
+                    "float32",
+                    "float64",
+                    "complex64",
+                    "complex128",
+                ),
+            ),
+        ),
         shape_fn="graphdock_std.shape_fns_sparse:dense_matmul",
         traits=frozenset({"pure", "reduction"}),
         cost={"flops": "2 * N * M"},
@@ -8707,7 +10139,7 @@ def bessel_i0e() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:bessel_i0e",
         package="graphdock_std",
-        source="specs/special.yaml:213",
+        source="specs/special.yaml:214",
     )
 
 
@@ -8724,7 +10156,7 @@ def bessel_i1e() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:bessel_i1e",
         package="graphdock_std",
-        source="specs/special.yaml:235",
+        source="specs/special.yaml:236",
     )
 
 
@@ -8742,7 +10174,7 @@ def ndtri() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:ndtri",
         package="graphdock_std",
-        source="specs/special.yaml:257",
+        source="specs/special.yaml:260",
     )
 
 
@@ -8760,7 +10192,7 @@ def erfinv() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.special:erfinv",
         package="graphdock_std",
-        source="specs/special.yaml:280",
+        source="specs/special.yaml:283",
     )
 
 
@@ -9476,7 +10908,7 @@ def non_max_suppression_v2() -> OpDef:
             TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
         ),
         traits=frozenset({"no_gradient", "pure"}),
-        cost={"flops": "?"},
+        cost={"flops": "16 * size(scores) * size(scores)"},
         gradient_kinds={"boxes": "none", "scores": "none", "max_output_size": "none", "iou_threshold": "none"},
         reference="graphdock_std.reference.suppression:suppress",
         package="graphdock_std",
@@ -9503,7 +10935,7 @@ def non_max_suppression_v3() -> OpDef:
             TypeVarDef("T_threshold", allow=("float16", "float32"), default="float32"),
         ),
         traits=frozenset({"no_gradient", "pure"}),
-        cost={"flops": "?"},
+        cost={"flops": "16 * size(scores) * size(scores)"},
         gradient_kinds={
             "boxes": "none",
             "scores": "none",
@@ -9545,7 +10977,7 @@ def non_max_suppression_v4() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_image:suppression_v4",
         traits=frozenset({"no_gradient", "pure"}),
-        cost={"flops": "?"},
+        cost={"flops": "16 * size(scores) * size(scores)"},
         gradient_kinds={
             "boxes": "none",
             "scores": "none",
@@ -9597,7 +11029,7 @@ def non_max_suppression_v5() -> OpDef:
         types=(TypeVarDef("T", allow=("float16", "float32")),),
         shape_fn="graphdock_std.shape_fns_image:suppression_v5",
         traits=frozenset({"no_gradient", "pure"}),
-        cost={"flops": "?"},
+        cost={"flops": "16 * size(scores) * size(scores)"},
         gradient_kinds={
             "boxes": "none",
             "scores": "none",
@@ -9630,7 +11062,7 @@ def non_max_suppression_with_overlaps() -> OpDef:
         ),
         outputs=(ArgDef("selected_indices", "int32", shape="[_]"),),
         traits=frozenset({"no_gradient", "pure"}),
-        cost={"flops": "?"},
+        cost={"flops": "16 * size(scores) * size(scores)"},
         gradient_kinds={
             "overlaps": "none",
             "scores": "none",
@@ -9696,7 +11128,7 @@ def combined_non_max_suppression() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_image:combined_suppression",
         traits=frozenset({"no_gradient", "pure"}),
-        cost={"flops": "?"},
+        cost={"flops": "16 * size(scores) * size(scores)"},
         gradient_kinds={
             "boxes": "none",
             "scores": "none",
@@ -10165,6 +11597,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "DepthwiseConv2dNative": depthwise_conv2d_native,
     "DepthwiseConv2dNativeBackpropInput": depthwise_conv2d_native_backprop_input,
     "DepthwiseConv2dNativeBackpropFilter": depthwise_conv2d_native_backprop_filter,
+    "ResourceCountUpTo": resource_count_up_to,
     "CTCLoss": ctc_loss,
     "CTCGreedyDecoder": ctc_greedy_decoder,
     "CTCBeamSearchDecoder": ctc_beam_search_decoder,
@@ -10178,6 +11611,16 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
     "DrawBoundingBoxes": draw_bounding_boxes,
     "DrawBoundingBoxesV2": draw_bounding_boxes_v2,
+    "DecodeJpeg": decode_jpeg,
+    "DecodeAndCropJpeg": decode_and_crop_jpeg,
+    "DecodePng": decode_png,
+    "DecodeBmp": decode_bmp,
+    "DecodeGif": decode_gif,
+    "DecodeImage": decode_image,
+    "EncodeJpeg": encode_jpeg,
+    "EncodePng": encode_png,
+    "IsJpeg": is_jpeg,
+    "EncodeJpegVariableQuality": encode_jpeg_variable_quality,
     "RGBToHSV": rgb_to_hsv,
     "HSVToRGB": hsv_to_rgb,
     "AdjustHue": adjust_hue,
@@ -10205,6 +11648,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixSolveLs": matrix_solve_ls,
     "Lu": lu,
     "MatrixSetDiag": matrix_set_diag,
+    "MatrixSquareRoot": matrix_square_root,
+    "MatrixLogarithm": matrix_logarithm,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -10264,6 +11709,11 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "Select": select,
     "ClipByValue": clip_by_value,
     "MatMul": mat_mul,
+    "Dilation2D": dilation2d,
+    "Dilation2DBackpropInput": dilation2d_backprop_input,
+    "Dilation2DBackpropFilter": dilation2d_backprop_filter,
+    "Dilation2DBackpropInputGrad": dilation2d_backprop_input_grad,
+    "Dilation2DBackpropFilterGrad": dilation2d_backprop_filter_grad,
     "Softmax": softmax,
     "LogSoftmax": log_softmax,
     "SoftmaxCrossEntropyWithLogits": softmax_cross_entropy_with_logits,
@@ -10309,6 +11759,19 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MaxPool3DGradGrad": max_pool3d_grad_grad,
     "AvgPool3D": avg_pool3d,
     "AvgPool3DGrad": avg_pool3d_grad,
+    "MaxPoolWithArgmax": max_pool_with_argmax,
+    "MaxPoolGradWithArgmax": max_pool_grad_with_argmax,
+    "MaxPoolGradGradWithArgmax": max_pool_grad_grad_with_argmax,
+    "FakeQuantWithMinMaxArgs": fake_quant_with_min_max_args,
+    "FakeQuantWithMinMaxArgsGradient": fake_quant_with_min_max_args_gradient,
+    "FakeQuantWithMinMaxVars": fake_quant_with_min_max_vars,
+    "FakeQuantWithMinMaxVarsGradient": fake_quant_with_min_max_vars_gradient,
+    "FakeQuantWithMinMaxVarsPerChannel": fake_quant_with_min_max_vars_per_channel,
+    "FakeQuantWithMinMaxVarsPerChannelGradient": fake_quant_with_min_max_vars_per_channel_gradient,
+    "QuantizeAndDequantizeV2": quantize_and_dequantize_v2,
+    "QuantizeAndDequantizeV3": quantize_and_dequantize_v3,
+    "QuantizeV2": quantize_v2,
+    "Dequantize": dequantize,
     "RandomUniform": random_uniform,
     "RandomStandardNormal": random_standard_normal,
     "TruncatedNormal": truncated_normal,
@@ -10374,6 +11837,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "UpperBound": upper_bound,
     "HistogramFixedWidth": histogram_fixed_width,
     "Bincount": bincount,
+    "SparseToSparseSetOperation": sparse_to_sparse_set_operation,
+    "SetSize": set_size,
     "DepthToSpace": depth_to_space,
     "SpaceToDepth": space_to_depth,
     "SpaceToBatchND": space_to_batch_nd,
@@ -10465,37 +11930,42 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "arithmetic.yaml": "ff69a39c043db13a",
-    "array.yaml": "4e96e59655e0b401",
+    "array.yaml": "194f5430a24f3b33",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "eaf7834bb831ca38",
     "complex.yaml": "045c6d576626a540",
     "conv.yaml": "12014a947b701793",
+    "counting.yaml": "f46ff1e51d0b7730",
     "ctc.yaml": "704d9a971f1ea5dc",
-    "custom.yaml": "b31ed1f484108246",
+    "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
     "image_boxes.yaml": "5c540a1cf4a74545",
+    "image_codecs.yaml": "04fc2b3c4c44f034",
     "image_color.yaml": "9d56b2e9977428dc",
-    "image_random.yaml": "6b9ce40790dba461",
+    "image_random.yaml": "85c5751008598b4d",
     "image_resize.yaml": "6fe182d39258e096",
-    "linalg.yaml": "25a06de7b2fd8368",
+    "linalg.yaml": "fb95bb0630bbcd3d",
     "math.yaml": "ea8417bd3a9a04c8",
-    "nn.yaml": "f1bdf2cb37e82486",
+    "morphology.yaml": "70ac1a90d5b92f06",
+    "nn.yaml": "648b9fe89e9ad54a",
     "normalization.yaml": "655720c038b19f95",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
-    "pool.yaml": "15e977655cdc29b7",
+    "pool.yaml": "466031de10a208c7",
+    "quantization.yaml": "dfd7790f39d524ce",
     "random.yaml": "096a30a35fecd476",
     "rearrange.yaml": "adb0623d1594cfe2",
-    "reduce.yaml": "6a8f9cca64479283",
+    "reduce.yaml": "fd281d9ece4ab2d9",
     "sampling.yaml": "ca6e802c5ed78415",
-    "scatter.yaml": "a6ac8645f6bb9a2b",
-    "segment.yaml": "de93fa854d0d0a51",
+    "scatter.yaml": "0f5c7a0e5a22b22e",
+    "segment.yaml": "da11a8cc1a597522",
     "selection.yaml": "421f1b1bf12bf214",
+    "sets.yaml": "1a3ffe9cb6d66236",
     "space.yaml": "25348b8a8c2db9dd",
-    "sparse.yaml": "d0eac1693e27065e",
-    "special.yaml": "aea1fa160d5e721e",
+    "sparse.yaml": "097ebd8f266e3919",
+    "special.yaml": "5a068ba333a0b001",
     "spectral.yaml": "4c63dba988899418",
     "strings.yaml": "a4366031664080b1",
-    "suppression.yaml": "7f06a61b5c661833",
+    "suppression.yaml": "3a0d562ab78a1a65",
     "train.yaml": "75b642b73e6d7cf6",
 }

@@ -232,7 +232,7 @@ def cumprod(x, axis, exclusive=False, reverse=False, name=None):
       y_i = product of x_j for j <= i
 
     Args:
-      x: tensor of any shape [*S], integer or floating. A tensor of rank 1 or more.
+      x: tensor of any shape [*S], integer, floating or complex. A tensor of rank 1 or more.
       axis: scalar, int32 or int64. The axis; a negative one counts from the end.
       exclusive: bool. Leave the element itself out; the first is then 1. Default False.
       reverse: bool. Multiply from the end. Default False.

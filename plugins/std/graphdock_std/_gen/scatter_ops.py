@@ -53,8 +53,8 @@ def resource_scatter_add(var, indices, updates, name=None):
       var: handle of a variable. Handle of a variable of rank 1 or more.
       indices: tensor of any shape, int32 or int64. Rows, from 0 up to, not including, their number; any
         shape.
-      updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for
-        all.
+      updates: tensor of any shape, integer, floating or complex. Shape indices.shape + var.shape[1:], or a
+        scalar for all.
       name: name of the operation (default "ResourceScatterAdd").
 
     Returns:
@@ -75,8 +75,8 @@ def resource_scatter_sub(var, indices, updates, name=None):
       var: handle of a variable. Handle of a variable of rank 1 or more.
       indices: tensor of any shape, int32 or int64. Rows, from 0 up to, not including, their number; any
         shape.
-      updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for
-        all.
+      updates: tensor of any shape, integer, floating or complex. Shape indices.shape + var.shape[1:], or a
+        scalar for all.
       name: name of the operation (default "ResourceScatterSub").
 
     Returns:
@@ -97,8 +97,8 @@ def resource_scatter_mul(var, indices, updates, name=None):
       var: handle of a variable. Handle of a variable of rank 1 or more.
       indices: tensor of any shape, int32 or int64. Rows, from 0 up to, not including, their number; any
         shape.
-      updates: tensor of any shape, integer or floating. Shape indices.shape + var.shape[1:], or a scalar for
-        all.
+      updates: tensor of any shape, integer, floating or complex. Shape indices.shape + var.shape[1:], or a
+        scalar for all.
       name: name of the operation (default "ResourceScatterMul").
 
     Returns:
@@ -206,7 +206,7 @@ def resource_scatter_nd_add(var, indices, updates, name=None):
       var: handle of a variable. Handle of a variable.
       indices: tensor of any shape, int32 or int64. Index tuples along the last axis, whose size K is at most
         the rank of the variable.
-      updates: tensor of any shape, integer or floating. Shape indices.shape[:-1] + var.shape[K:].
+      updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
       name: name of the operation (default "ResourceScatterNdAdd").
 
     Returns:
@@ -227,7 +227,7 @@ def resource_scatter_nd_sub(var, indices, updates, name=None):
       var: handle of a variable. Handle of a variable.
       indices: tensor of any shape, int32 or int64. Index tuples along the last axis, whose size K is at most
         the rank of the variable.
-      updates: tensor of any shape, integer or floating. Shape indices.shape[:-1] + var.shape[K:].
+      updates: tensor of any shape, integer, floating or complex. Shape indices.shape[:-1] + var.shape[K:].
       name: name of the operation (default "ResourceScatterNdSub").
 
     Returns:
@@ -266,7 +266,7 @@ def tensor_scatter_add(tensor, indices, updates, name=None):
       output[indices[i...]] += updates[i...]
 
     Args:
-      tensor: tensor of any shape [*S], integer or floating. Any tensor.
+      tensor: tensor of any shape [*S], integer, floating or complex. Any tensor.
       indices: tensor of any shape, int32 or int64. Index tuples along the last axis, whose size K is at most
         the rank of tensor.
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].
@@ -287,7 +287,7 @@ def tensor_scatter_sub(tensor, indices, updates, name=None):
       output[indices[i...]] -= updates[i...]
 
     Args:
-      tensor: tensor of any shape [*S], integer or floating. Any tensor.
+      tensor: tensor of any shape [*S], integer, floating or complex. Any tensor.
       indices: tensor of any shape, int32 or int64. Index tuples along the last axis, whose size K is at most
         the rank of tensor.
       updates: tensor of any shape, of tensor's dtype. Shape indices.shape[:-1] + tensor.shape[K:].

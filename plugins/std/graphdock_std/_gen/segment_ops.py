@@ -26,7 +26,7 @@ def segment_sum(data, segment_ids, name=None):
     A segment without rows is zero.
 
     Args:
-      data: tensor of any shape, integer or floating. A tensor of rank 1 or more.
+      data: tensor of any shape, integer, floating or complex. A tensor of rank 1 or more.
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more,
         and none below the one before it.
       name: name of the operation (default "SegmentSum").
@@ -48,7 +48,7 @@ def segment_mean(data, segment_ids, name=None):
     A segment without rows is zero. Means of integers are rounded towards zero.
 
     Args:
-      data: tensor of any shape, integer or floating. A tensor of rank 1 or more.
+      data: tensor of any shape, integer, floating or complex. A tensor of rank 1 or more.
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more,
         and none below the one before it.
       name: name of the operation (default "SegmentMean").
@@ -70,7 +70,7 @@ def segment_prod(data, segment_ids, name=None):
     A segment without rows is one.
 
     Args:
-      data: tensor of any shape, integer or floating. A tensor of rank 1 or more.
+      data: tensor of any shape, integer, floating or complex. A tensor of rank 1 or more.
       segment_ids: tensor of any shape, int32 or int64. A segment for each row of data, a vector: 0 or more,
         and none below the one before it.
       name: name of the operation (default "SegmentProd").
@@ -136,7 +136,8 @@ def unsorted_segment_prod(data, segment_ids, num_segments, name=None):
     A segment without slices is one.
 
     Args:
-      data: tensor of any shape, integer or floating. A tensor whose shape begins with segment_ids' shape.
+      data: tensor of any shape, integer, floating or complex. A tensor whose shape begins with segment_ids'
+        shape.
       segment_ids: tensor of any shape, int32 or int64. Ids below num_segments, in any order, repeated or not;
         negative ones drop their slice.
       num_segments: tensor of any shape, int32 or int64. Number of segments, a scalar.
@@ -213,7 +214,7 @@ def sparse_segment_sum(data, indices, segment_ids, num_segments=None, name=None)
     A segment without rows is zero.
 
     Args:
-      data: tensor of any shape, integer or floating. A tensor of rank 1 or more.
+      data: tensor of any shape, integer, floating or complex. A tensor of rank 1 or more.
       indices: tensor of shape [N], int32 or int64. Rows of data, in any order, repeated or not.
       segment_ids: tensor of shape [N], int32 or int64. A segment for each of them: 0 or more, and none below
         the one before it.

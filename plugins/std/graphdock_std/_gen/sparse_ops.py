@@ -20,7 +20,7 @@ def sparse_tensor_dense_mat_mul(a_indices, a_values, a_shape, b, adjoint_a=False
     Args:
       a_indices: tensor of shape [N, 2], int64. Row and column of each element, in any order; elements of one
         place add up.
-      a_values: tensor of shape [N], integer or floating. The elements.
+      a_values: tensor of shape [N], integer, floating or complex. The elements.
       a_shape: tensor of shape [2], int64. The shape of the sparse matrix.
       b: tensor of shape [K, M], of a_values's dtype. The dense matrix.
       adjoint_a: bool. Transpose the sparse matrix; conjugate a complex one. Default False.
