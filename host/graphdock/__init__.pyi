@@ -49,12 +49,14 @@ from graphdock.dtypes import uint32 as uint32
 from graphdock.dtypes import uint64 as uint64
 from graphdock.dtypes import uint8 as uint8
 from graphdock.dtypes import variant as variant
+from graphdock.errors import OpError as OpError
 from graphdock.gradients.aggregation import AggregationMethod as AggregationMethod
 from graphdock.gradients.aggregation import UnconnectedGradients as UnconnectedGradients
 from graphdock.gradients.backprop import gradients as gradients
 from graphdock.gradients.indexed_slices import IndexedSlices as IndexedSlices
 from graphdock.gradients.indexed_slices import IndexedSlicesValue as IndexedSlicesValue
 from graphdock.gradients.registry import NoGradient as NoGradient
+from graphdock.gradients.registry import NoGradient as no_gradient
 from graphdock.gradients.registry import NotDifferentiable as NotDifferentiable
 from graphdock.gradients.registry import RegisterGradient as RegisterGradient
 from graphdock.graph.default_session import get_default_session as get_default_session
@@ -107,8 +109,10 @@ from graphdock.tensor_shape import Dimension as Dimension
 from graphdock.tensor_shape import TensorShape as TensorShape
 from graphdock.variables.collections import GraphKeys as GraphKeys
 from graphdock.variables.collections import add_to_collection as add_to_collection
+from graphdock.variables.collections import add_to_collections as add_to_collections
 from graphdock.variables.collections import get_collection as get_collection
 from graphdock.variables.collections import get_collection_ref as get_collection_ref
+from graphdock.variables.collections import global_variables as all_variables
 from graphdock.variables.collections import global_variables as global_variables
 from graphdock.variables.collections import local_variables as local_variables
 from graphdock.variables.collections import model_variables as model_variables
@@ -119,8 +123,10 @@ from graphdock.variables.get_variable import get_variable as get_variable
 from graphdock.variables.initialization import global_variables_initializer as global_variables_initializer
 from graphdock.variables.initialization import initialize_all_variables as initialize_all_variables
 from graphdock.variables.initialization import is_variable_initialized as is_variable_initialized
+from graphdock.variables.initialization import local_variables_initializer as initialize_local_variables
 from graphdock.variables.initialization import local_variables_initializer as local_variables_initializer
 from graphdock.variables.initialization import report_uninitialized_variables as report_uninitialized_variables
+from graphdock.variables.initialization import variables_initializer as initialize_variables
 from graphdock.variables.initialization import variables_initializer as variables_initializer
 from graphdock.variables.partitioned import PartitionedVariable as PartitionedVariable
 from graphdock.variables.partitioned import fixed_size_partitioner as fixed_size_partitioner
@@ -497,6 +503,7 @@ __all__ = [
     "InteractiveSession",
     "NoGradient",
     "NotDifferentiable",
+    "OpError",
     "Operation",
     "OptimizerOptions",
     "PartitionedVariable",
@@ -521,6 +528,8 @@ __all__ = [
     "add_check_numerics_ops",
     "add_n",
     "add_to_collection",
+    "add_to_collections",
+    "all_variables",
     "angle",
     "arg_max",
     "arg_min",
@@ -691,6 +700,8 @@ __all__ = [
     "import_graph_def",
     "init_scope",
     "initialize_all_variables",
+    "initialize_local_variables",
+    "initialize_variables",
     "initializers",
     "int16",
     "int32",
@@ -752,6 +763,7 @@ __all__ = [
     "negative",
     "newaxis",
     "nn",
+    "no_gradient",
     "no_op",
     "norm",
     "not_equal",

@@ -245,3 +245,15 @@ def test_embedding_lookup_clips_rows() -> None:
     got = run(lambda t: tf.nn.embedding_lookup(t, tf.constant(IDS), max_norm=1.0), TABLE)
     norms = np.linalg.norm(TABLE[IDS], axis=-1, keepdims=True)
     np.testing.assert_allclose(got, TABLE[IDS] / np.maximum(norms, 1.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("strategy", ["div", "mod"])
+def test_embeddings_in_shards_of_unknown_rank(strategy: str) -> None:
+    """Which shard a row is in was compared column by column: the wrong elements, and no error."""
+    low = np.arange(12.0).reshape(2, 3, 2)
+    high = low + 100
+    table = np.concatenate([low, high]) if strategy == "div" else np.stack([low, high], 1).reshape(4, 3, 2)
+    shards = [tf.placeholder(tf.float64), tf.placeholder(tf.float64)]
+    rows = tf.nn.embedding_lookup(shards, [[0, 3]], partition_strategy=strategy)
+    with tf.Session() as sess:
+        np.testing.assert_array_equal(sess.run(rows, dict(zip(shards, (low, high), strict=True))), table[[[0, 3]]])

@@ -173,7 +173,6 @@ def test_identities() -> None:
         tf.initializers.identity()([3])
 
 
-@pytest.mark.skipif(not hasattr(tf, "qr"), reason="no QR decomposition")
 @pytest.mark.parametrize("shape", [[4, 4], [6, 3], [3, 6], [2, 2, 3, 5]])
 def test_orthogonal_initializers(shape: list[int]) -> None:
     value = draws(lambda: tf.orthogonal_initializer(2.0, seed=1, dtype=tf.float64)(shape))[0].reshape(-1, shape[-1])

@@ -60,6 +60,7 @@ from graphdock_std._gen.math_ops import subtract as subtract
 from graphdock_std._gen.math_ops import tan as tan
 from graphdock_std._gen.math_ops import tanh as tanh
 from graphdock_std._gen.nn_ops import softplus as softplus
+from graphdock_std._gen.nn_ops import softsign as softsign
 from graphdock_std._gen.segment_ops import segment_max as segment_max
 from graphdock_std._gen.segment_ops import segment_mean as segment_mean
 from graphdock_std._gen.segment_ops import segment_min as segment_min
@@ -233,6 +234,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "softsign",
     "sqrt",
     "square",
     "squared_difference",

@@ -69,6 +69,8 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
 
 
 _SMALL = 1024
+#: Op -> the name of its results, which is that of the function.
+_AS_FUNCTIONS = {"ZerosLike": "zeros_like", "OnesLike": "ones_like"}
 
 
 def _like(tensor: Any, dtype: Any, name: str | None, fill: int, op: str) -> Tensor:
@@ -77,8 +79,8 @@ def _like(tensor: Any, dtype: Any, name: str | None, fill: int, op: str) -> Tens
     dims = x._dims
     count = size(dims)
     if count is not None and count <= _SMALL and wanted.kind in "biufc":
-        return constant_of(np.full(dims, fill, wanted.np), wanted, name or op.lower())
-    made: Tensor = apply_op(op, name=name, x=x)
+        return constant_of(np.full(dims, fill, wanted.np), wanted, name or _AS_FUNCTIONS[op])
+    made: Tensor = apply_op(op, name=name or _AS_FUNCTIONS[op], x=x)
     return cast(made, wanted)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GraphKeys",
     "add_to_collection",
+    "add_to_collections",
     "get_collection",
     "get_collection_ref",
     "global_variables",
@@ -60,6 +61,11 @@ def outermost_graph() -> Graph:
 def add_to_collection(name: Any, value: Any) -> None:
     """Append ``value`` to a collection of the default graph."""
     outermost_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Append ``value`` to each of several collections of the default graph, or to one; twice to none."""
+    outermost_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:

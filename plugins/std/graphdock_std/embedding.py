@@ -76,12 +76,12 @@ def _sharded(shards: list[Any], ids: Any, strategy: str) -> Any:
             mine.append(_tf.logical_and(low, ids < limits[k + 1]) if k < n - 1 else low)
             within.append(ids - limits[k])
     zero = _ops.zeros_like(ids)
-    rank = len(static_shape(shards[0]) or (0,)) - 1
+    dims = static_shape(shards[0])
     parts = []
     for shard, own, local in zip(shards, mine, within, strict=True):
         rows = _tf.gather(shard, _tf.where(own, local, zero))
-        for _ in range(rank):
-            own = _tf.expand_dims(own, -1)
+        ones = _ops.ones_like(_ops.shape(shard)[1:]) if dims is None else [1] * (len(dims) - 1)
+        own = _tf.reshape(own, _tf.concat([_ops.shape(ids), ones], 0))
         parts.append(_tf.select(own, rows, _ops.constant(0, rows.dtype)))
     return _ops.add_n(parts)
 

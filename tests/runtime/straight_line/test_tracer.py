@@ -87,7 +87,7 @@ def test_only_the_branch_that_ran_is_reported(graph):
 
 def test_bytes_of_what_only_the_step_knows_are_measured(graph):
     x = tf.placeholder(tf.float32, [None])
-    found = tf.boolean_mask(x, x > 0) if hasattr(tf, "boolean_mask") else tf.gather(x, tf.where(x > 0)[:, 0])
+    found = tf.boolean_mask(x, x > 0)
     doubled = tf.add(found, found, name="doubled")
     with tf.Session() as sess:
         for count in (2, 5):

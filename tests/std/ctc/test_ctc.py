@@ -142,7 +142,6 @@ def test_labels_of_a_beam() -> None:
     np.testing.assert_allclose(parts[-1], want, rtol=1e-6)
 
 
-@pytest.mark.skipif(not hasattr(tf, "SparseTensor"), reason="no sparse tensors")
 def test_labels_are_sparse_tensors() -> None:
     (labels,), scores = tf.nn.ctc_greedy_decoder(X, [5, 5, 3])
     assert labels.values.dtype == tf.int64 and scores.shape.as_list() == [3, 1]

@@ -119,7 +119,6 @@ def test_parts(index: int) -> None:
     np.testing.assert_equal(got, want)
 
 
-@pytest.mark.skipif(not hasattr(tf, "SparseTensor"), reason="no sparse tensors")
 @pytest.mark.parametrize("index", range(len(SPLITS)))
 def test_splits(index: int) -> None:
     build, want = SPLITS[index]

@@ -444,7 +444,7 @@ def mirror_pad_grad(dy, paddings, mode, name=None):
     """The gradient of Pad in the modes reflect and symmetric; folds the margin back onto what it mirrors.
 
     Args:
-      dy: tensor of any shape, floating. A tensor of the padded shape.
+      dy: tensor of any shape, floating or complex. A tensor of the padded shape.
       paddings: tensor of any shape, int32 or int64. As in Pad.
       mode: string, one of 'reflect', 'symmetric'. As in Pad.
       name: name of the operation (default "MirrorPadGrad").

@@ -18,6 +18,7 @@ FUNCTIONS = {
     "nn.relu_layer": "graphdock_std.nn:relu_layer",
     "nn.xw_plus_b": "graphdock_std.nn:xw_plus_b",
     "math.l2_normalize": "graphdock_std.nn:l2_normalize",
+    "linalg.l2_normalize": "graphdock_std.nn:l2_normalize",
     "math.log_softmax": "graphdock_std.nn:log_softmax",
     "math.softmax": "graphdock_std.nn:softmax",
 }

@@ -286,7 +286,7 @@ def mirror_pad_grad(dy: np.ndarray, paddings: np.ndarray, mode: str, **_: Any) -
     totals: dict[tuple[int, ...], Any] = {}
     for index in _indices(dy.shape):
         key = tuple(_mirrored(k - int(a), n, mode) for k, (a, _b), n in zip(index, paddings, shape, strict=True))
-        totals[key] = totals.get(key, 0.0) + float(dy[index])
+        totals[key] = totals.get(key, 0) + dy[index].item()
     return _sums(shape, dy.dtype, totals)
 
 
