@@ -154,7 +154,7 @@ def test_a_kernel_that_is_not_capture_safe_stands_outside_of_recordings(
         assert device.captures == 1
         assert device.stream.log[-4:] == ["host to device", "exp", "graph of 1", "device to host"]
         text = str(s.explain(y, {x: [0.0, 1.0]}))
-    assert "recorded: 1 statements from Mul" in text
+    assert "recorded: 1 statements from mul" in text
     assert "not recorded: Exp: its kernel is not capture_safe" in text
 
 

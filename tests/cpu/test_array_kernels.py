@@ -179,7 +179,8 @@ def poisoned(dtype: dtypes.DType, shape: tuple[int, ...]) -> np.ndarray:
 def same(found: np.ndarray, expected: np.ndarray, rtol: float = 0.0) -> None:
     assert found.shape == expected.shape and found.dtype == expected.dtype
     if rtol and found.dtype.kind not in "biuO":
-        np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=rtol)
+        wide = np.complex128 if found.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(found.astype(wide), expected.astype(wide), rtol=rtol, atol=rtol)
     else:
         np.testing.assert_array_equal(found, expected)
 
@@ -199,7 +200,9 @@ def tolerance(case: Case) -> float:
     if "reduction" not in case.opdef.traits and case.opdef.name not in ("LinSpace",):
         return 0.0
     dtype = case.types.get("T")
-    return {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-6}.get(dtype.name if dtype else "", 1e-12)
+    return {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6}.get(
+        dtype.name if dtype else "", 1e-12
+    )
 
 
 @pytest.mark.parametrize(("op", "sample", "dtype"), samples())

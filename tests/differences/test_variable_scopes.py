@@ -211,6 +211,6 @@ def test_counting_up_to_a_limit(session):
     up = tf.count_up_to(v, 2)
     session.run(v.initializer)
     assert [session.run(up), session.run(v.count_up_to(2))] == [0, 1]
-    with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+    with pytest.raises(tf.errors.OutOfRangeError, match="reached its limit of 2"):
         session.run(up)
     assert session.run(v) == 2

@@ -69,18 +69,16 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
 
 
 _SMALL = 1024
-#: Op -> the name of its results, which is that of the function.
-_AS_FUNCTIONS = {"ZerosLike": "zeros_like", "OnesLike": "ones_like"}
 
 
-def _like(tensor: Any, dtype: Any, name: str | None, fill: int, op: str) -> Tensor:
+def _like(tensor: Any, dtype: Any, name: str, fill: int, op: str) -> Tensor:
     x = convert_to_tensor(tensor)
     wanted: DType = x.dtype if dtype is None else as_dtype(dtype)
     dims = x._dims
     count = size(dims)
     if count is not None and count <= _SMALL and wanted.kind in "biufc":
-        return constant_of(np.full(dims, fill, wanted.np), wanted, name or _AS_FUNCTIONS[op])
-    made: Tensor = apply_op(op, name=name or _AS_FUNCTIONS[op], x=x)
+        return constant_of(np.full(dims, fill, wanted.np), wanted, name)
+    made: Tensor = apply_op(op, name=name, x=x)
     return cast(made, wanted)
 
 
@@ -88,14 +86,14 @@ def zeros_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
     """Zeros of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
-    return _like(tensor, dtype, name, 0, "ZerosLike")
+    return _like(tensor, dtype, name or "zeros_like", 0, "ZerosLike")
 
 
 def ones_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
     """Ones of the shape of ``tensor``, in its dtype or another; a constant where the shape is known and small."""
-    return _like(tensor, dtype, name, 1, "OnesLike")
+    return _like(tensor, dtype, name or "ones_like", 1, "OnesLike")
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:

@@ -158,7 +158,7 @@ def self_adjoint_eig(op: Any, of_e: Any, of_v: Any) -> Any:
     return _half_diagonal(_triangle(whole + _adjoint(whole), True))
 
 
-def solve_ls(op: Any, grad: Any) -> tuple[Any, Any, None]:
+def solve_ls(op: Any, grad: Any) -> tuple[Any, Any, Any]:
     """Of matrices of full rank. Tall: ``C = (A^H A + w)^-1``; wide: ``C = (A A^H + w)^-1``."""
     a, b, weight = op.inputs
     y = op.outputs[0]
@@ -168,20 +168,26 @@ def solve_ls(op: Any, grad: Any) -> tuple[Any, Any, None]:
             return gram
         return _tf.matrix_set_diag(gram, _tf.matrix_diag_part(gram) + _ops.cast(weight, a.dtype))
 
-    def tall() -> tuple[Any, Any]:
+    def to_weight(z: Any, solution: Any) -> Any:
+        if not op.get_attr("fast"):
+            return _ops.zeros_like(weight)
+        return -_ops.cast(_tf.reduce_sum(_tf.real(_tf.conj(z) * solution)), weight.dtype)
+
+    def tall() -> tuple[Any, Any, Any]:
         z = _tf.matrix_solve(regular(_tf.matmul(a, a, adjoint_a=True)), grad)
         outer = _times_adjoint(y, z)
-        return _times_adjoint(b, z) - _tf.matmul(a, outer + _adjoint(outer)), _tf.matmul(a, z)
+        to_matrix = _times_adjoint(b, z) - _tf.matmul(a, outer + _adjoint(outer))
+        return to_matrix, _tf.matmul(a, z), to_weight(z, y)
 
-    def wide() -> tuple[Any, Any]:
+    def wide() -> tuple[Any, Any, Any]:
         gram = regular(_times_adjoint(a, a))
         to_rhs = _tf.matrix_solve(gram, _tf.matmul(a, grad))
         inner = _tf.matrix_solve(gram, b)
         left = _tf.matmul(to_rhs, _tf.matmul(inner, a, adjoint_a=True))
-        return _times_adjoint(inner, grad - _tf.matmul(a, to_rhs, adjoint_a=True)) - left, to_rhs
+        to_matrix = _times_adjoint(inner, grad - _tf.matmul(a, to_rhs, adjoint_a=True)) - left
+        return to_matrix, to_rhs, to_weight(to_rhs, inner)
 
-    to_matrix, to_rhs = _tall_or_wide(a, tall, wide)
-    return to_matrix, to_rhs, None
+    return _tall_or_wide(a, tall, wide)
 
 
 def lu(op: Any, grad: Any, of_p: Any) -> Any:

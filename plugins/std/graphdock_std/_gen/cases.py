@@ -5603,7 +5603,7 @@ CASES: dict[str, dict] = {
             "complex64": {"rtol": 4e-05, "atol": 1e-05},
             "complex128": {"rtol": 1e-09, "atol": 1e-11},
         },
-        "gradcheck": ("matrix", "rhs"),
+        "gradcheck": ("matrix", "rhs", "l2_regularizer"),
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.linalg:solve_ls",

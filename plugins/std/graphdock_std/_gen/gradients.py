@@ -650,10 +650,10 @@ def log_matrix_determinant(op, grad_sign, grad_log_abs_determinant):
 
 
 def matrix_solve_ls(op, grad_y):
-    """matrix, rhs: fn; l2_regularizer: none."""
+    """matrix, rhs, l2_regularizer: fn."""
     _fn = _import_module("graphdock_std.linalg_gradients")
     grads_solve_ls = _fn.solve_ls(op, grad_y)
-    return [grads_solve_ls[0], grads_solve_ls[1], None]
+    return [grads_solve_ls[0], grads_solve_ls[1], grads_solve_ls[2]]
 
 
 def lu(op, grad_lu, grad_p):
