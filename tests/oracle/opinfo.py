@@ -111,6 +111,10 @@ def _sample(name: str, info: Any, sample: Any, dtype: torch.dtype, grads: bool) 
             ours = TABLE[name](*args, **kwargs)
         except (Unlike, NotImplementedError):
             return "unlike", ""
+        except tf.errors.DTypeError as error:
+            if "does not take" in error.message:
+                return "unlike", ""  # a dtype that the op has in TensorFlow neither
+            return "differ", f"DTypeError: {error.message}"
         except (tf.errors.GraphdockError, TypeError, ValueError, AttributeError) as error:
             return "differ", f"{type(error).__name__}: {str(error).splitlines()[0]}"
         try:

@@ -194,7 +194,7 @@ def _axes(dim: Any) -> Any:
 
 def _reduction(function: Callable[..., Any], whole: bool = False) -> Callable[..., Any]:
     def reduce(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, **other: Any) -> Any:
-        if other or dtype is not None:
+        if other or dtype is not None or (x.shape.ndims == 0 and dim is not None):
             raise Unlike
         return function(x, axis=_axes(dim), keep_dims=keepdim)
 
@@ -215,7 +215,9 @@ TABLE.update(
         "all": lambda x, *a, **k: _reduction(tf.reduce_all)(tf.cast(x, tf.bool), *a, **k),
         "any": lambda x, *a, **k: _reduction(tf.reduce_any)(tf.cast(x, tf.bool), *a, **k),
         "logsumexp": _reduction(tf.reduce_logsumexp),
-        "count_nonzero": lambda x, dim=None: tf.count_nonzero(x, axis=_axes(dim)),
+        "count_nonzero": lambda x, dim=None: (
+            tf.count_nonzero(x, axis=_axes(dim)) if x.shape.ndims or dim is None else _unlike()
+        ),
     }
 )
 
@@ -565,9 +567,9 @@ def _conv(n: int) -> Callable[..., Any]:
     def conv(
         x: Any, w: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
     ) -> Any:
-        if x.shape.ndims != n + 2 or groups != 1:
-            raise Unlike
         strides, dilations = _pair(stride, n), _pair(dilation, n)
+        if x.shape.ndims != n + 2 or groups != 1 or (max(strides) > 1 and max(dilations) > 1):
+            raise Unlike
         x, w = _last(x), tf.transpose(w, [*range(2, n + 2), 1, 0])
         if isinstance(padding, str):
             if padding == "same" and max(strides) > 1:
