@@ -150,7 +150,7 @@ def test_each_op_alone(op):
                 runs += 1
                 if not places:
                     break
-                sizes = resized(rng, [fed[p] for p in places], [p.shape.dims for p in places])
+                sizes = resized(rng, [fed[p] for p in places], [p._dims for p in places])
                 other = dict(zip(places, sizes, strict=True))
                 for place in steering:
                     if rng.random() < 0.4:
@@ -254,7 +254,7 @@ def test_programs(seed, passes):
             for _ in range(8):
                 fits += lab.compare(feeds, (seed, number), words=False, pruned=not plain)
                 runs += 1
-                sizes = resized(rng, [program.places[p] for p in places], [p.shape.dims for p in places])
+                sizes = resized(rng, [program.places[p] for p in places], [p._dims for p in places])
                 feeds = dict(zip(places, sizes, strict=True))
                 if rng.random() < 0.3:
                     feeds[program.steer] = shaken(rng, program.places[program.steer])

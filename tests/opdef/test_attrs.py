@@ -24,7 +24,7 @@ def normal(kind, value, **more):
         ("bool", np.bool_(True), True),
         ("string", b"text", "text"),
         ("type", np.float32, dtypes.float32),
-        ("shape", [2, -1], (2, None)),
+        ("shape", [2, None], (2, None)),
         ("shape", None, None),
         ("list(int)", range(3), (0, 1, 2)),
         ("list(type)", ["int8", bool], (dtypes.int8, dtypes.bool_)),

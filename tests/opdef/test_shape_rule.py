@@ -127,7 +127,7 @@ def shapes_like(rng, shape):
 
 def agrees(static, real):
     return static.rank is None or (
-        len(static) == len(real) and all(s is None or s == r for s, r in zip(static, real, strict=True))
+        len(static) == len(real) and all(s in (None, r) for s, r in zip(static.as_list(), real, strict=True))
     )
 
 

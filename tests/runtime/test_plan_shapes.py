@@ -55,7 +55,7 @@ def joined_step():
 @pytest.mark.parametrize("program", [softmax_step, mean_square_step, flattened_step, joined_step])
 def test_training_steps_need_one_condition_and_no_guard(program):
     step, feeds = program()
-    plan = translate([], [step], [(f, f.shape.dims) for f in feeds])
+    plan = translate([], [step], [(f, f._dims) for f in feeds])
     assert plan.conditions == ROWS
     assert not [n for level in plan.all_graphs() for n in level.nodes if n.guard]
 

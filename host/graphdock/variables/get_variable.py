@@ -46,7 +46,7 @@ def get_variable(
     constraint: Callable[[Any], Any] | None = None,
     synchronization: Any = None,
     aggregation: Any = None,
-) -> Any:
+) -> Variable:
     """The variable of that name in the current variable scope: a new one, or the one that exists where the scope reuses.
 
     Args:
@@ -57,7 +57,8 @@ def get_variable(
         scope's, Glorot's uniform one for floating dtypes, zeros for others.
       regularizer: called with the variable; its result joins ``GraphKeys.REGULARIZATION_LOSSES``.
       trainable, collections, validate_shape, constraint: as for Variable.
-      partitioner: called with shape and dtype, returns the number of parts of each axis; the result is a PartitionedVariable.
+      partitioner: called with shape and dtype, returns the number of parts of each axis; the result is a PartitionedVariable,
+        which stands where a Variable is read.
       custom_getter: called in place of this function's own work, as ``custom_getter(getter, name, **arguments)``.
       caching_device, use_resource, synchronization, aggregation: taken for TensorFlow's sake.
 
@@ -91,10 +92,11 @@ def get_variable(
     }
     getter = scope.custom_getter if custom_getter is None else custom_getter
     with outermost_graph().name_scope(None) if getter is not None else contextlib.nullcontext():
-        return _get(full, **arguments) if getter is None else getter(_get, full, **arguments)
+        found: Variable = _get(full, **arguments) if getter is None else getter(_get, full, **arguments)
+        return found
 
 
-def get_local_variable(name: str, *args: Any, **keywords: Any) -> Any:
+def get_local_variable(name: str, *args: Any, **keywords: Any) -> Variable:
     """As :func:`get_variable`, for a variable of one process: not trainable, in ``GraphKeys.LOCAL_VARIABLES``."""
     keywords["trainable"] = False
     keywords["collections"] = [GraphKeys.LOCAL_VARIABLES, *(keywords.get("collections") or ())]

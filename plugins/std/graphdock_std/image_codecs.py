@@ -10,6 +10,7 @@ from graphdock import ops as _ops
 from graphdock.errors import DTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
+from graphdock_std.grad_support import static_shape
 from graphdock_std.image_color import convert_image_dtype
 
 __all__ = ["adjust_jpeg_quality", "decode_image", "random_jpeg_quality"]
@@ -57,7 +58,7 @@ def adjust_jpeg_quality(
         image = _ops.convert_to_tensor(image, name="image")
         pixels = convert_image_dtype(image, dtypes.uint8, saturate=True)
         file = _ops.apply_op("EncodeJpegVariableQuality", images=pixels, quality=jpeg_quality)
-        channels = pixels.shape[-1] if pixels.shape.dims is not None else None
+        channels = (static_shape(pixels) or (None,))[-1]
         decoded: Any = _tf.image.decode_jpeg(file, channels=channels or 0, dct_method=dct_method)
         decoded.set_shape(pixels.shape)
         return convert_image_dtype(decoded, image.dtype)

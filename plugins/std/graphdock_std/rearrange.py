@@ -9,7 +9,7 @@ import graphdock as _tf
 import numpy as np
 from graphdock import dtypes, errors
 from graphdock import ops as _ops
-from graphdock.shape import broadcast
+from graphdock.shape import as_dims, broadcast
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 from graphdock_std.grad_support import static_shape
@@ -114,4 +114,4 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> _tf.Tensor
     Raises:
       ShapeError: they do not.
     """
-    return _tf.TensorShape(broadcast(_tf.TensorShape(shape_x).dims, _tf.TensorShape(shape_y).dims))
+    return _tf.TensorShape(broadcast(as_dims(shape_x), as_dims(shape_y)))

@@ -7,6 +7,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import errors
 from graphdock import ops as _ops
+from graphdock.shape import show
 from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
@@ -161,8 +162,8 @@ def _fit(op: str, var: Any, at: Any, values: Any) -> None:
         a != b for a, b in zip(want, values, strict=True) if a is not None and b is not None
     ):
         raise errors.ShapeError(
-            f"updates have shape {_tf.TensorShape(values)}",
-            expected=f"{_tf.TensorShape(want)}, by indices and the variable",
+            f"updates have shape {show(values)}",
+            expected=f"{show(want)}, by indices and the variable",
         )
 
 

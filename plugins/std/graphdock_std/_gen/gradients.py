@@ -1581,7 +1581,9 @@ def sparse_reorder(op, grad_output_indices, grad_output_values):
     return [None, _fn.reorder(op, grad_output_indices, grad_output_values), None]
 
 
-def sparse_fill_empty_rows(op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map):
+def sparse_fill_empty_rows(
+    op, grad_output_indices, grad_output_values, grad_empty_row_indicator, grad_reverse_index_map
+):
     """values, default_value: fn; indices: none; dense_shape: none."""
     _fn = _import_module("graphdock_std.sparse_gradients")
     grads_fill_empty_rows = _fn.fill_empty_rows(
