@@ -38,10 +38,9 @@ def windows(ctx: ShapeContext, size: Any, window: Any, stride: int, dilation: in
     """How often a window fits: an int, a symbol or None. ``pads`` are the elements added at both ends, None with padding SAME.
 
     Raises:
-      ShapeError: the window is larger than what it goes over.
+      ShapeError: the window is empty, or larger than what it goes over.
     """
-    if known(window) and window < 1:
-        raise ctx.fail("a window of 0 elements goes nowhere")
+    ctx.at_least(window, 1, "a window of 0 elements goes nowhere")
     if pads is None:
         if known(size):
             return -(-size // stride)

@@ -24,10 +24,10 @@ def irfft(ctx: ShapeContext) -> list[Dims]:
 
 
 def _transformed(ctx: ShapeContext, half: bool) -> list[Dims]:
-    x, count = ctx.shape("input"), ctx.shape("fft_length")
+    x = ctx.shape("input")
     if x is None:
         return [None]
-    axes = count[0] if count is not None and known(count[0]) else 1
+    axes = int(ctx.opdef.name[-2]) if ctx.opdef.name.endswith("D") else 1
     values = ctx.values("fft_length")
     lengths: tuple[Any, ...] = values if isinstance(values, tuple) else (None,) * axes
     for n in lengths:
