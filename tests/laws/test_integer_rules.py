@@ -155,6 +155,7 @@ class Program:
             lambda: apply("Cast", x=apply("Cast", x=x, DstT=tf.bool), DstT=self.dtype()),
             lambda: tf.identity(x),
             lambda: tf.stop_gradient(x),
+            lambda: list(apply("IdentityN", input=[x, low])),
             lambda: apply("ExpandDims", x=low, axis=self.index(self.pick(0, -1))),
             lambda: apply("Squeeze", x=apply("ExpandDims", x=self.any(0), axis=self.index(0)), axis=self.pick([], [0])),
             lambda: apply("ReverseV2", x=vector, axis=self.index(self.pick([0], [-1], np.zeros(0)))),
