@@ -92,6 +92,7 @@ def test_the_choice_of_a_method(slide: Slide, methods: tuple[str, str, str]) -> 
     assert tuple(next(name for name, holds, _ in r if holds(slide)) for r in rules) == methods
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("size", "channels", "outputs", "window", "stride"),
     [(24, 128, 128, 3, 1), (32, 16, 48, 3, 1), (32, 64, 64, 1, 1), (33, 8, 64, 5, 2)],

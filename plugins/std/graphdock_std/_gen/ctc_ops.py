@@ -40,6 +40,7 @@ def ctc_loss(
         gradient: Tensor of shape [T_, B, C], of inputs's dtype.
 
     Raises:
+      ShapeError: inputs have no class, not even the blank.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op(
@@ -74,6 +75,7 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, name=None):
         log_probability: Tensor of shape [B, 1], of inputs's dtype. Minus the sum of the largest logits.
 
     Raises:
+      ShapeError: inputs have no class, not even the blank.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op(
@@ -109,6 +111,7 @@ def ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merg
         log_probability: Tensor of shape [B, top_paths], of inputs's dtype. Logarithms of their probabilities.
 
     Raises:
+      ShapeError: inputs have no class, not even the blank.
       ShapeError: top_paths top_paths exceeds beam_width beam_width.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
