@@ -219,6 +219,7 @@ def encode_jpeg(
 
     Raises:
       ShapeError: image has C channels; a JPEG has 1 or 3.
+      ShapeError: an image without pixels has no file.
     """
     return _ops.apply_op(
         "EncodeJpeg",
@@ -251,6 +252,7 @@ def encode_png(image, compression=-1, name=None):
 
     Raises:
       ShapeError: image has C channels; a PNG has 1 to 4.
+      ShapeError: an image without pixels has no file.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op("EncodePng", image=image, compression=compression, name=name)
@@ -284,5 +286,6 @@ def encode_jpeg_variable_quality(images, quality, name=None):
 
     Raises:
       ShapeError: images has C channels; a JPEG has 1 or 3.
+      ShapeError: an image without pixels has no file.
     """
     return _ops.apply_op("EncodeJpegVariableQuality", images=images, quality=quality, name=name)
