@@ -102,11 +102,12 @@ def resized(rng, arrays, static):
 
 
 def shaken(rng, array):
-    """A small integer tensor with another element."""
+    """A small tensor of integers or strings with another element."""
     if not array.size:
         return array
     array = array.copy()
-    array.reshape(-1)[rng.integers(array.size)] = rng.choice([-2, -1, 0, 1, 2, 3, 4, 7])
+    element = rng.choice([-2, -1, 0, 1, 2, 3, 4, 7])
+    array.reshape(-1)[rng.integers(array.size)] = b"s%d" % element if array.dtype == object else element
     return array
 
 
