@@ -110,9 +110,19 @@ def crop_gradient(ctx: Any) -> list[Dims]:
     grads = ctx.shape("grads")
     if shape is None:
         return [(None, None, None, None if grads is None else grads[3])]
+    for d in shape[1:3]:
+        if not _late(d):
+            ctx.at_least(d, 1, f"image_size {show(shape)} is the shape of no image")
+    channels = shape[3]
     if grads is not None:
-        ctx.equal(grads[3], shape[3], f"grads {show(grads)} and image_size {show(shape)} differ in channels")
-    return [tuple(shape)]
+        message = f"grads {show(grads)} and image_size {show(shape)} differ in channels"
+        channels = grads[3] if _late(channels) else ctx.equal(grads[3], channels, message)
+    return [(*shape[:3], channels)]
+
+
+def _late(size: Any) -> bool:
+    """Whether only a step knows it; the kernel checks it then."""
+    return not known(size) and (size is None or not size.fed)
 
 
 def _selected(ctx: Any) -> Any:

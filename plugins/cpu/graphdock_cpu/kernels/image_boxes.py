@@ -69,7 +69,7 @@ class _Places:
 def _axis(start: Any, end: Any, wanted: int, size: int) -> tuple[Any, Any]:
     """Positions of the pixels of each box along an axis, in float32, and which are inside."""
     last = np.float32(size - 1)
-    if wanted > 1:
+    if wanted != 1:
         step = (end - start) * last / np.float32(wanted - 1)
         where = (start * last)[:, None] + np.arange(wanted, dtype=np.float32) * step[:, None]
     else:
@@ -100,9 +100,9 @@ def _crop_and_resize(ctx: BuildContext, shapes: Sequence[Shape], values: Values)
             np.copyto(wide, image, "unsafe")
             image = wide
         places = _Places(boxes, indices, shape, size)
-        pixels = image.reshape(-1, shape[3])
         if not out.size:
             return
+        pixels = image.reshape(-1, shape[3])
         if nearest:
             take(pixels, places.nearest(), 0, out, "clip")
         else:
@@ -122,7 +122,12 @@ def _crop_and_resize(ctx: BuildContext, shapes: Sequence[Shape], values: Values)
 
 
 def _image_shape(ctx: BuildContext, shapes: Sequence[Shape], values: Values) -> Sequence[Shape]:
-    return [tuple(values[3])]
+    grads, size = shapes[0], values[3]
+    if min(size) < 0 or not (size[1] and size[2]):
+        raise errors.InvalidArgumentError(f"image_size {list(size)} is the shape of no image")
+    if size[3] != grads[3]:
+        raise errors.InvalidArgumentError(f"grads {list(grads)} and image_size {list(size)} differ in channels")
+    return [size]
 
 
 def _crop_gradient(ctx: BuildContext, shapes: Sequence[Shape], values: Values) -> Made:
@@ -161,6 +166,9 @@ def _crop_gradient_boxes(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
 
     def compute(grads: Any, image: Any, boxes: Any, indices: Any, out: Any) -> None:
         places = _Places(boxes, indices, shape, (rows, columns))
+        if not grads.size:
+            out.fill(0)
+            return
         pixels = image.reshape(-1, channels)
         corners, y, x = places.corners()
         top_left, top_right, low_left, low_right = (pixels[c].astype(np.float32, copy=False) for c in corners)

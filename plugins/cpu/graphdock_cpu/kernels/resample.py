@@ -32,7 +32,7 @@ class Taps:
 def _scale(size: int, wanted: int, align: bool) -> np.float32:
     if align and wanted > 1:
         return np.float32(size - 1) / np.float32(wanted - 1)
-    return np.float32(size) / np.float32(wanted)
+    return np.float32(size) / np.float32(max(wanted, 1))
 
 
 def _positions(size: int, wanted: int, align: bool, half: bool) -> np.ndarray[Any, Any]:

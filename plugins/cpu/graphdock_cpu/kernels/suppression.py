@@ -65,9 +65,9 @@ def _soft(overlaps: Overlaps, scores: Any, most: int, least: float, sigma: float
     return np.array(taken, np.int32), np.array(kept, np.float32)
 
 
-def _checked(most: Any, limit: Any, sigma: Any = 0) -> tuple[int, float]:
+def _checked(most: Any, limit: Any, sigma: Any = 0, name: str = "max_output_size") -> tuple[int, float]:
     if most < 0:
-        raise errors.InvalidArgumentError(f"max_output_size is {int(most)}", expected="0 or more")
+        raise errors.InvalidArgumentError(f"{name} is {int(most)}", expected="0 or more")
     if not 0 <= limit <= 1:
         raise errors.InvalidArgumentError(f"iou_threshold is {float(limit)}", expected="a number in [0, 1]")
     if not sigma >= 0:
@@ -131,7 +131,9 @@ def _combined(ctx: BuildContext) -> Bound:
     pad, clip = bool(ctx.attr("pad_per_class")), bool(ctx.attr("clip_boxes"))
 
     def compute(boxes: Any, scores: Any, each: Any, total: Any, limit: Any, least: Any) -> Any:
-        count, overlap = _checked(each, limit)
+        count, overlap = _checked(each, limit, name="max_output_size_per_class")
+        if total < 0:
+            raise errors.InvalidArgumentError(f"max_total_size is {int(total)}", expected="0 or more")
         batch, _, classes = scores.shape
         rows = min(int(total), count * classes) if pad else int(total)
         made = np.zeros((batch, rows, 4), np.float32)
@@ -140,14 +142,14 @@ def _combined(ctx: BuildContext) -> Bound:
         for b in range(batch):
             taken = []
             for k in range(classes):
-                its = np.ascontiguousarray(boxes[b, :, k if boxes.shape[2] > 1 else 0])
+                its = np.ascontiguousarray(boxes[b, :, k if boxes.shape[2] != 1 else 0])
                 taken.append(_hard(_overlaps(its), scores[b, :, k], count, overlap, float(least)))
             where = np.concatenate(taken) if taken else np.zeros(0, np.int32)
-            label = np.repeat(np.arange(classes), [len(t) for t in taken])
+            label = np.repeat(np.arange(classes), np.array([len(t) for t in taken], np.intp))
             score = scores[b, where, label]
             order = np.argsort(-score, kind="stable")[:rows]
             n = counts[b] = len(order)
-            chosen = boxes[b, where[order], label[order] if boxes.shape[2] > 1 else 0]
+            chosen = boxes[b, where[order], label[order] if boxes.shape[2] != 1 else 0]
             made[b, :n] = np.clip(chosen, 0, 1) if clip else chosen
             values[b, :n], labels[b, :n] = score[order], label[order]
         return made, values, labels, counts

@@ -3951,6 +3951,30 @@ CASES: dict[str, dict] = {
                 "note": "",
                 "match": "image_size",
             },
+            {
+                "inputs": {
+                    "grads": {"shape": (1, 3, 2, 2)},
+                    "boxes": {"shape": (1, 4)},
+                    "box_ind": {"value": (0,)},
+                    "image_size": {"value": (1, 4, 5, 3)},
+                },
+                "attrs": {"T": "float32"},
+                "types": {},
+                "note": "",
+                "match": "differ in channels",
+            },
+            {
+                "inputs": {
+                    "grads": {"shape": (1, 3, 2, 2)},
+                    "boxes": {"shape": (1, 4)},
+                    "box_ind": {"value": (0,)},
+                    "image_size": {"value": (1, 0, 5, 2)},
+                },
+                "attrs": {"T": "float32"},
+                "types": {},
+                "note": "",
+                "match": "shape of no image",
+            },
         ),
         "types": {"T": ("float16", "float32", "float64")},
         "args": {"grads": "float32", "boxes": "float32", "box_ind": "int32", "image_size": "int32"},
@@ -3986,6 +4010,30 @@ CASES: dict[str, dict] = {
             },
         ),
         "errors": (
+            {
+                "inputs": {
+                    "grads": {"shape": (1, 3, 2, 2)},
+                    "image": {"shape": (1, 0, 5, 2)},
+                    "boxes": {"shape": (1, 4)},
+                    "box_ind": {"value": (0,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "none to sample",
+            },
+            {
+                "inputs": {
+                    "grads": {"shape": (1, 3, 2, 2)},
+                    "image": {"shape": (1, 4, 5, 2)},
+                    "boxes": {"shape": (1, 4)},
+                    "box_ind": {"value": (1,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "box_ind",
+            },
             {
                 "inputs": {
                     "grads": {"shape": (1, 3, 2, 2)},
@@ -4899,6 +4947,13 @@ CASES: dict[str, dict] = {
         ),
         "errors": (
             {
+                "inputs": {"grads": {"shape": (1, 2, 6, 3)}, "original_image": {"shape": (1, 0, 3, 3)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "none to have been sampled",
+            },
+            {
                 "inputs": {"grads": {"shape": (1, 2, 6, 3)}, "original_image": {"shape": (1, 4, 3, 2)}},
                 "attrs": {},
                 "types": {},
@@ -5061,6 +5116,13 @@ CASES: dict[str, dict] = {
         ),
         "errors": (
             {
+                "inputs": {"grads": {"shape": (1, 2, 6, 3)}, "original_image": {"shape": (1, 0, 3, 3)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "none to have been sampled",
+            },
+            {
                 "inputs": {"grads": {"shape": (2, 2, 6, 3)}, "original_image": {"shape": (1, 4, 3, 3)}},
                 "attrs": {},
                 "types": {},
@@ -5132,6 +5194,13 @@ CASES: dict[str, dict] = {
             },
         ),
         "errors": (
+            {
+                "inputs": {"grads": {"shape": (1, 2, 6, 3)}, "original_image": {"shape": (1, 0, 3, 3)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "none to have been sampled",
+            },
             {
                 "inputs": {"grads": {"shape": (1, 2, 6, 3)}, "original_image": {"shape": (1, 4, 3, 2)}},
                 "attrs": {},

@@ -91,6 +91,7 @@ def crop_and_resize_grad_boxes(grads, image, boxes, box_ind, method="bilinear", 
       Tensor of shape [N, 4], float32.
 
     Raises:
+      ShapeError: image has H x W pixels, none to sample.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op(

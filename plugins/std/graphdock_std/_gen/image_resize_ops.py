@@ -62,6 +62,7 @@ def resize_bilinear_grad(grads, original_image, align_corners=False, half_pixel_
 
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
+      ShapeError: original_image has H x W pixels, none to have been sampled.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op(
@@ -182,6 +183,7 @@ def resize_bicubic_grad(grads, original_image, align_corners=False, half_pixel_c
 
     Raises:
       ShapeError: half_pixel_centers and align_corners exclude one another.
+      ShapeError: original_image has H x W pixels, none to have been sampled.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op(
@@ -230,6 +232,7 @@ def resize_area_grad(grads, original_image, align_corners=False, name=None):
       Tensor of shape [B, H, W, C], of original_image's dtype.
 
     Raises:
+      ShapeError: original_image has H x W pixels, none to have been sampled.
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
     return _ops.apply_op(

@@ -2431,13 +2431,14 @@ def crop_and_resize_grad_boxes() -> OpDef:
                 allow=("int8", "int16", "int32", "int64", "uint8", "uint16", "float16", "float32", "float64"),
             ),
         ),
+        where=(("H > 0 and W > 0", "image has {H} x {W} pixels, none to sample"),),
         traits=frozenset({"pure"}),
         cost={"flops": "16 * size(grads)"},
         gradient="graphdock_std._gen.gradients:crop_and_resize_grad_boxes",
         gradient_kinds={"grads": "fn", "image": "fn", "boxes": "fn", "box_ind": "none"},
         reference="graphdock_std.reference.image_boxes:crop_gradient_boxes",
         package="graphdock_std",
-        source="specs/image_boxes.yaml:69",
+        source="specs/image_boxes.yaml:71",
     )
 
 
@@ -2464,7 +2465,7 @@ def draw_bounding_boxes() -> OpDef:
         gradient_kinds={"images": "formula", "boxes": "none"},
         reference="graphdock_std.reference.image_boxes:draw",
         package="graphdock_std",
-        source="specs/image_boxes.yaml:92",
+        source="specs/image_boxes.yaml:97",
     )
 
 
@@ -2491,7 +2492,7 @@ def draw_bounding_boxes_v2() -> OpDef:
         gradient_kinds={"images": "formula", "boxes": "none", "colors": "none"},
         reference="graphdock_std.reference.image_boxes:draw",
         package="graphdock_std",
-        source="specs/image_boxes.yaml:117",
+        source="specs/image_boxes.yaml:122",
     )
 
 
@@ -3092,6 +3093,7 @@ def resize_bilinear_grad() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         where=(
             ("not (align_corners and half_pixel_centers)", "half_pixel_centers and align_corners exclude one another"),
+            ("H > 0 and W > 0", "original_image has {H} x {W} pixels, none to have been sampled"),
         ),
         traits=frozenset({"pure"}),
         cost={"flops": "8 * size(grads)"},
@@ -3151,7 +3153,7 @@ def resize_nearest_neighbor() -> OpDef:
         gradient_kinds={"images": "formula", "size": "none"},
         reference="graphdock_std.reference.image_resize:nearest",
         package="graphdock_std",
-        source="specs/image_resize.yaml:68",
+        source="specs/image_resize.yaml:72",
     )
 
 
@@ -3183,7 +3185,7 @@ def resize_nearest_neighbor_grad() -> OpDef:
         gradient_kinds={"grads": "formula", "size": "none"},
         reference="graphdock_std.reference.image_resize:nearest_grad",
         package="graphdock_std",
-        source="specs/image_resize.yaml:97",
+        source="specs/image_resize.yaml:101",
     )
 
 
@@ -3236,7 +3238,7 @@ def resize_bicubic() -> OpDef:
         gradient_kinds={"images": "formula", "size": "none"},
         reference="graphdock_std.reference.image_resize:bicubic",
         package="graphdock_std",
-        source="specs/image_resize.yaml:123",
+        source="specs/image_resize.yaml:127",
     )
 
 
@@ -3262,6 +3264,7 @@ def resize_bicubic_grad() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         where=(
             ("not (align_corners and half_pixel_centers)", "half_pixel_centers and align_corners exclude one another"),
+            ("H > 0 and W > 0", "original_image has {H} x {W} pixels, none to have been sampled"),
         ),
         traits=frozenset({"pure"}),
         cost={"flops": "32 * size(grads)"},
@@ -3269,7 +3272,7 @@ def resize_bicubic_grad() -> OpDef:
         gradient_kinds={"grads": "formula", "original_image": "none"},
         reference="graphdock_std.reference.image_resize:bicubic_grad",
         package="graphdock_std",
-        source="specs/image_resize.yaml:152",
+        source="specs/image_resize.yaml:156",
     )
 
 
@@ -3314,7 +3317,7 @@ def resize_area() -> OpDef:
         gradient_kinds={"images": "formula", "size": "none"},
         reference="graphdock_std.reference.image_resize:area",
         package="graphdock_std",
-        source="specs/image_resize.yaml:181",
+        source="specs/image_resize.yaml:189",
     )
 
 
@@ -3335,13 +3338,14 @@ def resize_area_grad() -> OpDef:
         outputs=(ArgDef("output", "T", shape="[B, H, W, C]"),),
         attrs=(AttrDef("align_corners", "bool", default=False, doc="As in ResizeArea."),),
         types=(TypeVarDef("T", allow=_FLOATS),),
+        where=(("H > 0 and W > 0", "original_image has {H} x {W} pixels, none to have been sampled"),),
         traits=frozenset({"pure"}),
         cost={"flops": "2 * size(grads) + 2 * size(output)"},
         gradient="graphdock_std._gen.gradients:resize_area_grad",
         gradient_kinds={"grads": "formula", "original_image": "none"},
         reference="graphdock_std.reference.image_resize:area_grad",
         package="graphdock_std",
-        source="specs/image_resize.yaml:208",
+        source="specs/image_resize.yaml:216",
     )
 
 
@@ -11959,11 +11963,11 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "image_boxes.yaml": "5c540a1cf4a74545",
+    "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",
     "image_random.yaml": "85c5751008598b4d",
-    "image_resize.yaml": "6fe182d39258e096",
+    "image_resize.yaml": "5ec0ee43d94701ad",
     "linalg.yaml": "0aaec83ccd333768",
     "math.yaml": "eeaea4d3a414b9be",
     "morphology.yaml": "70ac1a90d5b92f06",
