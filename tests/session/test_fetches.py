@@ -164,3 +164,14 @@ def test_what_stands_for_several_tensors_is_fetched_and_fed() -> None:
             found = session.run({"pair": pair, "sum": pair.parts[0] + pair.parts[1]}, {pair: (1, 2)})
             assert found == {"pair": (1, 2), "sum": 3}
         assert session.run(pair, {pair: (3, 4)}) == (3, 4)
+
+
+def test_strings_are_looked_at_in_every_step():
+    """A session that had run once took numbers in an object array for strings, and a kernel met them."""
+    text = tf.placeholder(tf.string, [2])
+    out = tf.string_join([text, "!"])
+    with tf.Session() as sess:
+        for _ in range(2):
+            assert sess.run(out, {text: np.array([b"a", b"b"], object)}).tolist() == [b"a!", b"b!"]
+            with pytest.raises(tf.errors.DTypeError):
+                sess.run(out, {text: np.array([7, 8], object)})

@@ -137,7 +137,7 @@ def single_tensors(feed_dict: Mapping[Any, Any]) -> Mapping[Any, Any]:
 class Feed:
     """One fed tensor, with what the quick check of a feed compares."""
 
-    __slots__ = ("dtype", "np", "tensor")
+    __slots__ = ("dtype", "np", "ready", "tensor")
 
     def __init__(self, graph: Graph, key: Any) -> None:
         try:
@@ -153,6 +153,8 @@ class Feed:
         self.tensor: Tensor = tensor
         self.dtype: DType = tensor.dtype
         self.np = tensor.dtype.np
+        #: NumPy's dtype of arrays that are fed as they are; None where the elements have to be looked at.
+        self.ready = None if tensor.dtype.kind == "S" else self.np
 
     @property
     def dims(self) -> Dims:

@@ -274,7 +274,7 @@ class Session(metaclass=SessionType):
         if feed_dict:
             values = []
             for feed, value, shape in zip(signature.feeds, feed_dict.values(), shapes, strict=True):
-                if type(value) is not np.ndarray or value.dtype is not feed.np or not value.flags.c_contiguous:
+                if type(value) is not np.ndarray or value.dtype is not feed.ready or not value.flags.c_contiguous:
                     value = convert_feed(feed, value)
                 if value.shape != shape:
                     same = False
