@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+#: Plugins that are installed with graphdock and have kernels of std's ops.
+OWNERS = ("host", "cpu", "queued")
 PACKAGES = Path(__file__).parent / "packages"
 
 
@@ -16,6 +18,17 @@ def _load(name: str):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_kernel_is_left_behind():
+    """The process's host has for ops of std the kernels of its plugins: what a module's tests add they take back."""
+    yield
+    import graphdock.plugin.host as host_module
+
+    if host_module._default is not None:
+        of_std = [r for r in host_module._default.kernels.all() if "." not in r.kernel.op]
+        assert [f"{r.full_name} for {r.kernel.op}" for r in of_std if r.plugin not in OWNERS] == []
 
 
 @pytest.fixture(scope="session")

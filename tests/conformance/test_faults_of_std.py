@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphdock.contracts import Bound, BuildContext
+from graphdock.opdef.resolve import resolve
 from graphdock.plugin.host import default_host
 from graphdock.testing.conformance import Conformance, ConformanceError
 
@@ -102,6 +103,15 @@ def test_a_wrong_element_is_found(planter: Callable[[str], Conformance], op: str
     assert _finds(planter(op), op, "value")
 
 
+@pytest.fixture
+def forgetful() -> Iterator[None]:
+    """What specs name is looked up anew: a module's attribute that a test replaces is seen, and not remembered after it."""
+    resolve.cache_clear()
+    yield
+    resolve.cache_clear()
+
+
+@pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("op", GRADIENT_OPS)
 def test_a_gradient_that_is_too_large_is_found(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kit = Conformance("cpu")

@@ -51,7 +51,7 @@ def test_two_partial_shapes_make_one():
     assert merge(None, (1,)) == merge((1,), None) == (1,)
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.product(SHAPES, repeat=2), ids=str)
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(SHAPES, repeat=2)), ids=str)
 def test_shapes_merge_where_they_are_compatible_and_the_result_satisfies_both(a, b):
     assert compatible(a, b) is compatible(b, a)
     if not compatible(a, b):

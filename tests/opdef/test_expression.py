@@ -58,7 +58,7 @@ def test_an_unknown_value_is_never_a_wrong_one():
             assert {evaluate({**env, "b": b}) for b in range(12)} == {found}, text
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.product([True, False, None], repeat=2))
+@pytest.mark.parametrize(("a", "b"), list(itertools.product([True, False, None], repeat=2)))
 def test_and_and_or_are_decided_as_soon_as_they_can_be(a, b):
     env = {"a": a, "b": b}
     both = compile_expression("a and b")[0](env)

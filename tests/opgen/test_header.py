@@ -66,7 +66,7 @@ def test_names_that_c_keeps_for_itself_get_an_underscore():
     assert "int x" in text and "*/ int x" not in text
 
 
-def test_a_kernel_reads_its_arguments_by_name(tmp_path):
+def test_a_kernel_reads_its_arguments_by_name(tmp_path, request):
     pytest.importorskip("cffi")
     assert opgen("header", "MatMul", "--out", tmp_path).exit_code == 0
     (tmp_path / "mm.c").write_text("""
@@ -90,8 +90,9 @@ GRAPHDOCK_KERNEL(mm) {
 """)
     library = NativeLibrary(compile_library([tmp_path / "mm.c"], tmp_path / "mm", ["-O2", *STRICT]))
     host = tf.default_host()
-    host.kernels.add(library.kernel("MatMul", "mm", name="mm_in_c", label="test"), "user", "graphdock_std")
-    config = tf.SessionConfig(kernels={"MatMul@cpu": "user.mm_in_c"})
+    host.kernels.add(library.kernel("MatMul", "mm", name="mm_in_c", label="test"), "in_c", "graphdock_std")
+    request.addfinalizer(lambda: host.kernels.discard("in_c"))
+    config = tf.SessionConfig(kernels={"MatMul@cpu": "in_c.mm_in_c"})
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(3, 4)), rng.normal(size=(3, 5))
     with tf.Graph().as_default(), tf.Session(config=config) as session:

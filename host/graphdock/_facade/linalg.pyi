@@ -40,8 +40,8 @@ from graphdock_std.linalg_solve import self_adjoint_eigvals as eigvalsh
 from graphdock_std.linalg_solve import svd as svd
 from graphdock_std.linalg_solve import tridiagonal_matmul as tridiagonal_matmul
 from graphdock_std.linalg_solve import tridiagonal_solve as tridiagonal_solve
-from graphdock_std.math import tensordot as tensordot
 from graphdock_std.nn import l2_normalize as l2_normalize
+from graphdock_std.tensordot import tensordot as tensordot
 from graphdock_std.train.clipping import global_norm as global_norm
 
 __all__ = [
