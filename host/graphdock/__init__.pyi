@@ -101,9 +101,9 @@ from graphdock.session.config_proto import ConfigProto as ConfigProto
 from graphdock.session.config_proto import GPUOptions as GPUOptions
 from graphdock.session.config_proto import GraphOptions as GraphOptions
 from graphdock.session.config_proto import OptimizerOptions as OptimizerOptions
+from graphdock.session.interactive_session import InteractiveSession as InteractiveSession
 from graphdock.session.run_options import RunMetadata as RunMetadata
 from graphdock.session.run_options import RunOptions as RunOptions
-from graphdock.session.session import InteractiveSession as InteractiveSession
 from graphdock.session.session import Session as Session
 from graphdock.tensor_shape import Dimension as Dimension
 from graphdock.tensor_shape import TensorShape as TensorShape

@@ -96,7 +96,7 @@ ENDPOINTS: dict[str, str] = {
     "report_uninitialized_variables": "graphdock.variables.initialization:report_uninitialized_variables",
     # running
     "Session": "graphdock.session.session:Session",
-    "InteractiveSession": "graphdock.session.session:InteractiveSession",
+    "InteractiveSession": "graphdock.session.interactive_session:InteractiveSession",
     "SessionConfig": "graphdock.session.config:SessionConfig",
     "ConfigProto": "graphdock.session.config_proto:ConfigProto",
     "GPUOptions": "graphdock.session.config_proto:GPUOptions",

@@ -79,6 +79,11 @@ class PlanCache:
         while len(self._order) > self._size or (self._nodes > NODES and len(self._order) > ALWAYS):
             self._drop_oldest()
 
+    def known(self, signature: Signature) -> Signature | None:
+        """The one that is kept for the same form of call and the same state of the graph."""
+        kept = self.signatures.get(signature.key)
+        return kept if kept is not None and kept.mutation == signature.mutation else None
+
     def touch(self, plan: Plan) -> None:
         """``plan`` is used now. It may have been dropped by another thread meanwhile."""
         plan.used()

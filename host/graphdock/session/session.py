@@ -24,24 +24,17 @@ from graphdock.runtime.rendezvous import Deadlines, LocalRendezvous
 from graphdock.runtime.resources import ResourceClosed, ResourceStore
 from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.as_default import AsDefault
-from graphdock.session.call_key import call_key
 from graphdock.session.config import SessionConfig, Translatable, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.partial_run import PartialRun
 from graphdock.session.plan_cache import PlanCache, Signature
+from graphdock.session.preparation import TIMED, plan_for, signature_of
 from graphdock.session.run_options import RunMetadata, RunOptions
 from graphdock.typing import HasTensor
 
-__all__ = ["InteractiveSession", "Session"]
+__all__ = ["Session"]
 
 Key = TypeVar("Key")
-
-#: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
-SHAPES = 8
-#: Marks the signatures of steps with a deadline: they have plans of their own, which look at the clock between nodes.
-_TIMED = "timed"
-#: Feed shapes of one signature that are remembered as fitting; beyond, they are forgotten and checked again.
-ACCEPTED = 4096
 
 
 class Session(metaclass=SessionType):
@@ -261,7 +254,7 @@ class Session(metaclass=SessionType):
             key = (kind, *fetches) if kind is list or kind is tuple else fetches
             if feed_dict:
                 key = (dict, key, *feed_dict)
-            signature = self._signatures[key if limit is None else (_TIMED, key)]
+            signature = self._signatures[key if limit is None else (TIMED, key)]
         except (KeyError, TypeError):
             if isinstance(feed_dict, Mapping):
                 feed_dict = single_tensors(feed_dict)
@@ -398,34 +391,10 @@ class Session(metaclass=SessionType):
 
     def _signature(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, timed: bool) -> Signature:
         """The signature of a call; one that is new is kept when its first plan is made."""
-        if feed_dict is not None and not isinstance(feed_dict, Mapping):
-            raise InvalidArgumentError(
-                "feed_dict must be a dict of tensors to values", got=repr(feed_dict), site=describe(capture())
-            )
         with self._lock:
             self._check_open()
-            try:
-                fetch = FetchPlan(self.graph, fetches)
-            except RecursionError:
-                raise InvalidArgumentError("the fetches are nested too deep", site=describe(capture())) from None
-            feeds = [Feed(self.graph, key) for key in feed_dict or ()]
-            seen = {f.tensor for f in feeds}
-            if len(seen) < len(feeds):
-                raise InvalidArgumentError(
-                    "feed_dict feeds one tensor twice",
-                    got=", ".join(f.tensor.name for f in feeds),
-                    site=describe(capture()),
-                )
-            single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
-            key: Any = call_key(fetches)
-            if feed_dict:
-                key = (dict, key, *feed_dict)
-            if timed:
-                key = (_TIMED, key)
-            found = self._signatures.get(key)
-            if found is not None and found.mutation == self.graph._mutation:
-                return found
-            return Signature(key, fetch, feeds, self.graph._mutation, single, timed)
+            made = signature_of(self.graph, fetches, feed_dict, timed)
+            return self._plans.known(made) or made
 
     def _plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
         try:
@@ -437,42 +406,8 @@ class Session(metaclass=SessionType):
     def _make_plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
         with self._lock:
             self._check_open()
-            known = self._signatures.get(signature.key)
-            if known is not None and known.mutation == signature.mutation:
-                signature = known  # another thread has made it meanwhile
-            plan = signature.plans.get(shapes)
-            policy = self.config.shape_policy
-            generic = policy == "generic" or (policy == "auto" and signature.exact >= SHAPES)
-            if plan is None and generic:
-                plan = signature.plans.get("generic")
-            tensors = [f.tensor for f in signature.feeds]
-            if plan is None:
-                if generic:
-                    dims = [f.dims for f in signature.feeds]
-                else:
-                    dims = list(shapes)
-                plan = self._planner.plan(
-                    signature.fetch.tensors,
-                    signature.fetch.operations,
-                    list(zip(tensors, dims, strict=True)),
-                    signature.timed,
-                )
-                signature.exact += not generic
-                self._plans.add(signature, "generic" if generic else shapes, plan)
-                if self.config.log_device_placement:
-                    from graphdock.session.explain import log_placement
-
-                    log_placement(plan)
-            conditions = plan.graph.conditions
-            if conditions is not None and shapes not in signature.accepted and not conditions.hold(shapes):
-                self._planner.check_shapes(
-                    signature.fetch.tensors, signature.fetch.operations, list(zip(tensors, shapes, strict=True))
-                )
-                if len(signature.accepted) >= ACCEPTED:
-                    signature.accepted.clear()
-                signature.accepted.add(shapes)
-            signature.current = (plan, shapes)
-            return plan
+            # another thread may have made it meanwhile
+            return plan_for(self._plans.known(signature) or signature, shapes, self._plans, self._planner, self.config)
 
     def _remake(self, signature: Signature, stale: Plan, shapes: tuple[Any, ...]) -> Plan:
         """A plan in place of one whose resources were reset."""
@@ -509,21 +444,3 @@ def _options(options: Any) -> RunOptions:
             "options are no RunOptions", expected="tf.RunOptions(timeout_in_ms=...)", got=repr(options)
         )
     return options
-
-
-class InteractiveSession(Session):
-    """A session that is the default one of its thread as soon as it is made, for a shell or notebook."""
-
-    def __init__(
-        self,
-        target: str = "",
-        graph: Graph | None = None,
-        config: SessionConfig | Translatable | None = None,
-        host: Host | None = None,
-    ) -> None:
-        super().__init__(target, graph, config, host)
-        default_session.push(self)
-
-    def close(self) -> None:
-        default_session.forget(self)
-        super().close()

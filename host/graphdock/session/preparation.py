@@ -1,0 +1,90 @@
+"""What a call needs the first time: its signature, and a plan for the shapes that it feeds.
+
+The session calls both under its lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphdock.errors import InvalidArgumentError
+from graphdock.graph.graph import Graph
+from graphdock.graph.site import capture, describe
+from graphdock.runtime.plan import Plan
+from graphdock.runtime.planner import Planner
+from graphdock.session.call_key import call_key
+from graphdock.session.config import SessionConfig
+from graphdock.session.fetches import Feed, FetchPlan
+from graphdock.session.plan_cache import PlanCache, Signature
+
+__all__ = ["ACCEPTED", "SHAPES", "TIMED", "plan_for", "signature_of"]
+
+#: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
+SHAPES = 8
+#: Marks the signatures of steps with a deadline: they have plans of their own, which look at the clock between nodes.
+TIMED = "timed"
+#: Feed shapes of one signature that are remembered as fitting; beyond, they are forgotten and checked again.
+ACCEPTED = 4096
+
+
+def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None, timed: bool) -> Signature:
+    """The form of a call, without plans.
+
+    Raises:
+      InvalidArgumentError: feeds that are no dict, or feed one tensor twice; fetches nested too deep.
+    """
+    if feed_dict is not None and not isinstance(feed_dict, Mapping):
+        raise InvalidArgumentError(
+            "feed_dict must be a dict of tensors to values", got=repr(feed_dict), site=describe(capture())
+        )
+    try:
+        fetch = FetchPlan(graph, fetches)
+    except RecursionError:
+        raise InvalidArgumentError("the fetches are nested too deep", site=describe(capture())) from None
+    feeds = [Feed(graph, key) for key in feed_dict or ()]
+    if len({f.tensor for f in feeds}) < len(feeds):
+        raise InvalidArgumentError(
+            "feed_dict feeds one tensor twice", got=", ".join(f.tensor.name for f in feeds), site=describe(capture())
+        )
+    single = not isinstance(fetches, (list, tuple, Mapping)) and len(fetch.tensors) == 1
+    key: Any = call_key(fetches)
+    if feed_dict:
+        key = (dict, key, *feed_dict)
+    if timed:
+        key = (TIMED, key)
+    return Signature(key, fetch, feeds, graph._mutation, single, timed)
+
+
+def plan_for(
+    signature: Signature, shapes: tuple[Any, ...], plans: PlanCache, planner: Planner, config: SessionConfig
+) -> Plan:
+    """The plan for feeds of these shapes: one that is kept, or a new one, which is kept. It becomes the current one.
+
+    Raises:
+      What planning raises; ShapeError: the plan for any shape does not take these.
+    """
+    policy = config.shape_policy
+    generic = policy == "generic" or (policy == "auto" and signature.exact >= SHAPES)
+    fetch, tensors = signature.fetch, [f.tensor for f in signature.feeds]
+    plan = signature.plans.get(shapes)
+    if plan is None and generic:
+        plan = signature.plans.get("generic")
+    if plan is None:
+        dims = [f.dims for f in signature.feeds] if generic else shapes
+        feeds = list(zip(tensors, dims, strict=True))
+        plan = planner.plan(fetch.tensors, fetch.operations, feeds, signature.timed)
+        signature.exact += not generic
+        plans.add(signature, "generic" if generic else shapes, plan)
+        if config.log_device_placement:
+            from graphdock.session.explain import log_placement
+
+            log_placement(plan)
+    conditions = plan.graph.conditions
+    if conditions is not None and shapes not in signature.accepted and not conditions.hold(shapes):
+        planner.check_shapes(fetch.tensors, fetch.operations, list(zip(tensors, shapes, strict=True)))
+        if len(signature.accepted) >= ACCEPTED:
+            signature.accepted.clear()
+        signature.accepted.add(shapes)
+    signature.current = (plan, shapes)
+    return plan
