@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, NotFoundError, ShapeError, UnknownOpError
-from graphdock.graph import import_graph
+from graphdock.graph import import_graph, import_order
 from graphdock.graph.graph_def import from_json, to_json
 
 
@@ -279,7 +279,7 @@ def test_the_schema_has_every_key_that_is_written(graph):
     everything()
     schema = json.loads((Path(import_graph.__file__).parent / "graph_def.schema.json").read_text())
     known = {name: set(schema["$defs"][name]["properties"]) for name in ("node", "attr", "tensor", "body")}
-    assert known["node"] == set(import_graph._NODE_KEYS) and known["body"] == set(import_graph._BODY_KEYS)
+    assert known["node"] == set(import_order.NODE_KEYS) and known["body"] == set(import_graph._BODY_KEYS)
 
     def walk(nodes):
         for node in nodes:

@@ -5,7 +5,7 @@ from graphdock.errors import DeviceUnavailable, PluginError
 from graphdock.plugin.discovery import Found
 from graphdock.plugin.host import Host
 from graphdock.plugin.ledger import FAULTS, STAGES, Added, LedgerEntry
-from graphdock.plugin.loader import PluginState
+from graphdock.plugin.state import PluginState
 
 #: name -> (source, manifest or None, stage, part of the cause)
 BROKEN = {

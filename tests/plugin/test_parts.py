@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from graphdock.contracts import KernelDef
 from graphdock.errors import KernelTieError, PluginError
+from graphdock.plugin.consistency import check_drift, check_parts
 from graphdock.plugin.host import Host
-from graphdock.plugin.loader import check_drift, check_parts
 from graphdock.plugin.parts import absent, digest, made_of, misfits, misnamed, misplaced, strangers, ties
 
 MADE = 'OPS: dict[str, object] = {"lab.A": a, "lab.B": b}\n\nSPECS: dict[str, str] = SOURCES\n'

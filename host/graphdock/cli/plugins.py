@@ -12,7 +12,7 @@ from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
 from graphdock.cli.output import count, json_option, print_json, table
 from graphdock.errors import ManifestError
 from graphdock.plugin.host import configured_host
-from graphdock.plugin.loader import PluginState
+from graphdock.plugin.state import PluginState
 
 __all__ = ["command"]
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from graphdock.contracts import DeviceInfo
 from graphdock.errors import DeviceUnavailable, GraphdockError, PluginError
+from graphdock.plugin.consistency import check_drift, check_parts
 from graphdock.plugin.host import Host, configured_host
-from graphdock.plugin.loader import PluginState, check_drift, check_parts
+from graphdock.plugin.state import PluginState
 
 __all__ = ["main"]
 

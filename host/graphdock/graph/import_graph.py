@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,9 +18,10 @@ from graphdock.errors import (
     UnknownOpError,
     did_you_mean,
 )
-from graphdock.graph.attr_values import attr_type, decode, expect, shown
+from graphdock.graph.attr_values import attr_type, decode, expect
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.graph.import_order import check_keys, in_order
 from graphdock.graph.naming import check_name
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -35,18 +35,6 @@ FORMAT = 1
 #: Deepest nesting of bodies that is read.
 DEEPEST = 64
 _GRAPH_KEYS = ("graphdock_graph", "producer", "packages", "nodes")
-_NODE_KEYS = (
-    "name",
-    "op",
-    "version",
-    "inputs",
-    "input_lengths",
-    "device",
-    "colocate",
-    "gradient",
-    "attrs",
-    "output_shapes",
-)
 _BODY_KEYS = ("name", "parameters", "captures", "outputs", "targets", "nodes")
 
 #: (op type, version) -> function that turns a node of that version into one of the next.
@@ -110,7 +98,7 @@ def import_graph_def(
       as it was.
     """
     data = parse(graph_def) if isinstance(graph_def, (str, bytes)) else expect(graph_def, dict, "the file")
-    _keys(data, _GRAPH_KEYS, "the file")
+    check_keys(data, _GRAPH_KEYS, "the file")
     found = expect(data.get("graphdock_graph"), int, "graphdock_graph")
     if found != FORMAT:
         raise InvalidArgumentError("GraphDef: the form of the file is not known", expected=str(FORMAT), got=str(found))
@@ -139,14 +127,6 @@ def _replacement(graph: Graph, key: str, value: Any) -> Tensor:
     return tensor
 
 
-def _keys(value: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for key in value:
-        if key not in known:
-            raise InvalidArgumentError(
-                f"GraphDef: {where} has an unknown key {shown(key)}", hint=did_you_mean(str(key), known)
-            )
-
-
 class _Reader:
     """Adds the nodes of one graph or body.
 
@@ -167,7 +147,7 @@ class _Reader:
 
     def add(self, nodes: Sequence[Any], where: str) -> Visit[None]:
         """Add all nodes, whatever their order in the file."""
-        for node in _ordered(nodes, where, self.replaced):
+        for node in in_order(nodes, where, self.replaced):
             label = node["name"]
             try:
                 yield self._add(node, f"node {label!r}")
@@ -307,7 +287,7 @@ class _Reader:
     ) -> Visit[BodyGraph]:
         expect(value, dict, where)
         data = expect(value.get("func"), dict, where)
-        _keys(data, _BODY_KEYS, where)
+        check_keys(data, _BODY_KEYS, where)
         if self.depth >= DEEPEST:
             raise InvalidArgumentError(f"GraphDef: {where}: bodies are nested deeper than {DEEPEST}")
         name = expect(data.get("name"), str, f"{where}: name")
@@ -415,67 +395,3 @@ def _without_repeats(inputs: list[Tensor], attrs: dict[str, Any], op_def: OpDef)
         return inputs, attrs
     kept = [*inputs[:skip], *captured]
     return kept, {**attrs, "Tin": tuple(t.dtype for t in kept[outside:])}
-
-
-def _ordered(nodes: Sequence[Any], where: str, replaced: Mapping[str, Tensor]) -> list[dict[str, Any]]:
-    """The nodes, each after those it needs; of those that could come next, the first of the file does. Checks their form."""
-    by_name: dict[str, dict[str, Any]] = {}
-    for i, node in enumerate(nodes):
-        at = f"{where}[{i}]"
-        expect(node, dict, at)
-        _keys(node, _NODE_KEYS, at)
-        name = expect(node.get("name"), str, f"{at}: name")
-        check_name(name, inner=True)
-        expect(node.get("op"), str, f"{at}: op")
-        for item in expect(node.get("inputs", []), list, f"{at}: inputs"):
-            expect(item, str, f"{at}: inputs")
-        if name in by_name:
-            raise InvalidArgumentError(f"GraphDef: two nodes are named {name!r}")
-        by_name[name] = node
-    needs = {name: _needs(node, by_name, replaced) for name, node in by_name.items()}
-    names = list(by_name)
-    place = {name: i for i, name in enumerate(names)}
-    readers: dict[str, list[str]] = {name: [] for name in names}
-    pending: dict[str, int] = {}
-    for name, before in needs.items():
-        pending[name] = len(before)
-        for other in before:
-            readers[other].append(name)
-    ready = [i for i, name in enumerate(names) if not pending[name]]  # in rising order, which is a heap
-    result: list[dict[str, Any]] = []
-    while ready:
-        name = names[heapq.heappop(ready)]
-        result.append(by_name[name])
-        for reader in readers[name]:
-            pending[reader] -= 1
-            if not pending[reader]:
-                heapq.heappush(ready, place[reader])
-    if len(result) < len(names):
-        stuck = _on_a_cycle(next(n for n in names if pending[n]), needs, pending)
-        raise InvalidArgumentError(f"GraphDef: the nodes make a cycle through {stuck!r}", op=stuck)
-    return result
-
-
-def _on_a_cycle(name: str, needs: Mapping[str, Sequence[str]], pending: Mapping[str, int]) -> str:
-    """A node of the cycle that ``name``, a node that never becomes ready, waits for."""
-    seen: set[str] = set()
-    while name not in seen:
-        seen.add(name)
-        name = next(n for n in needs[name] if pending[n])
-    return name
-
-
-def _needs(node: dict[str, Any], known: Mapping[str, Any], replaced: Mapping[str, Tensor]) -> list[str]:
-    """The nodes that ``node`` reads or follows, each once."""
-    found: dict[str, None] = {}
-    for item in node.get("inputs", []):
-        full = item if ":" in item or item.startswith("^") else f"{item}:0"
-        if full in replaced:
-            continue
-        name = item.removeprefix("^").partition(":")[0]
-        if name not in known:
-            raise NotFoundError(
-                f"GraphDef: input {item!r} of node {node['name']!r} does not exist", hint=did_you_mean(name, known)
-            )
-        found[name] = None
-    return list(found)

@@ -36,10 +36,10 @@ from graphdock.plugin import loader
 from graphdock.plugin.devices import DeviceTable
 from graphdock.plugin.discovery import Found, discover, duplicates, how_to_install, normalized, shipped_blocked
 from graphdock.plugin.ledger import LedgerEntry
-from graphdock.plugin.loader import PluginState
 from graphdock.plugin.manifest import Manifest
 from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, NamedRegistry, OpRegistry, RegisteredCompiler
 from graphdock.plugin.settings import plugin_settings
+from graphdock.plugin.state import PluginState
 
 __all__ = ["Backend", "Host", "configured_host", "default_host"]
 

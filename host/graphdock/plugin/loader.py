@@ -13,8 +13,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -32,20 +31,18 @@ from graphdock.contracts import (
     api_accepts,
 )
 from graphdock.errors import GraphdockError, ManifestError, PluginError, did_you_mean
-from graphdock.plugin import hookspecs, manifest, parts
+from graphdock.plugin import hookspecs, manifest
+from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.discovery import Found, manifest_path
-from graphdock.plugin.ledger import FAULTS, Added, LedgerEntry
-from graphdock.plugin.manifest import KernelDecl
+from graphdock.plugin.ledger import Added
 from graphdock.plugin.registry import RegisteredCompiler, load_library
+from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:
     from graphdock.plugin.host import Host
 
 __all__ = [
     "HOOKS",
-    "PluginState",
-    "check_drift",
-    "check_parts",
     "load_ops",
     "load_own",
     "load_rest",
@@ -65,85 +62,6 @@ HOOKS: dict[str, type] = {
 }
 #: Modules of graphdock that implement hooks as a plugin's does.
 OWN = ("graphdock.runtime.straight_line",)
-
-
-@dataclass
-class PluginState:
-    """One installed plugin inside one host; changed under the host's lock.
-
-    Attributes:
-      stage: see :mod:`graphdock.plugin.ledger`.
-      error: the first exception of a plugin that failed.
-      triaged: its manifest was read and checked.
-      done: hooks that have run.
-      busy: it is being loaded on this thread right now.
-    """
-
-    found: Found
-    stage: str = "found"
-    cause: str | None = None
-    hint: str | None = None
-    error: BaseException | None = None
-    manifest: manifest.Manifest | None = None
-    module: ModuleType | None = None
-    triaged: bool = False
-    done: set[str] = field(default_factory=set)
-    busy: bool = False
-    import_ms: float | None = None
-    added: Added = Added()
-
-    @property
-    def name(self) -> str:
-        return self.found.plugin
-
-    @property
-    def usable(self) -> bool:
-        """Whether it may still load: not blocked, and no fault that keeps it from registering."""
-        return self.stage not in FAULTS - {"inconsistent", "manifest drift", "probe failed"} and self.stage != "blocked"
-
-    @property
-    def hidden(self) -> bool:
-        """Whether it is shipped blocked, and nothing allows it."""
-        return self.found.opt_in and self.stage == "blocked"
-
-    @property
-    def may_be_backend(self) -> bool:
-        """Whether its manifest promises a device or a kernel, or says nothing of kernels; others are no backends."""
-        m = self.manifest
-        return m is None or m.generated is None or bool(m.devices or self.kernel_table)
-
-    @property
-    def kernel_table(self) -> tuple[KernelDecl, ...]:
-        """The kernels that its manifest lists. A table that can't be read makes its stage ``bad manifest``."""
-        if self.manifest is None:
-            return ()
-        try:
-            return self.manifest.kernels
-        except ManifestError as error:
-            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
-            return ()
-
-    @property
-    def op_names(self) -> tuple[str, ...]:
-        """The ops that its manifest lists; as for :attr:`kernel_table`."""
-        if self.manifest is None:
-            return ()
-        try:
-            return self.manifest.op_names
-        except ManifestError as error:
-            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
-            return ()
-
-    def stop(self, stage: str, cause: str, hint: str | None = None, error: BaseException | None = None) -> None:
-        self.stage, self.cause, self.hint = stage, cause, hint
-        if self.error is None:
-            self.error = error
-
-    def entry(self) -> LedgerEntry:
-        f = self.found
-        return LedgerEntry(
-            f.plugin, f.distribution, f.version, self.stage, self.cause, self.hint, self.import_ms, self.added
-        )
 
 
 def trace(text: str) -> None:
@@ -381,72 +299,6 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
     if hook == "register_kernels":
         added = Added(added.devices, added.ops, len(items))
     state.added = added
-
-
-def check_parts(host: Host, state: PluginState) -> None:
-    """See whether what a loaded plugin registered fits together and is what its package says; the first misfits are recorded."""
-    assert state.manifest is not None
-    if state.stage not in ("registered", "no device"):
-        return
-    declared = host.ops.declared_by(state.found.package)
-    mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
-    known = {*host.ops.declared(), *(name for s in host.plugins() for name in s.op_names)}
-    stated = [s.manifest for s in host.plugins() if s.manifest is not None]
-    devices = {*host.devices.types(), *(d.type for m in stated for d in m.devices)}
-    namespaces = {state.name, *(name.rpartition(".")[0] for name in declared)}
-    found = [
-        *(() if state.found.in_memory else parts.misfits(state.manifest.path.parent, declared)),
-        *parts.strangers(mine, known, namespaces),
-        *parts.misplaced(mine, devices),
-        *parts.misnamed(mine, lambda op: host.ops.get(op) if op in host.ops else None),
-        *parts.ties(mine),
-    ]
-    if found:
-        shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
-        state.stop("inconsistent", shown, f"a fault of {state.found.distribution} {state.found.version}")
-    elif state.stage == "registered":
-        state.cause = "; ".join(parts.absent(mine, known, devices)) or None
-
-
-def check_drift(host: Host, state: PluginState) -> None:
-    """Compare the manifest with what the code registered; the code holds, a difference is recorded."""
-    assert state.manifest is not None
-    if state.stage not in ("registered", "no device"):
-        return
-    try:
-        differences = list(_differences(host, state, state.manifest))
-    except ManifestError as error:
-        state.stop("bad manifest", error.text, f"a fault of {state.found.distribution} {state.found.version}", error)
-        return
-    if differences:
-        shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
-        state.stop("manifest drift", shown, f"run `graphdock opgen manifest` in {state.found.distribution}")
-
-
-def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> Iterable[str]:
-    declared, real = {d.type for d in stated.devices}, set(state.added.devices)
-    for name in sorted(declared ^ real):
-        yield f"device {name} is only in the {'manifest' if name in declared else 'code'}"
-    if stated.generated is None:
-        return
-
-    def key(types: Mapping[str, Iterable[str]]) -> Any:
-        return tuple(sorted((var, tuple(names)) for var, names in types.items()))
-
-    mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
-    in_code = {(k.op, k.device, k.short_name): key(k.types) for k in mine}
-    in_file = {(k.op, k.device, k.name): key(k.types) for k in stated.kernels}
-    for row in sorted(in_code.keys() | in_file.keys()):
-        label = f"kernel {row[2]} ({row[0]} on {row[1]})"
-        if row not in in_code:
-            yield f"{label} is only in the manifest"
-        elif row not in in_file:
-            yield f"{label} is only in the code"
-        elif in_code[row] != in_file[row]:
-            yield f"{label} has other types in the code"
-    ops = {n for n in host.ops.declared_by(state.found.package)}
-    for name in sorted(ops ^ set(stated.op_names)):
-        yield f"op {name} is only in the {'code' if name in ops else 'manifest'}"
 
 
 def _describe(error: BaseException, package: str) -> str:

@@ -1,0 +1,81 @@
+"""Whether what a loaded plugin registered fits together and is what its manifest says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from graphdock.errors import ManifestError
+from graphdock.plugin import manifest, parts
+from graphdock.plugin.state import PluginState
+
+if TYPE_CHECKING:
+    from graphdock.plugin.host import Host
+
+__all__ = ["check_drift", "check_parts"]
+
+
+def check_parts(host: Host, state: PluginState) -> None:
+    """See whether what a loaded plugin registered fits together and is what its package says; the first misfits are recorded."""
+    assert state.manifest is not None
+    if state.stage not in ("registered", "no device"):
+        return
+    declared = host.ops.declared_by(state.found.package)
+    mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
+    known = {*host.ops.declared(), *(name for s in host.plugins() for name in s.op_names)}
+    stated = [s.manifest for s in host.plugins() if s.manifest is not None]
+    devices = {*host.devices.types(), *(d.type for m in stated for d in m.devices)}
+    namespaces = {state.name, *(name.rpartition(".")[0] for name in declared)}
+    found = [
+        *(() if state.found.in_memory else parts.misfits(state.manifest.path.parent, declared)),
+        *parts.strangers(mine, known, namespaces),
+        *parts.misplaced(mine, devices),
+        *parts.misnamed(mine, lambda op: host.ops.get(op) if op in host.ops else None),
+        *parts.ties(mine),
+    ]
+    if found:
+        shown = "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+        state.stop("inconsistent", shown, f"a fault of {state.found.distribution} {state.found.version}")
+    elif state.stage == "registered":
+        state.cause = "; ".join(parts.absent(mine, known, devices)) or None
+
+
+def check_drift(host: Host, state: PluginState) -> None:
+    """Compare the manifest with what the code registered; the code holds, a difference is recorded."""
+    assert state.manifest is not None
+    if state.stage not in ("registered", "no device"):
+        return
+    try:
+        differences = list(_differences(host, state, state.manifest))
+    except ManifestError as error:
+        state.stop("bad manifest", error.text, f"a fault of {state.found.distribution} {state.found.version}", error)
+        return
+    if differences:
+        shown = "; ".join(differences[:3]) + (f"; and {len(differences) - 3} more" if len(differences) > 3 else "")
+        state.stop("manifest drift", shown, f"run `graphdock opgen manifest` in {state.found.distribution}")
+
+
+def _differences(host: Host, state: PluginState, stated: manifest.Manifest) -> Iterable[str]:
+    declared, real = {d.type for d in stated.devices}, set(state.added.devices)
+    for name in sorted(declared ^ real):
+        yield f"device {name} is only in the {'manifest' if name in declared else 'code'}"
+    if stated.generated is None:
+        return
+
+    def key(types: Mapping[str, Iterable[str]]) -> Any:
+        return tuple(sorted((var, tuple(names)) for var, names in types.items()))
+
+    mine = [k.kernel for k in host.kernels.all() if k.plugin == state.name]
+    in_code = {(k.op, k.device, k.short_name): key(k.types) for k in mine}
+    in_file = {(k.op, k.device, k.name): key(k.types) for k in stated.kernels}
+    for row in sorted(in_code.keys() | in_file.keys()):
+        label = f"kernel {row[2]} ({row[0]} on {row[1]})"
+        if row not in in_code:
+            yield f"{label} is only in the manifest"
+        elif row not in in_file:
+            yield f"{label} is only in the code"
+        elif in_code[row] != in_file[row]:
+            yield f"{label} has other types in the code"
+    ops = {n for n in host.ops.declared_by(state.found.package)}
+    for name in sorted(ops ^ set(stated.op_names)):
+        yield f"op {name} is only in the {'code' if name in ops else 'manifest'}"

@@ -1,0 +1,93 @@
+"""How far one plugin came: found, allowed, imported, registered, or stopped and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from graphdock.errors import ManifestError
+from graphdock.plugin import manifest
+from graphdock.plugin.discovery import Found
+from graphdock.plugin.ledger import FAULTS, Added, LedgerEntry
+from graphdock.plugin.manifest import KernelDecl
+
+__all__ = ["PluginState"]
+
+
+@dataclass
+class PluginState:
+    """One installed plugin inside one host; changed under the host's lock.
+
+    Attributes:
+      stage: see :mod:`graphdock.plugin.ledger`.
+      error: the first exception of a plugin that failed.
+      triaged: its manifest was read and checked.
+      done: hooks that have run.
+      busy: it is being loaded on this thread right now.
+    """
+
+    found: Found
+    stage: str = "found"
+    cause: str | None = None
+    hint: str | None = None
+    error: BaseException | None = None
+    manifest: manifest.Manifest | None = None
+    module: ModuleType | None = None
+    triaged: bool = False
+    done: set[str] = field(default_factory=set)
+    busy: bool = False
+    import_ms: float | None = None
+    added: Added = Added()
+
+    @property
+    def name(self) -> str:
+        return self.found.plugin
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may still load: not blocked, and no fault that keeps it from registering."""
+        return self.stage not in FAULTS - {"inconsistent", "manifest drift", "probe failed"} and self.stage != "blocked"
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is shipped blocked, and nothing allows it."""
+        return self.found.opt_in and self.stage == "blocked"
+
+    @property
+    def may_be_backend(self) -> bool:
+        """Whether its manifest promises a device or a kernel, or says nothing of kernels; others are no backends."""
+        m = self.manifest
+        return m is None or m.generated is None or bool(m.devices or self.kernel_table)
+
+    @property
+    def kernel_table(self) -> tuple[KernelDecl, ...]:
+        """The kernels that its manifest lists. A table that can't be read makes its stage ``bad manifest``."""
+        if self.manifest is None:
+            return ()
+        try:
+            return self.manifest.kernels
+        except ManifestError as error:
+            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
+            return ()
+
+    @property
+    def op_names(self) -> tuple[str, ...]:
+        """The ops that its manifest lists; as for :attr:`kernel_table`."""
+        if self.manifest is None:
+            return ()
+        try:
+            return self.manifest.op_names
+        except ManifestError as error:
+            self.stop("bad manifest", error.text, f"a fault of {self.found.distribution} {self.found.version}", error)
+            return ()
+
+    def stop(self, stage: str, cause: str, hint: str | None = None, error: BaseException | None = None) -> None:
+        self.stage, self.cause, self.hint = stage, cause, hint
+        if self.error is None:
+            self.error = error
+
+    def entry(self) -> LedgerEntry:
+        f = self.found
+        return LedgerEntry(
+            f.plugin, f.distribution, f.version, self.stage, self.cause, self.hint, self.import_ms, self.added
+        )
