@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphdock_opgen.op import Op
+from graphdock_opgen.other_library import OtherLibrary
 from graphdock_opgen.public_names import PublicNames
 
 __all__ = [
@@ -17,7 +18,6 @@ __all__ = [
     "OPS",
     "TF",
     "Callee",
-    "OtherLibrary",
     "formula_functions",
     "import_lines",
 ]
@@ -43,15 +43,6 @@ class Callee:
     needs: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtherLibrary:
-    """A library whose names a package's formulas may use besides its own: the host's, and std's for third parties."""
-
-    package: str
-    names: PublicNames
-    ops: tuple[Op, ...]
-
-
 def formula_functions(
     package: str, ops: Iterable[Op], names: PublicNames, others: Iterable[OtherLibrary]
 ) -> dict[str, Callee]:
@@ -63,25 +54,27 @@ def formula_functions(
     ops = tuple(ops)
     found: dict[str, Callee] = {}
     for other in others:
-        found |= _names(other, below_tf=True)
-    own = _names(OtherLibrary(package, names, ops), below_tf=package in BELOW_TF)
+        found |= {name: Callee(f"_tf.{name}", TF) for name in other.endpoints}
+        found |= _by_hand(other.package, other.names, below_tf=True)
+    below_tf = package in BELOW_TF
+    own = {
+        e.name: Callee(f"_tf.{e.name}", TF) if below_tf else _wrapper(package, op)
+        for op in ops
+        for e in op.spec.api.endpoints
+    }
     by_type = {op.snake: _wrapper(package, op) for op in ops}
-    return {**by_type, **found, **own}
+    return {**by_type, **found, **own, **_by_hand(package, names, below_tf=below_tf)}
 
 
-def _names(library: OtherLibrary, *, below_tf: bool) -> dict[str, Callee]:
+def _by_hand(package: str, names: PublicNames, *, below_tf: bool) -> dict[str, Callee]:
     """A library's public functions and helpers; ``below_tf``: they are reached as names of ``tf``."""
     found: dict[str, Callee] = {}
-    for op in library.ops:
-        for endpoint in op.spec.api.endpoints:
-            name = endpoint.name
-            found[name] = Callee(f"_tf.{name}", TF) if below_tf else _wrapper(library.package, op)
-    for name, target in library.names.functions.items():
-        if library.package == HOST_OPS:
+    for name, target in names.functions.items():
+        if package == HOST_OPS:
             found[name] = Callee(f"_ops.{name}", OPS)
         else:
             found[name] = Callee(f"_tf.{name}", TF) if below_tf else _by_target(name, target)
-    for name, target in library.names.helpers.items():
+    for name, target in names.helpers.items():
         found[name] = _by_target(name, target)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,12 +15,13 @@ from graphdock.errors import InvalidArgumentError, OpSpecError
 from graphdock.plugin.parts import digest
 
 from graphdock_opgen.check import check_file
-from graphdock_opgen.functions import BELOW_TF, HOST_OPS, Callee, OtherLibrary, formula_functions
+from graphdock_opgen.functions import BELOW_TF, HOST_OPS, Callee, formula_functions
 from graphdock_opgen.home import Home
 from graphdock_opgen.model import FileSpec, parse_file
 from graphdock_opgen.names import BARE_NAMESPACES, is_dotted, is_name, op_type, snake
 from graphdock_opgen.op import Op
-from graphdock_opgen.public_names import PublicNames, names_files, read_names
+from graphdock_opgen.other_library import AllOps, OtherLibrary
+from graphdock_opgen.public_names import PublicNames, read_names
 from graphdock_opgen.reader import Document, read
 
 __all__ = ["Library", "SpecFile", "dotted_name", "known_types", "load_file", "load_library", "read_ops"]
@@ -65,7 +66,7 @@ class Library:
     files: tuple[SpecFile, ...]
     errors: tuple[OpSpecError, ...] = ()
     functions: dict[str, Callee] = field(default_factory=dict)
-    all_ops: dict[str, Op] = field(default_factory=dict)
+    all_ops: Mapping[str, Op] = field(default_factory=dict)
     faulty: frozenset[str] = frozenset()
     names: PublicNames = field(default_factory=PublicNames)
 
@@ -149,32 +150,36 @@ def _files(
         yield SpecFile(name, stem, f"{stem}_ops", document, spec, tuple(ops), digest(path.read_text(encoding="utf-8")))
 
 
-def _others(directory: Path, files: Iterable[SpecFile]) -> list[OtherLibrary]:
-    """The host's library, and std's for third parties."""
+def _others(directory: Path, namespaces: Collection[str]) -> list[OtherLibrary]:
+    """The host's library, and std's for all but the host."""
     found = [(HOST_OPS, _HOST / "ops")]
     std = importlib.util.find_spec("graphdock_std")
-    namespaces = {file.spec.namespace for file in files}
     if std is not None and std.origin is not None and "core" not in namespaces:
         found.append(("graphdock_std", Path(std.origin).parent))
+    bare = any(name in BARE_NAMESPACES for name in namespaces)  # one of the two, of which nothing may be generated yet
     out = []
     for package, place in found:
         if place.resolve() != directory and (place / "specs").is_dir():
-            paths = [*sorted((place / "specs").glob("*.yaml")), *names_files(place)]
-            out.append(_read_other(package, place, tuple((p, p.stat().st_mtime_ns) for p in paths if p.is_file())))
+            generated = None if bare else OtherLibrary.generated(package, place, _read_other)
+            out.append(generated or OtherLibrary.written(package, place, _read_other(package, place)))
     return out
 
 
 def known_types(directory: Path) -> list[str]:
     """Op types of the host's library, and of std's, besides that of ``directory``."""
-    return [op.type for other in _others(directory.resolve(), ()) for op in other.ops]
+    return [name for other in _others(directory.resolve(), ()) for name in other.types]
+
+
+def _read_other(package: str, directory: Path) -> dict[str, Op]:
+    """The ops of another package, read again when one of its files changes."""
+    paths = sorted((directory / "specs").glob("*.yaml"))
+    return _ops_of(package, tuple((p, p.stat().st_mtime_ns) for p in paths))
 
 
 @lru_cache(maxsize=4)
-def _read_other(package: str, directory: Path, stamps: tuple[tuple[Path, int], ...]) -> OtherLibrary:
-    """Another package's library, read again when one of its files changes."""
-    specs = [path for path, _ in stamps if path.suffix == ".yaml"]
-    ops = tuple(op for file in _files(specs, str, Home(package), _ignore) for op in file.ops)
-    return OtherLibrary(package, read_names(directory, report=_ignore), ops)
+def _ops_of(package: str, stamps: tuple[tuple[Path, int], ...]) -> dict[str, Op]:
+    specs = [path for path, _ in stamps]
+    return {op.type: op for file in _files(specs, str, Home(package), _ignore) for op in file.ops}
 
 
 def _ignore(error: OpSpecError) -> None:
@@ -188,16 +193,16 @@ def _library(
     names: PublicNames,
     report: Callable[[OpSpecError], None],
 ) -> Library:
-    others = _others(directory, files)
-    known = {op.type: op for other in others for op in other.ops}
     bare = any(file.spec.namespace in BARE_NAMESPACES for file in files)
+    others = _others(directory, {file.spec.namespace for file in files})
+    known = AllOps({}, others)
     ops = [op for file in files for op in file.ops]
     own = _unique_types(ops, known if bare else {}, report)
     _unique_wrappers(own.values(), report)
     _unique_endpoints(own.values(), names, _host_names(known) if package in BELOW_TF else {}, report)
     _unique_operators(own.values(), names, report)
     functions = formula_functions(package, own.values(), names, others)
-    return Library(package, directory, files, (), functions, known | own, _faulty(files), names)
+    return Library(package, directory, files, (), functions, AllOps(own, others), _faulty(files), names)
 
 
 def _faulty(files: Iterable[SpecFile]) -> frozenset[str]:
