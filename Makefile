@@ -6,6 +6,8 @@ GENERATED := host/graphdock/ops plugins/std/graphdock_std
 # packages of examples/ that keep what is generated for them
 EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2
+# tests that run no step in pytest's own process, so that its debug mode says nothing about them
+NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance plugin/test_wheel.py
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-debug test-exhaustive check format bench wheelhouse generate clean
@@ -30,10 +32,10 @@ demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digi
 
 test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not exhaustive"
-	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain"
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain" $(NO_STEPS:%=--ignore=tests/%)
 
-test-exhaustive: env ## Every fault, race and removed wait, of which `test` runs a sample
-	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws
+test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
+	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws tests/conformance
 
 check: env ## Format, lint, types, import layers, generated-code drift
 	$(BIN)/ruff format --check .

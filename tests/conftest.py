@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-#: Plugins that are installed with graphdock and have kernels of std's ops.
-OWNERS = ("host", "cpu", "queued")
 PACKAGES = Path(__file__).parent / "packages"
 
 
@@ -21,14 +19,26 @@ def _load(name: str):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _no_kernel_is_left_behind():
-    """The process's host has for ops of std the kernels of its plugins: what a module's tests add they take back."""
-    yield
+def _process_as_it_was():
+    """What all modules of a worker share is after one what it was before: the process's kernels of std's ops, and its seed.
+
+    Otherwise a test's result would depend on which tests its worker ran before.
+    """
+    import graphdock.graph.graph as graph_module
     import graphdock.plugin.host as host_module
 
-    if host_module._default is not None:
-        of_std = [r for r in host_module._default.kernels.all() if "." not in r.kernel.op]
-        assert [f"{r.full_name} for {r.kernel.op}" for r in of_std if r.plugin not in OWNERS] == []
+    host, graph = host_module._default, graph_module._global_graph
+    before = {} if host is None else dict(host.kernels._by_op)
+    seed = None if graph is None else graph.seed
+    yield
+    host, graph = host_module._default, graph_module._global_graph
+    if host is not None:
+        for op, kernels in host.kernels._by_op.items():
+            if "." not in op:
+                kept = before.get(op, ())
+                host.kernels._by_op[op] = tuple(k for k in kernels if k.plugin != "user" or k in kept)
+    if graph is not None:
+        graph.seed = seed
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,10 @@ reason = "its multiplier rounds twice"
 """
 
 
+#: Plugins of this repository's tests that take a second to load.
+UNUSED = ("-p", "no:hypothesispytest")
+
+
 class Runner:
     """A folder without tests, and packages on the path."""
 
@@ -71,7 +75,18 @@ class Runner:
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("GRAPHDOCK_", "PYTEST_"))}
         environment["PYTHONPATH"] = os.pathsep.join(str(p) for p in self.path)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            *UNUSED,
+            *arguments,
+        ]
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
@@ -229,7 +244,9 @@ def test_an_exception_that_no_longer_holds_fails(chip):
 def test_the_toy_package_passes(tmp_path, work):
     site = builder().Site(tmp_path / "site")
     site.project(PACKAGES / "graphdock-toy")
-    run = Runner(work, site.folder, PACKAGES / "graphdock-toy" / "src")("--graphdock-backend", "toy")
+    run = Runner(work, site.folder, PACKAGES / "graphdock-toy" / "src")(
+        "--graphdock-backend", "toy", "--graphdock-quick"
+    )
     assert run.returncode == 0, run.stdout[-3000:]
     assert "toy.Scale " in run.stdout
 

@@ -1,7 +1,8 @@
 """The asynchronous device passes the kit: every op in late execution, from a memory space of its own, under the race checker.
 
-A few dtypes per op are enough: the kernels are cpu's, which ``test_cpu.py`` runs with all of them; what is checked here is
-the runtime around them. The oracles are the specs', so that cpu and this device can't be wrong together.
+A few dtypes and one gradient per op are enough: the kernels are cpu's, which ``test_cpu.py`` runs with all of them; what is
+checked here is the runtime around them. `make test-exhaustive` takes every sample and gradient. The oracles are the specs', so
+that cpu and this device can't be wrong together.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import pytest
 from graphdock.plugin.host import Host
 from graphdock.testing import queued
 from graphdock.testing.conformance import Conformance
+from graphdock.testing.covering import covering
 
+OPS = ["device queued", *Conformance("cpu").ops]
 DTYPES = frozenset({"-", "float32", "int32"})
 
 pytestmark = pytest.mark.slow  # the kit's sessions are in debug mode anyway
@@ -23,8 +26,18 @@ def kit() -> Conformance:
     return Conformance("queued", host=host, oracle="reference")
 
 
-@pytest.mark.parametrize("op", ["device queued", *Conformance("cpu").ops])
+@pytest.mark.parametrize("op", OPS)
 def test_op(kit: Conformance, op: str) -> None:
+    gradients = 0
+    for case in covering(c for c in kit.cases(op) if c.dtype in DTYPES or c.kind == "gradient"):
+        gradients += case.kind == "gradient"
+        if case.kind != "gradient" or gradients == 1:
+            kit.check(case)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("op", OPS)
+def test_every_sample_and_gradient(kit: Conformance, op: str) -> None:
     for case in kit.cases(op):
         if case.dtype in DTYPES or case.kind == "gradient":
             kit.check(case)

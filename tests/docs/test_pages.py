@@ -42,6 +42,7 @@ class Page:
         env = {**os.environ, "PATH": os.pathsep.join(path), "PYTHONPATH": str(self.site), "NO_COLOR": "1"}
         env.pop("GRAPHDOCK_DEBUG", None)
         env.pop("PYTEST_XDIST_WORKER", None)
+        env["PYTEST_ADDOPTS"] = "-p no:hypothesispytest"  # of this repository, and a second to load
         return env
 
     def console(self, text, status):

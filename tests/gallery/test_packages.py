@@ -36,7 +36,15 @@ def test_its_own_tests_pass(made):
 def test_it_conforms(name, made, tmp_path):
     _, site = made
     suite = ["-m", "pytest", "-q", "-p", "graphdock.testing.pytest_plugin", "-p", "no:cacheprovider"]
-    done = run(*suite, "--graphdock-backend", name, cwd=tmp_path, site=site, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    done = run(
+        *suite,
+        "--graphdock-quick",
+        "--graphdock-backend",
+        name,
+        cwd=tmp_path,
+        site=site,
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     assert " 0 failed" in done.stdout
     if name == "tandem":

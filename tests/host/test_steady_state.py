@@ -176,6 +176,7 @@ def test_source_and_graph_def_are_the_same_under_two_hash_seeds():
     assert b"def step" in texts[0]
 
 
+@pytest.mark.slow
 def test_a_chain_of_100_000_nodes_builds_plans_and_runs_without_recursion():
     graph = tf.Graph()
     limit = sys.getrecursionlimit()

@@ -20,6 +20,8 @@ CASES = {
     for name, case in importlib.import_module(module).CASES.items()
     if case["samples"] and "resource" not in case["args"].values()
 }
+#: Debug mode looks at buffers, which conformance does with every rank unknown; here outcomes are compared.
+pytestmark = pytest.mark.slow
 #: Sets of feeds per sample, half of them meant to fit.
 ROUNDS = 15
 
@@ -47,10 +49,10 @@ class Lab:
             assert not words or told(want[1]) == told(got[1]), note
             return False
         for a, b in zip(want[1], got[1], strict=True):
-            assert a.shape == b.shape and (a.dtype == b.dtype or a.dtype.kind == b.dtype.kind == "S"), note
-            if values and a.dtype.kind == "S":
-                np.testing.assert_array_equal(a, b, note)
-            elif values and a.dtype != object:
+            assert a.shape == b.shape and a.dtype == b.dtype, note
+            if values and a.dtype.kind in "OSU":
+                assert a.tolist() == b.tolist(), note
+            elif values:
                 np.testing.assert_allclose(
                     a.astype(complex) if a.dtype.kind in "V" else a, b, 1e-5, 1e-5, equal_nan=True, err_msg=note
                 )

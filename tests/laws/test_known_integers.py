@@ -46,6 +46,7 @@ def test_a_product_over_no_axes_is_its_input():
         assert sess.run(y, {x: np.zeros((2, 3))}).tolist() == [12, 23]
 
 
+@pytest.mark.plain  # where the whole of it would be read
 def test_the_shape_of_a_tensor_with_a_huge_dim_is_refused_or_told_by_int64():
     x = tf.placeholder(tf.uint8, [None], name="huge")
     big = np.zeros(3 << 30, np.uint8)  # never touched, so that it costs no memory

@@ -33,6 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         help="only this kernel of the backend, by its name or label; may be given again",
     )
+    group.addoption(
+        "--graphdock-quick",
+        action="store_true",
+        help="every sample and every dtype of an op, but not all pairs of them",
+    )
     group.addoption("--graphdock-report", metavar="FILE", help="write the compliance table as JSON")
     group.addoption(
         "--graphdock-timeout", metavar="SECONDS", type=float, default=300.0, help="for one case (default: 300)"
@@ -43,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    names = ("op", "kernel", "report", "in-process")
+    names = ("op", "kernel", "quick", "report", "in-process")
     given = [name for name in names if config.getoption(f"--graphdock-{name}")]
     if config.getoption("--graphdock-backend"):
         config.pluginmanager.register(_Run(config), "graphdock-conformance")
@@ -57,6 +62,8 @@ class ConformanceCases(pytest.Collector):
     run: _Run
 
     def collect(self) -> Iterator[ConformanceItem]:
+        from graphdock.testing.covering import covering
+
         kit, chosen = self.run.kit, self.run.kernels
         if kit.absent is not None:
             yield ConformanceItem.from_parent(self, name=f"{kit.backend}[no device]", why=kit.absent)
@@ -71,7 +78,8 @@ class ConformanceCases(pytest.Collector):
                 why = f"{kit.backend} has no kernel for {op}"
                 yield ConformanceItem.from_parent(self, name=f"{op}[missing]", op=op, why=why)
                 continue
-            for case in kit.cases(op, chosen):
+            cases = kit.cases(op, chosen)
+            for case in covering(cases) if self.run.quick else cases:
                 yield ConformanceItem.from_parent(self, name=case.id, op=op, case=case)
 
 
@@ -122,7 +130,7 @@ class _Run:
     """The hooks of a conformance run.
 
     Attributes:
-      ops, kernels: those that the command line names.
+      ops, kernels: those that the command line names. quick: whether a covering choice of cases is enough.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -133,6 +141,7 @@ class _Run:
 
         self.ops: list[str] = list(config.getoption("--graphdock-op") or ())
         self.kernels: list[str] = list(config.getoption("--graphdock-kernel") or ())
+        self.quick = bool(config.getoption("--graphdock-quick"))
         try:
             self.kit = Conformance(config.getoption("--graphdock-backend"))
             for op in self.ops:

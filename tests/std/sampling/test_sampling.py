@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import graphdock as tf
 import numpy as np
 import pytest
 from graphdock_std.reference import sampling as oracle
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    """A graph without a seed of its own."""
+    with tf.Graph().as_default():
+        yield
 
 
 def run(*fetches: Any, feed: Any = None) -> Any:
