@@ -1,4 +1,4 @@
-"""Faults planted into the standard library are found: a wrong element in a kernel's result, a gradient that is too large."""
+"""Faults planted into the standard library are found: a wrong element of a result, a gradient that is too large, a wrong shape."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from graphdock.contracts import Bound, BuildContext
 from graphdock.opdef.resolve import resolve
+from graphdock.opdef.shape_rule import ShapeRule
 from graphdock.plugin.host import default_host
 from graphdock.testing.conformance import Conformance, ConformanceError
 
@@ -28,6 +29,11 @@ KERNELS = """
     Cholesky MatrixTriangularSolve LogMatrixDeterminant MatrixSetDiag FFT IRFFT ComplexAbs
     ResizeBilinear RGBToHSV CropAndResize NonMaxSuppressionV3 BitwiseXor FakeQuantWithMinMaxVars Dequantize
     CTCLoss Substr StringToNumber StringToHashBucketFast DecodeRaw
+""".split()
+#: By pattern or by function; with one output or several.
+SHAPES = """
+    MatMul Transpose Concat Pack StridedSlice GatherV2 Tile Pad OneHot Sum ArgMax Conv2D MaxPool ResizeBilinear DepthToSpace
+    SegmentSum TopKV2 Cholesky RFFT ExtractImagePatches SparseTensorDenseMatMul BroadcastTo Range
 """.split()
 _numbers = itertools.count()
 
@@ -134,3 +140,23 @@ def _one_and_a_half(grad: Any) -> Any:
     import graphdock as tf
 
     return tf.cast(1.5, getattr(grad, "values", grad).dtype)
+
+
+def _longer(shape: Any) -> Any:
+    """A shape with one more element along its last axis; of rank 1 where it had none."""
+    if shape is None or (shape and not isinstance(shape[-1], int)):
+        return shape
+    return (*shape[:-1], shape[-1] + 1) if shape else (1,)
+
+
+@pytest.mark.parametrize("op", SHAPES)
+def test_a_shape_rule_that_is_off_by_one_is_found(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = ShapeRule.infer
+
+    def wrong(self: ShapeRule, *args: Any) -> list[Any]:
+        shapes = right(self, *args)
+        return [*map(_longer, shapes)] if self.opdef.name == op else shapes
+
+    kit = Conformance("cpu")
+    monkeypatch.setattr(ShapeRule, "infer", wrong)
+    assert _finds(kit, op, "value")

@@ -411,3 +411,37 @@ def test_a_misspelt_method_is_told_the_nearest() -> None:
     ):
         tf.train.AdamOptimizer(0.1).minimise  # noqa: B018
     assert not hasattr(tf.train.AdamOptimizer(0.1), "_nothing")
+
+
+@pytest.mark.parametrize("kind", [tf.train.GradientDescentOptimizer, tf.train.AdamOptimizer, tf.train.AdagradOptimizer])
+def test_a_constraint_holds_after_every_step(kind: Any) -> None:
+    """As if it were applied by hand after each step of the same optimizer without it."""
+    start, slope = np.array([0.5, -0.5, 2.0], np.float32), np.array([1.0, 1.0, -1.0], np.float32)
+    held = tf.Variable(start, constraint=lambda v: tf.clip_by_value(v, -0.6, 2.2))
+    free = tf.Variable(start)
+    steps = [kind(0.15).apply_gradients([(tf.constant(slope), v)]) for v in (held, free)]
+    by_hand = free.assign(tf.clip_by_value(free, -0.6, 2.2))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(steps[0])
+            session.run(steps[1])
+            np.testing.assert_array_equal(session.run(held), session.run(by_hand))
+        np.testing.assert_array_equal(session.run(held) >= np.float32(-0.6), True)
+        assert session.run(held)[2] == np.float32(2.2)
+
+
+def test_a_constraint_sees_what_the_step_made() -> None:
+    v = tf.Variable([3.0, 4.0], constraint=lambda x: x / tf.norm(x))
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(v * [1.0, 0.0]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        np.testing.assert_allclose(session.run(v), np.array([2.0, 4.0]) / np.sqrt(20.0), rtol=1e-6)
+
+
+def test_a_constraint_refuses_a_sparse_gradient() -> None:
+    table = tf.Variable(np.ones((4, 2)), constraint=tf.abs, name="table")
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    with pytest.raises(RuntimeError, match="table:0 has a constraint, and its gradient is sparse"):
+        optimizer.minimize(tf.reduce_sum(tf.gather(table, [1, 1])))

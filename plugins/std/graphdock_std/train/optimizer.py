@@ -10,7 +10,15 @@ import graphdock as _tf
 import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
-from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError, did_you_mean, of_kind
+from graphdock.errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    ShapeError,
+    UnimplementedError,
+    did_you_mean,
+    of_kind,
+)
 from graphdock.typing import HasTensor, TensorLike
 
 __all__ = ["Optimizer"]
@@ -154,6 +162,7 @@ class Optimizer:
 
         Raises:
           InvalidArgumentError: no pair has a gradient. ShapeError, DTypeError: a gradient does not fit its Variable.
+          FailedPreconditionError: a Variable with a constraint has a sparse gradient.
         """
         given = [(grad, var) for grad, var in grads_and_vars]
         pairs = [self._fitting(grad, var) for grad, var in given if grad is not None]
@@ -172,7 +181,7 @@ class Optimizer:
             for grad, var in pairs:
                 with _tf.name_scope("update_" + var.op.name.replace("/", "_")), _tf.colocate_with(var.op):
                     apply = self._apply_sparse if isinstance(grad, _tf.IndexedSlices) else self._apply_dense
-                    updates.append(apply(grad, var))
+                    updates.append(self._constrained(apply(grad, var), grad, var))
             if global_step is None:
                 train_op = self._finish(updates, scope)
             else:
@@ -180,6 +189,18 @@ class Optimizer:
                     train_op = global_step.assign_add(1, name=scope, read_value=False)
         _tf.add_to_collection(_tf.GraphKeys.TRAIN_OP, train_op)
         return train_op
+
+    def _constrained(self, update: Any, grad: Any, var: Any) -> Any:
+        """The update, and after it the variable's constraint where it has one."""
+        if var.constraint is None:
+            return update
+        if isinstance(grad, _tf.IndexedSlices):
+            raise FailedPreconditionError(
+                f"{self._name}: {var.name} has a constraint, and its gradient is sparse",
+                hint="a constraint needs the whole variable; leave it out, or make the gradient dense with tf.convert_to_tensor",
+            )
+        with _tf.control_dependencies([update]):
+            return var.assign(var.constraint(var), read_value=False)
 
     def _fitting(self, grad: Any, var: Any) -> tuple[Any, Any]:
         if not isinstance(var, _tf.Variable):
