@@ -44,8 +44,9 @@ def test_against_differences(loop_gradients, random_loops, chunk):
     run(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chunk", range(8, 60))
+@pytest.mark.parametrize(
+    "chunk", [pytest.param(c, marks=pytest.mark.slow if c < 20 else pytest.mark.exhaustive) for c in range(8, 60)]
+)
 def test_more_of_them_against_differences(loop_gradients, random_loops, chunk):
     run(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 

@@ -42,8 +42,14 @@ def shuffled(graph, seed=0, without=(), **fields):
 
 
 def seeds(quick, all_of_them):
-    """The first few with every change, the others in the slow part."""
-    return [*range(quick), *[pytest.param(s, marks=pytest.mark.slow) for s in range(quick, all_of_them)]]
+    """The first few with every change, some more in the slow part, the others in the exhaustive one."""
+    some = all_of_them // 4
+    slow = [pytest.param(s, marks=pytest.mark.slow) for s in range(quick, some)]
+    return [
+        *range(quick),
+        *slow,
+        *[pytest.param(s, marks=pytest.mark.exhaustive) for s in range(max(quick, some), all_of_them)],
+    ]
 
 
 def same(got, expected, what):

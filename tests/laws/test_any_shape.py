@@ -23,7 +23,7 @@ CASES = {
 #: Debug mode looks at buffers, which conformance does with every rank unknown; here outcomes are compared.
 pytestmark = pytest.mark.slow
 #: Sets of feeds per sample, half of them meant to fit.
-ROUNDS = 15
+ROUNDS = 8
 
 
 class Lab:

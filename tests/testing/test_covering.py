@@ -27,7 +27,7 @@ def test_every_sample_and_every_binding_stays(op):
 
 def test_a_case_that_brings_nothing_is_left_out():
     cases = [case(0, T="float32"), case(0, T="int32"), case(1, T="float32"), case(1, T="int32"), case(2, T="int32")]
-    assert list(covering(cases)) == [cases[0], cases[1], cases[2], cases[4]]
+    assert list(covering(cases)) == [cases[0], cases[3], cases[4]]
 
 
 def test_kernels_and_ops_are_covered_each_by_itself():

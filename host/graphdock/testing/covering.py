@@ -11,16 +11,22 @@ __all__ = ["covering"]
 
 
 def covering(cases: Iterable[Case]) -> Iterator[Case]:
-    """Cases, in their order, without those ``value`` cases that bring no op, kernel, sample or binding of dtypes that is new.
+    """Fewer ``value`` cases, in their order: about half of them all. Cases of other kinds all stay.
 
-    About half of them all: each sample is left with one binding at least, and each binding with one sample at least, for each
-    kernel that is pinned. Cases of other kinds all stay.
+    Each sample is left with one binding of dtypes at least, and each binding with one sample at least, for each kernel that is
+    pinned. What brings both a sample and a binding that are new goes before what brings one of the two.
     """
+    listed = [(case, _brings(case)) for case in cases]
     seen: set[Any] = set()
-    for case in cases:
-        of = (case.op, case.kernel)
-        brings = {(*of, case.index), (*of, tuple(sorted(case.types.items())))}
-        if case.kind != "value" or not brings <= seen:
-            yield case
-        if case.kind == "value":
-            seen |= brings
+    chosen: set[int] = set()
+    for both in (True, False):
+        for i, (case, brings) in enumerate(listed):
+            if case.kind == "value" and (brings.isdisjoint(seen) if both else not brings <= seen):
+                chosen.add(i)
+                seen |= brings
+    yield from (case for i, (case, _) in enumerate(listed) if case.kind != "value" or i in chosen)
+
+
+def _brings(case: Case) -> set[Any]:
+    of = (case.op, case.kernel)
+    return {(*of, case.index), (*of, tuple(sorted(case.types.items())))}
