@@ -285,15 +285,15 @@ def effective_config(
       ConfigError: ``code`` is no SessionConfig, or anything outside is wrong: an unknown key or variable, a wrong type,
         an unknown profile.
     """
-    if isinstance(code, Translatable):
-        code = code.to_session_config()
     if code is not None and not isinstance(code, SessionConfig):
-        raise ConfigError(
-            "config is not a SessionConfig",
-            expected="a tf.SessionConfig or a tf.ConfigProto",
-            got=f"a {type(code).__name__}",
-            hint="write tf.SessionConfig(backends=[...])",
-        )
+        if not isinstance(code, Translatable):
+            raise ConfigError(
+                "config is not a SessionConfig",
+                expected="a tf.SessionConfig or a tf.ConfigProto",
+                got=f"a {type(code).__name__}",
+                hint="write tf.SessionConfig(backends=[...])",
+            )
+        code = code.to_session_config()
     if code is not None and code.__dict__["_complete"]:
         return code
     variables = settings.environment()
