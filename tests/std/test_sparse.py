@@ -271,3 +271,14 @@ def test_edit_distances() -> None:
     assert run(tf.edit_distance(hypothesis, truth, normalize=False)).tolist() == [1, 1, 1]
     with pytest.raises(DTypeError, match="truth must be a SparseTensor"):
         tf.edit_distance(hypothesis, [1])
+
+
+def test_cast_takes_the_values_of_sparse_tensors_and_slices():
+    sparse = tf.SparseTensor([[0, 1], [1, 0]], [1.5, -2.5], [2, 2])
+    slices = tf.IndexedSlices(tf.constant([[1.5]]), tf.constant([0]), tf.constant([3, 1]))
+    made, rows = tf.cast(sparse, tf.int32), tf.cast(slices, tf.int64)
+    assert isinstance(made, tf.SparseTensor) and made.dtype is tf.int32 and made.shape == sparse.shape
+    with tf.Session() as sess:
+        value, got = sess.run([tf.to_int64(made), rows])
+    assert value.values.tolist() == [1, -2] and value.indices.tolist() == [[0, 1], [1, 0]]
+    assert got.values.tolist() == [[1]] and got.values.dtype == np.int64 and got.indices.tolist() == [0]

@@ -89,6 +89,10 @@ class IndexedSlices:
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
+    def _with_values(self, function: Callable[[Tensor], Tensor]) -> IndexedSlices:
+        """The same rows with ``function`` of the values."""
+        return IndexedSlices(function(self._values), self._indices, self._dense_shape)
+
     def _mapped(self, function: Callable[[Tensor], Tensor]) -> IndexedSlices:
         """The same rows after ``function`` of each of its tensors but the shape."""
         return IndexedSlices(function(self._values), function(self._indices), self._dense_shape)

@@ -48,8 +48,11 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
 
 
 def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """``x`` in another dtype; ``x`` itself when it has that dtype."""
+    """``x`` in another dtype; ``x`` itself when it has that dtype. Of a SparseTensor or IndexedSlices the values are cast."""
     wanted = as_dtype(dtype)
+    with_values = getattr(x, "_with_values", None)
+    if with_values is not None:
+        return with_values(lambda values: cast(values, wanted, name))  # type: ignore[no-any-return]
     tensor = convert_to_tensor(x)
     if tensor.dtype is wanted:
         return tensor

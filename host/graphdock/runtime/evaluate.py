@@ -36,7 +36,10 @@ def evaluator(setting: Setting) -> Callable[[PlanNode], Arrays | None]:
             return None  # compiling it would cost more than it saves
         arrays = [v.node.attrs["value"] for v in node.inputs]  # type: ignore[union-attr]
         out_args = node.opdef.outputs
-        outs = [np.empty(concrete(v.shape) or (), v.dtype.np) for v in node.outputs]
+        try:
+            outs = [np.empty(concrete(v.shape) or (), v.dtype.np) for v in node.outputs]
+        except (MemoryError, ValueError):  # more elements than an array can have
+            return None
         ctx = BuildContext(
             node,
             tuple(

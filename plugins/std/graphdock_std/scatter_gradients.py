@@ -17,9 +17,8 @@ def update_gradient(op: Any, grad: Any) -> Any:
     shape = _ops.shape(indices)[:-1]
     numbers = _tf.reshape(_tf.range(1, _tf.reduce_prod(shape) + 1), shape)
     depth = static_shape(indices)
-    if depth is None or depth[-1] is None:
-        return _tf.gather_nd(grad, indices)
-    space = _ops.shape(tensor)[: depth[-1]]
+    known = depth is not None and depth[-1] is not None
+    space = _ops.shape(tensor)[: depth[-1] if known else _ops.shape(indices)[-1]]
     owner = _tf.gather_nd(_tf.tensor_scatter_update(_tf.fill(space, 0), indices, numbers), indices)
     mine = _tf.equal(owner, numbers)
     rows = _tf.gather_nd(grad, indices)

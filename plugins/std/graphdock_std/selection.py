@@ -118,7 +118,8 @@ def histogram_fixed_width(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> _ops.Tensor:
-    """How many values fall into each of ``nbins`` equal parts of a range; those outside count for its first or last part.
+    """How many values fall into each of ``nbins`` equal parts of a range; those outside count for its first or last part,
+    NaN for none.
 
     Args:
       values: numbers of any shape.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -143,11 +144,14 @@ def _histogram(ctx: BuildContext) -> Bound:
     def write(values: Any, ends: Any, nbins: Any, out: Any) -> None:
         low, high = ends.tolist()
         count = int(nbins)
-        if not low < high:
-            raise errors.InvalidArgumentError(f"value_range is {[low, high]}", expected="the first below the second")
+        if not low < high or math.inf in (-low, high):
+            expected = "finite numbers, the first below the second"
+            raise errors.InvalidArgumentError(f"value_range is {[low, high]}", expected=expected)
         if count < 1:
             raise errors.InvalidArgumentError(f"nbins is {count}", expected="1 or more")
         wide = values.astype(np.float64 if values.dtype.kind == "i" else values.dtype, copy=False).reshape(-1)
+        if wide.dtype.kind == "f":
+            wide = wide[~np.isnan(wide)]
         places = np.floor((np.clip(wide, low, high) - low) / (high - low) * count)
         np.copyto(out, np.bincount(np.clip(places, 0, count - 1).astype(np.int64), minlength=count), "unsafe")
 

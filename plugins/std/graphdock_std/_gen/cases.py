@@ -14229,7 +14229,7 @@ CASES: dict[str, dict] = {
             {
                 "inputs": {
                     "tensor": {"shape": (5,)},
-                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "indices": {"value": ((4,), (0,), (4,)), "dtype": "int32"},
                     "updates": {"shape": (3,)},
                 },
                 "attrs": {},
@@ -14294,7 +14294,7 @@ CASES: dict[str, dict] = {
             {
                 "inputs": {
                     "tensor": {"shape": (5,)},
-                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "indices": {"value": ((4,), (0,), (4,)), "dtype": "int32"},
                     "updates": {"shape": (3,)},
                 },
                 "attrs": {},
@@ -14382,7 +14382,7 @@ CASES: dict[str, dict] = {
             {
                 "inputs": {
                     "tensor": {"shape": (5,)},
-                    "indices": {"value": ((4,), (0,), (2,)), "dtype": "int32"},
+                    "indices": {"value": ((4,), (0,), (4,)), "dtype": "int32"},
                     "updates": {"shape": (3,)},
                 },
                 "attrs": {},
@@ -15737,12 +15737,33 @@ CASES: dict[str, dict] = {
                 "types": {},
                 "note": "",
             },
+            {
+                "inputs": {
+                    "values": {"value": (float("nan"), 1, float("inf"), float("-inf")), "dtype": "float32"},
+                    "value_range": {"value": (0, 2), "dtype": "float32"},
+                    "nbins": {"value": 3},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
         ),
         "errors": (
             {
                 "inputs": {
                     "values": {"shape": (3,)},
                     "value_range": {"value": (1, 1), "dtype": "float32"},
+                    "nbins": {"value": 5},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "value_range",
+            },
+            {
+                "inputs": {
+                    "values": {"shape": (3,)},
+                    "value_range": {"value": (0, float("inf")), "dtype": "float32"},
                     "nbins": {"value": 5},
                 },
                 "attrs": {},

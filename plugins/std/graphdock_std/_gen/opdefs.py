@@ -9498,7 +9498,7 @@ def histogram_fixed_width() -> OpDef:
         name="HistogramFixedWidth",
         version=1,
         summary="How many values fall into each of nbins equal parts of a range.",
-        doc="Values outside of the range count for its first or last part.",
+        doc="Values outside of the range count for its first or last part, NaN for none.",
         inputs=(
             ArgDef("values", "T", shape="[*S]", doc="Any tensor."),
             ArgDef(
@@ -9548,7 +9548,7 @@ def bincount() -> OpDef:
         gradient_kinds={"arr": "none", "size": "none", "weights": "fn"},
         reference="graphdock_std.reference.selection:bincount",
         package="graphdock_std",
-        source="specs/selection.yaml:201",
+        source="specs/selection.yaml:203",
     )
 
 
@@ -11981,9 +11981,9 @@ SPECS: dict[str, str] = {
     "rearrange.yaml": "adb0623d1594cfe2",
     "reduce.yaml": "fd281d9ece4ab2d9",
     "sampling.yaml": "ca6e802c5ed78415",
-    "scatter.yaml": "0f5c7a0e5a22b22e",
+    "scatter.yaml": "3ee5fbeb5ce552b7",
     "segment.yaml": "da11a8cc1a597522",
-    "selection.yaml": "421f1b1bf12bf214",
+    "selection.yaml": "e847e59d6ca3a120",
     "sets.yaml": "1a3ffe9cb6d66236",
     "space.yaml": "25348b8a8c2db9dd",
     "sparse.yaml": "8773dbf7f8a68450",

@@ -185,7 +185,7 @@ def upper_bound(sorted_inputs, values, out_type="int32", name=None):
 def histogram_fixed_width(values, value_range, nbins, dtype="int32", name=None):
     """How many values fall into each of nbins equal parts of a range.
 
-    Values outside of the range count for its first or last part.
+    Values outside of the range count for its first or last part, NaN for none.
 
     Args:
       values: tensor of any shape [*S], int32, int64, float32 or float64. Any tensor.

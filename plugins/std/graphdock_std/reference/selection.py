@@ -105,6 +105,9 @@ def histogram_fixed_width(
     count = int(nbins)
     out = np.zeros(count, str(dtype))
     for value in values.ravel():
+        if not math.isfinite(value):
+            out[0 if value < 0 else count - 1] += not math.isnan(value)
+            continue
         part = math.floor((Fraction(value.item()) - low) * count / (high - low))
         out[min(max(part, 0), count - 1)] += 1
     return out

@@ -129,6 +129,12 @@ class SparseTensor:
         places, shape = static_shape(self._indices), static_shape(self._dense_shape)
         return shape[0] if shape is not None and shape[0] is not None else None if places is None else places[1]
 
+    def _with_values(self, function: Callable[[_ops.Tensor], _ops.Tensor]) -> SparseTensor:
+        """With ``function`` of its values at the same places."""
+        made = SparseTensor(self._indices, function(self._values), self._dense_shape)
+        made._static = self._static
+        return made
+
     def consumers(self) -> list[_ops.Operation]:
         """The operations that take one of its three tensors."""
         found = [op for t in (self._indices, self._values, self._dense_shape) for op in t.consumers()]
