@@ -337,3 +337,45 @@ def test_an_argument_of_the_wrong_python_type_is_named(call, words):
     with pytest.raises(tf.errors.InvalidArgumentError, match=words) as info:
         call(tf.placeholder(tf.float32, [2]))
     assert info.value.got in ("5", "'name'")
+
+
+TALL = [1] * 65
+HUGE = [0, 2**62, 2**62]
+
+
+@pytest.mark.parametrize(
+    ("build", "kind"),
+    [
+        (lambda: tf.ones(TALL), "UnimplementedError"),
+        (lambda: tf.Variable(tf.zeros(TALL)).initializer, "UnimplementedError"),
+        (lambda: tf.fill(TALL, 1.0), "UnimplementedError"),
+        (lambda: tf.stack([tf.zeros(TALL[1:])] * 2), "UnimplementedError"),
+        (lambda: tf.one_hot(tf.zeros(TALL[1:], tf.int32), 3), "UnimplementedError"),
+        (lambda: tf.random_uniform(TALL), "UnimplementedError"),
+        (lambda: tf.zeros(HUGE), "ResourceExhaustedError"),
+        (lambda: tf.fill(HUGE, 1.0), "ResourceExhaustedError"),
+        (lambda: tf.reshape(tf.zeros([0, 3]), HUGE), "ResourceExhaustedError"),
+        (lambda: tf.truncated_normal(tf.placeholder_with_default(np.array([2**62, 4]), [2])), "ResourceExhaustedError"),
+    ],
+)
+def test_an_array_that_numpy_does_not_have_is_told_by_the_step(build, kind):
+    with tf.Graph().as_default(), tf.Session() as session:
+        fetched = build()
+        with pytest.raises(getattr(tf.errors, kind)):
+            session.run(fetched)
+
+
+def test_an_integer_of_ten_thousand_digits_is_one_that_does_not_fit():
+    with tf.Graph().as_default(), tf.Session() as session:
+        zeros = tf.string_to_number([b"-" + b"0" * 10_000 + b"17", b"+5", b"-0"], tf.int64)
+        assert session.run(zeros).tolist() == [-17, 5, 0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is no int64"):
+            session.run(tf.string_to_number(b"9" * 10_000, tf.int64))
+
+
+def test_a_beam_search_over_what_has_no_probability_is_refused():
+    logits = np.full((3, 1, 4), np.nan, np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        scores = tf.nn.ctc_beam_search_decoder(logits, [3])[1]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no class of row 0 a probability at step 0"):
+            session.run(scores)

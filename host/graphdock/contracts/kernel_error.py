@@ -6,14 +6,22 @@ import math
 import sys
 
 from graphdock.contracts.ir import PlanNode
-from graphdock.errors import GraphdockError, InternalError, ResourceExhaustedError
+from graphdock.errors import GraphdockError, InternalError, ResourceExhaustedError, UnimplementedError
 
 __all__ = ["kernel_error"]
 
 
+#: What NumPy says in a ValueError of arrays that it can't have -> what that is.
+_OF_NUMPY: dict[str, type[GraphdockError]] = {
+    "array is too big": ResourceExhaustedError,
+    "aximum allowed dimension exceeded": ResourceExhaustedError,
+    "maximum supported dimension": UnimplementedError,
+}
+
+
 def _is_too_large(node: PlanNode) -> bool:
-    """Whether an output has more bytes than a process can address: NumPy calls that a ValueError."""
-    sizes = [math.prod(d or 0 for d in v.shape) * v.dtype.size for v in node.outputs if v.shape is not None]
+    """Whether an output has more bytes than a process can address: NumPy calls that a ValueError, without any element too."""
+    sizes = [math.prod(d or 1 for d in v.shape) * v.dtype.size for v in node.outputs if v.shape is not None]
     return any(size > sys.maxsize for size in sizes)
 
 
@@ -29,6 +37,9 @@ def kernel_error(error: Exception, node: PlanNode, failed: str = "failed") -> Gr
     kernel = "kernel" if node.decision is None else f"kernel {node.decision.kernel}"
     if isinstance(error, MemoryError) or _is_too_large(node):
         return ResourceExhaustedError(f"{kernel} of {node.op} found no memory: {error}", op=node.origin, site=node.site)
+    for text, kind in _OF_NUMPY.items():
+        if isinstance(error, ValueError) and text in str(error):
+            return kind(f"{kernel} of {node.op}: {error}", op=node.origin, site=node.site)
     return InternalError(
         f"{kernel} of {node.op} {failed}: {type(error).__name__}: {error}", op=node.origin, site=node.site
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -74,12 +75,17 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
 _SMALL = 1024
 
 
+def _has_array(dims: Any) -> bool:
+    """Whether NumPy has arrays of this shape: of at most 64 axes, and of a size that could be addressed if no dim were 0."""
+    return len(dims) <= 64 and math.prod(d or 1 for d in dims) < 2**59
+
+
 def _like(tensor: Any, dtype: Any, name: str, fill: int, op: str) -> Tensor:
     x = convert_to_tensor(tensor)
     wanted: DType = x.dtype if dtype is None else as_dtype(dtype)
     dims = x._dims
     count = size(dims)
-    if count is not None and count <= _SMALL and wanted.kind in "biufc":
+    if count is not None and count <= _SMALL and wanted.kind in "biufc" and _has_array(dims):
         return constant_of(np.full(dims, fill, wanted.np), wanted, name)
     made: Tensor = apply_op(op, name=name, x=x)
     return cast(made, wanted)

@@ -262,7 +262,7 @@ def _filled(shape: Any, dtype: dtypes.DType, number: int, name: str) -> Any:
     dims: Any = None
     if not is_tensor(shape) and not (isinstance(shape, (list, tuple)) and any(is_tensor(d) for d in shape)):
         dims = known_dims(shape)
-        if math.prod(dims) <= _CONSTANT_LIMIT:
+        if math.prod(dims) <= _CONSTANT_LIMIT and len(dims) <= 64 and math.prod(d or 1 for d in dims) < 2**59:
             array = np.full(dims, value, dtype.np)
             return _ops.constant(array, dtype, name=name)
     with _ops.name_scope(name) as scope:

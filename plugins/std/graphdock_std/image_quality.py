@@ -171,10 +171,12 @@ def total_variation(images: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Sum of the absolute differences of neighbouring pixels: a scalar for ``[H,W,C]``, one for each of ``[B,H,W,C]``.
 
     Raises:
-      ShapeError: images of another rank.
+      ShapeError: images of another rank, or of none that is known.
     """
     with _ops.name_scope(name or "total_variation"):
         images = of_rank(images, 3, 4)
+        if images.shape.ndims is None:
+            raise ShapeError("images have no known rank", expected="rank 3 or 4", hint="say which by set_shape")
         batch = images.shape.ndims == 4
         axes = [1, 2, 3] if batch else None
         lead = (slice(None),) if batch else ()

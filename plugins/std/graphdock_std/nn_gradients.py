@@ -37,6 +37,6 @@ def bias_add_grad(op: Any, grad: Any) -> Any:
     import graphdock as tf
 
     backprop = op.inputs[0]
-    if op.get_attr("data_format") == "NCHW" and backprop.shape.ndims != 2:
-        grad = tf.reshape(grad, [1, -1] + [1] * (backprop.shape.ndims - 2))
+    if op.get_attr("data_format") == "NCHW":
+        grad = tf.reshape(grad, tf.concat([[1, -1], tf.fill([tf.rank(backprop) - 2], 1)], 0))
     return tf.broadcast_to(grad, tf.shape(backprop))

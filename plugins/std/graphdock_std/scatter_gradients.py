@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import graphdock as _tf
-from graphdock import errors
 from graphdock import ops as _ops
 
-from graphdock_std.grad_support import static_shape
+from graphdock_std.grad_support import static_shape, sum_to
 
 
 def update_gradient(op: Any, grad: Any) -> Any:
@@ -31,9 +30,8 @@ def sparse_to_dense_gradient(op: Any, grad: Any) -> list[Any]:
     """Each value gets the gradient of its place, the default the sum of all others."""
     places, _, values, default = op.inputs
     dims = static_shape(places)
-    if dims is None:
-        raise errors.InvalidArgumentError("the gradient of sparse_to_dense needs sparse_indices of known rank")
-    tuples = places if len(dims) == 2 else _tf.reshape(places, [-1, 1])
+    depth = _tf.reshape(_ops.shape(op.inputs[1]), [1]) if dims is None else [1]
+    tuples = places if dims is not None and len(dims) == 2 else _tf.reshape(places, _tf.concat([[-1], depth], 0))
     picked = _tf.gather_nd(grad, tuples)
     blank = _tf.sparse_to_dense(
         places,
@@ -42,5 +40,4 @@ def sparse_to_dense_gradient(op: Any, grad: Any) -> list[Any]:
         _tf.constant(1, values.dtype),
         op.get_attr("validate_indices"),
     )
-    of_values = _tf.reduce_sum(picked) if static_shape(values) == () else _tf.reshape(picked, _ops.shape(values))
-    return [of_values, _tf.reduce_sum(grad * blank)]
+    return [sum_to(picked, values), _tf.reduce_sum(grad * blank)]

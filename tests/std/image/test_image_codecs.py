@@ -162,3 +162,27 @@ def test_pillow_is_not_imported_before_it_is_needed() -> None:
         "tf.Session().run(tf.image.rot90(tf.zeros([2, 2, 1]))); sys.exit('PIL' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def _claims(width: int, height: int) -> bytes:
+    """A PNG of some bytes whose header claims so many pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    "decode", [tf.image.decode_png, tf.image.decode_jpeg, tf.image.decode_gif, tf.image.decode_image]
+)
+def test_a_header_that_claims_too_many_pixels_is_refused_before_they_are_allocated(decode: Any) -> None:
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="claim too many pixels"):
+        session.run(decode(_claims(100_000, 100_000)))
+
+
+def test_a_side_that_jpeg_does_not_have_is_refused() -> None:
+    wide = np.zeros((1, 65_501, 3), np.uint8)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="too large for JPEG"):
+        session.run(tf.image.encode_jpeg(wide))

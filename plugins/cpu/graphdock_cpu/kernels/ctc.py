@@ -231,6 +231,8 @@ def _beam_search(ctx: BuildContext) -> Bound:
             with np.errstate(all="ignore"):
                 for t in range(lengths[row]):
                     beams = _step(beams, logs[t, row], width)
+                    if not beams:
+                        raise refused(node, f"inputs give no class of row {row} a probability at step {t}")
             if len(beams) < top:
                 raise refused(
                     node, f"row {row} has fewer labels than top_paths", expected=str(top), got=str(len(beams))

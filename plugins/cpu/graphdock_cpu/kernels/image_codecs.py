@@ -37,6 +37,8 @@ def _open(ctx: BuildContext, image: Any, contents: Any) -> Any:
     data = contents.item()
     try:
         return image.open(io.BytesIO(data), formats=_FORMATS)
+    except image.DecompressionBombError as error:
+        raise _too_large(ctx, error) from error
     except (OSError, ValueError, SyntaxError) as error:
         start = data[:8]
         raise errors.InvalidArgumentError(
@@ -46,6 +48,16 @@ def _open(ctx: BuildContext, image: Any, contents: Any) -> Any:
             op=ctx.node.origin,
             site=ctx.node.site,
         ) from error
+
+
+def _too_large(ctx: BuildContext, error: Exception) -> errors.InvalidArgumentError:
+    """A file's header claims more pixels than anybody means; they would be allocated before its data turns out to be too short."""
+    return errors.InvalidArgumentError(
+        f"contents claim too many pixels: {error}",
+        op=ctx.node.origin,
+        site=ctx.node.site,
+        hint="a program that trusts its files may raise PIL.Image.MAX_IMAGE_PIXELS",
+    )
 
 
 def _channels(file: Any, asked: int) -> int:
@@ -98,9 +110,14 @@ def _deep(grey: Any, count: int) -> Any:
 
 def _frames(ctx: BuildContext, file: Any) -> Any:
     made = []
-    for n in range(getattr(file, "n_frames", 1)):
-        file.seek(n)
-        made.append(_pixels(ctx, file, 3))
+    try:
+        for n in range(getattr(file, "n_frames", 1)):
+            file.seek(n)
+            made.append(_pixels(ctx, file, 3))
+    except (EOFError, OSError, SyntaxError) as error:
+        raise errors.InvalidArgumentError(
+            f"contents can't be read: {error}", op=ctx.node.origin, site=ctx.node.site
+        ) from error
     return np.stack(made)
 
 
@@ -165,8 +182,16 @@ def _decode_image(ctx: BuildContext) -> Bound:
     return Bound(compute)
 
 
+#: Most pixels of a side of a JPEG that libjpeg writes.
+_LONGEST = 65500
+
+
 def _written(file: Any, form: str, **options: Any) -> Any:
-    """A file's bytes as a scalar of strings."""
+    """A file's bytes as a scalar of strings. Raises InvalidArgumentError: the format has no image of that size."""
+    if form == "JPEG" and max(file.size) > _LONGEST:
+        raise errors.InvalidArgumentError(
+            "an image is too large for JPEG", expected=f"at most {_LONGEST} pixels each way", got=f"{file.size}"
+        )
     buffer = io.BytesIO()
     file.save(buffer, form, **options)
     made = np.empty((), object)

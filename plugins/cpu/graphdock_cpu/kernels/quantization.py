@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -168,8 +169,8 @@ def _quantize(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     even, narrow = ctx.attr("round_mode") == "HALF_TO_EVEN", int(ctx.attr("narrow_range"))
 
     def compute(x: Any, low: Any, high: Any, out: Any, out_low: Any, out_high: Any, t: Any) -> None:
-        if low > high:
-            raise errors.InvalidArgumentError("min_range is above max_range", got=f"{low} and {high}")
+        if not -math.inf < low <= high < math.inf:
+            raise errors.InvalidArgumentError("min_range and max_range are no range", got=f"{low} and {high}")
         first = min(0.0, float(low))
         last = max(0.0, float(high), first + max(1.0, abs(float(low)), abs(float(high))) * width)
         np.copyto(t, x)

@@ -161,7 +161,7 @@ def _transformed(rate: np.ndarray, u: np.ndarray, v: np.ndarray) -> tuple[np.nda
 KERNELS = [
     KernelDef("Multinomial", "cpu", _multinomial, host=("num_samples",)),
     KernelDef("StatelessMultinomial", "cpu", _multinomial, host=("num_samples", "seed")),
-    KernelDef("RandomGamma", "cpu", _of_each(_gamma, lambda alpha: alpha > 0), host=("shape",)),
+    KernelDef("RandomGamma", "cpu", _of_each(_gamma, lambda alpha: (alpha > 0) & (alpha < math.inf)), host=("shape",)),
     KernelDef(
         "RandomPoisson", "cpu", _of_each(_poisson, lambda rate: (rate >= 0) & np.isfinite(rate)), host=("shape",)
     ),

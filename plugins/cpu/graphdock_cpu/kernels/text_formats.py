@@ -77,6 +77,8 @@ def _format(ctx: BuildContext) -> Bound:
 
 _INTEGER = re.compile(rb"[+-]?[0-9]+\Z")
 _FLOAT = re.compile(rb"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)\Z", re.I)
+#: Of an integer of 64 bits, and one more.
+_MOST_DIGITS = 21
 _HEX = re.compile(rb"[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?[0-9]+)?\Z", re.I)
 
 
@@ -84,8 +86,11 @@ def parsed(text: bytes, dtype: dtypes.DType) -> Any:
     """The number that a string holds, with space around it; None where it holds none that fits."""
     text = text.strip()
     if dtype.is_integer:
-        value = int(text) if _INTEGER.match(text) else None
-        return value if value is not None and dtype.min <= value <= dtype.max else None
+        digits = text.lstrip(b"+-0") or b"0"
+        if not _INTEGER.match(text) or len(digits) > _MOST_DIGITS:
+            return None
+        value = -int(digits) if text.startswith(b"-") else int(digits)
+        return value if dtype.min <= value <= dtype.max else None
     if _FLOAT.match(text):
         return float(text)
     return float.fromhex(text.decode()) if _HEX.match(text) else None

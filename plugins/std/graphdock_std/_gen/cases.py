@@ -11445,6 +11445,20 @@ CASES: dict[str, dict] = {
                 "note": "",
                 "match": "min_range must be a scalar",
             },
+            {
+                "inputs": {"input": {"shape": (2,)}, "min_range": {"value": float("nan")}, "max_range": {"value": 2.0}},
+                "attrs": {"T": "uint8"},
+                "types": {},
+                "note": "",
+                "match": "range",
+            },
+            {
+                "inputs": {"input": {"shape": (2,)}, "min_range": {"value": 0.0}, "max_range": {"value": float("inf")}},
+                "attrs": {"T": "uint8"},
+                "types": {},
+                "note": "",
+                "match": "range",
+            },
         ),
         "types": {"T": ("int8", "int16", "int32", "uint8", "uint16")},
         "args": {"input": "float32", "min_range": "float32", "max_range": "float32"},
@@ -13203,7 +13217,7 @@ CASES: dict[str, dict] = {
             {
                 "inputs": {
                     "shape": {"value": (2,), "dtype": "int32"},
-                    "alpha": {"value": (-1.0, 0.0, float("nan")), "dtype": "float32"},
+                    "alpha": {"value": (-1.0, 0.0, float("nan"), float("inf")), "dtype": "float32"},
                 },
                 "attrs": {"seed": 1, "seed2": 2},
                 "types": {},

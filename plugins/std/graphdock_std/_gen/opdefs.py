@@ -7224,7 +7224,7 @@ def dequantize() -> OpDef:
         gradient_kinds={"input": "none", "min_range": "none", "max_range": "none"},
         reference="graphdock_std.reference.quantization:dequantize",
         package="graphdock_std",
-        source="specs/quantization.yaml:245",
+        source="specs/quantization.yaml:248",
     )
 
 
@@ -11976,11 +11976,11 @@ SPECS: dict[str, str] = {
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
     "pool.yaml": "466031de10a208c7",
-    "quantization.yaml": "dfd7790f39d524ce",
+    "quantization.yaml": "98246986ee41d220",
     "random.yaml": "096a30a35fecd476",
     "rearrange.yaml": "adb0623d1594cfe2",
     "reduce.yaml": "fd281d9ece4ab2d9",
-    "sampling.yaml": "ca6e802c5ed78415",
+    "sampling.yaml": "c2cf8b112c2e60bc",
     "scatter.yaml": "3ee5fbeb5ce552b7",
     "segment.yaml": "da11a8cc1a597522",
     "selection.yaml": "e847e59d6ca3a120",

@@ -68,7 +68,7 @@ def _of_each(
 
 
 def _gamma(alpha: float, attempts: Any) -> float:
-    if not alpha > 0:
+    if not 0 < alpha < math.inf:
         return math.nan
     d = (alpha if alpha >= 1 else alpha + 1) - 1 / 3
     for block in attempts:
