@@ -16,6 +16,10 @@ REFUSED = {
         ValueError,
     ),
     "a norm that would broadcast": (lambda: tf.clip_by_norm(tf.ones([2]), tf.ones([3, 2])), ValueError),
+    "updates of what is empty": (
+        lambda: tf.scatter_nd(np.zeros((2, 2, 2), np.int32), np.zeros((2, 2, 2)), [0, 3, 2]),
+        ValueError,
+    ),
     "an axis below the rank": (lambda: tf.cumsum(tf.zeros([2, 2]), -3), ValueError),
 }
 
@@ -37,6 +41,11 @@ def test_a_fold_that_fails_names_its_operation(session):
     with pytest.raises(tf.errors.InvalidArgumentError, match="cannot reshape") as caught:
         session.run(made)
     assert caught.value.op is made.op
+
+
+def test_no_updates_of_what_is_empty(session):
+    made = tf.scatter_nd(np.zeros((0, 2), np.int32), np.zeros((0, 2)), [0, 3, 2])
+    assert session.run(made).shape == (0, 3, 2)
 
 
 def test_what_crashed_before(session):
