@@ -154,3 +154,9 @@ def test_the_graph_takes_a_copy_of_an_array():
 def test_an_integer_attribute_is_no_bool():
     with pytest.raises(InvalidArgumentError, match="'axis' of Pack has a wrong value"):
         ops.apply_op("Pack", values=[tf.constant(1.0)], axis=True)
+
+
+def test_an_error_names_the_operation_of_an_open_scope_once() -> None:
+    with tf.Graph().as_default(), tf.name_scope("s"), pytest.raises(tf.errors.DTypeError) as caught:
+        tf.matmul(tf.zeros([2, 2]), tf.zeros([2, 2], tf.float64), name="w")
+    assert caught.value.op == "s/w"

@@ -49,6 +49,8 @@ from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as de
 from graphdock_std.depthwise import depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input
 from graphdock_std.depthwise import separable_conv2d as separable_conv2d
 from graphdock_std.embedding import embedding_lookup as embedding_lookup
+from graphdock_std.layer_norm import instance_norm as instance_norm
+from graphdock_std.layer_norm import layer_norm as layer_norm
 from graphdock_std.morphology import dilation2d as dilation2d
 from graphdock_std.morphology import erosion2d as erosion2d
 from graphdock_std.nn import bias_add as bias_add
@@ -135,8 +137,10 @@ __all__ = [
     "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "in_top_k",
+    "instance_norm",
     "l2_loss",
     "l2_normalize",
+    "layer_norm",
     "leaky_relu",
     "learned_unigram_candidate_sampler",
     "local_response_normalization",

@@ -67,7 +67,10 @@ def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
         if error.op is None:
             from graphdock.graph.site import capture, describe
 
-            error.op = graph.unique_name(name or op_type.rpartition(".")[2], mark_as_used=False)
+            if name and name.endswith("/"):
+                error.op = name[:-1]
+            else:
+                error.op = graph.unique_name(name or op_type.rpartition(".")[2], mark_as_used=False)
             error.site = describe(capture())
         raise
 

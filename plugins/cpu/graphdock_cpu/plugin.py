@@ -28,6 +28,7 @@ FAMILIES = (
     "decoding",
     "hashes",
     "indexing",
+    "layer_norm",
     "linalg",
     "math",
     "matmul",

@@ -15,6 +15,7 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.grad_support import static_shape
 from graphdock_std.nn import axis_from_end
+from graphdock_std.shape_support import show
 
 __all__ = [
     "log_poisson_loss",
@@ -39,6 +40,29 @@ def _labels(labels: Any, logits: Any) -> Any:
     if not isinstance(labels, _tf.Tensor):
         labels = _ops.convert_to_tensor(labels, preferred_dtype=logits.dtype)
     return _ops.cast(labels, logits.dtype)
+
+
+def _fit(what: str, labels: Any, logits: Any, dropped: int, spreads: bool) -> None:
+    """Labels have the shape of ``logits`` without their last ``dropped`` dims, or dims of 1 where one ``spreads``.
+
+    Raises:
+      ShapeError: they have not, as far as their static shapes tell.
+    """
+    of, like = static_shape(labels), static_shape(logits)
+    if like is not None and not like:
+        raise ShapeError(f"{what}: logits must have rank 1 or more", got=show(like))
+    if of is None or like is None:
+        return
+    wanted = like[: len(like) - dropped]
+    if len(of) == len(wanted) and all(
+        None in (a, b) or a == b or (spreads and a == 1) for a, b in zip(of, wanted, strict=True)
+    ):
+        return
+    raise ShapeError(
+        f"{what}: labels have shape {show(of)} and logits {show(like)}",
+        expected=f"labels of shape {show(wanted)}",
+        got=show(of),
+    )
 
 
 def _spread(labels: Any, logits: Any) -> Any:
@@ -107,7 +131,9 @@ def _softmax_loss(what: str, labels: Any, logits: Any, axis: Any, dim: Any, name
     with _tf.name_scope(name or what) as scope:
         logits = _ops.convert_to_tensor(logits)
         at = axis_from_end(logits, axis, dim, what)
-        labels = _spread(_labels(labels, logits), logits)
+        labels = _labels(labels, logits)
+        _fit(what, labels, logits, 0, True)
+        labels = _spread(labels, logits)
         if at != -1:
             rank = len(static_shape(logits) or ())
             order = [i for i in range(rank) if i != rank + at] + [rank + at]
@@ -127,10 +153,19 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Returns:
       A tensor of the dtype of ``logits`` and the shape of ``labels``.
+
+    Raises:
+      InvalidArgumentError: labels or logits are missing. ShapeError: their shapes do not fit.
     """
-    _named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    op = "SparseSoftmaxCrossEntropyWithLogits"
-    return _ops.apply_op(op, features=logits, labels=labels, name=name).loss
+    what, op = "sparse_softmax_cross_entropy_with_logits", "SparseSoftmaxCrossEntropyWithLogits"
+    _named(what, _sentinel, labels, logits)
+    with _tf.name_scope(name or op) as scope:
+        logits = _ops.convert_to_tensor(logits)
+        given, labels = labels, _ops.convert_to_tensor(labels)
+        if not isinstance(given, _tf.Tensor) and labels.dtype not in (_tf.int32, _tf.int64):
+            labels = _ops.convert_to_tensor(given, _tf.int64)
+        _fit(what, labels, logits, 1, False)
+        return _ops.apply_op(op, features=logits, labels=labels, name=scope).loss
 
 
 def _pair(what: str, labels: Any, logits: Any, names: tuple[str, str] = ("labels", "logits")) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
-"""Gradients of normalisation: of LRN and of batch normalisation, and of their gradients.
+"""Gradients of normalisation: of LRN, batch and layer normalisation, and of their gradients.
 
-Batch normalisation gives its mean and variance as outputs, and its gradient takes them as inputs, each with a partial
+Batch and layer normalisation give their statistics as outputs, and their gradients take them as inputs, each with a partial
 derivative. So the second order follows by the chain rule alone.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = ["fused_batch_norm", "fused_batch_norm_grad", "lrn", "lrn_grad"]
+__all__ = ["fused_batch_norm", "fused_batch_norm_grad", "layer_norm", "layer_norm_grad", "lrn", "lrn_grad"]
 
 _LRN = ("depth_radius", "bias", "alpha", "beta")
 
@@ -138,3 +138,83 @@ def fused_batch_norm_grad(op: Any, grad_x: Any, grad_scale: Any, grad_offset: An
     to_i += scale * w
     to_dy = spread(scale * i) * to_dy + spread(p * i) * c + spread(q)
     return [channels.thin(to_dy), channels.thin(to_c), i * w, -total(to_c), -0.5 * (to_i * i * i * i)]
+
+
+class _Rows:
+    """Sums over the rows of a layer normalisation and over all rows, in the dtype of the statistics."""
+
+    def __init__(self, op: Any, like: Any, gamma: Any) -> None:
+        self.dtype, self.narrow = gamma.dtype, like.dtype
+        begin = op.get_attr("begin_norm_axis")
+        rank = _tf.rank(like)
+        begin = rank + begin if begin < 0 else _ops.convert_to_tensor(begin)
+        self.inner, self.outer = _tf.range(begin, rank), _tf.range(begin)
+        self.row = _tf.concat([_tf.shape(like)[:begin], _ops.ones_like(self.inner)], 0)
+        self.count = _ops.cast(_tf.size(gamma), self.dtype)
+
+    def wide(self, x: Any) -> Any:
+        return _ops.cast(x, self.dtype)
+
+    def thin(self, x: Any) -> Any:
+        return _ops.cast(x, self.narrow)
+
+    def spread(self, numbers: Any) -> Any:
+        """A number per row, as what broadcasts against the rows."""
+        return _tf.reshape(numbers, self.row)
+
+    def total(self, x: Any) -> Any:
+        """The sum of each row."""
+        return _tf.reduce_sum(x, self.inner)
+
+    def over(self, x: Any) -> Any:
+        """The sum of all rows."""
+        return _tf.reduce_sum(x, self.outer)
+
+
+def layer_norm(op: Any, grad_y: Any, grad_mean: Any, grad_inverse: Any) -> list[Any]:
+    """By x, gamma and beta; the statistics have gradients of their own."""
+    x, gamma, _ = op.inputs
+    _, mean, inverse = op.outputs
+    parts: list[Any] = [None, None, None]
+    if grad_y is not None:
+        made = _ops.apply_op(
+            "LayerNormGrad",
+            y_backprop=grad_y,
+            x=x,
+            gamma=gamma,
+            mean=mean,
+            inverse=inverse,
+            begin_norm_axis=op.get_attr("begin_norm_axis"),
+        )
+        parts = list(made)
+    if grad_mean is None and grad_inverse is None:
+        return parts
+    rows, spread = _Rows(op, x, gamma), []
+    if grad_mean is not None:
+        spread.append(rows.spread(grad_mean / rows.count) * _ops.ones_like(rows.wide(x)))
+    if grad_inverse is not None:
+        cube = inverse * inverse * inverse
+        spread.append((rows.spread(mean) - rows.wide(x)) * rows.spread(grad_inverse * cube / rows.count))
+    return [_sum([parts[0], rows.thin(_sum(spread))]), *parts[1:]]
+
+
+def layer_norm_grad(op: Any, grad_x: Any, grad_gamma: Any, grad_beta: Any) -> list[Any]:
+    """By the gradient of y, x, gamma, mean and inverse; u, p and q are the gradients of the three results.
+
+    ``dx = i (h - H/n - c i^2 B/n)``, where h = dy gamma, c = x - mean, i = inverse, H = sum h and B = sum h c over a row.
+    """
+    dy, x, gamma, mean, inverse = op.inputs
+    rows = _Rows(op, x, gamma)
+    spread, total, count = rows.spread, rows.total, rows.count
+    g, c, i = rows.wide(dy), rows.wide(x) - spread(mean), spread(inverse)
+    u = rows.wide(_ops.zeros_like(x) if grad_x is None else grad_x)
+    p = _ops.zeros_like(gamma) if grad_gamma is None else grad_gamma
+    q = _ops.zeros_like(gamma) if grad_beta is None else grad_beta
+    h = g * gamma
+    b, u0, v = total(h * c), total(u), total(u * c)
+    square = inverse * inverse
+    to_h = i * (u - spread(u0 / count) - c * spread(square * v / count))
+    to_c = p * g * i - spread(square * inverse * b / count) * u - spread(square * inverse * v / count) * h
+    to_inverse = total(u * h) - (u0 * total(h) + 3 * square * v * b) / count + total(p * g * c)
+    to_dy = gamma * to_h + p * c * i + q
+    return [rows.thin(to_dy), rows.thin(to_c), rows.over(g * to_h), -total(to_c), to_inverse]

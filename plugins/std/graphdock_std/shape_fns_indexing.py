@@ -167,6 +167,10 @@ def scatter_nd(ctx: Any) -> list[Dims]:
     if updates is not None and lead is not None and depth is not None and shape is not None:
         want = lead + shape[depth:]
         _agree(ctx, want, updates, f"updates have shape {show(updates)}, but indices and shape ask for {show(want)}")
+        if 0 in shape[:depth] and all(known(d) and d > 0 for d in lead):
+            raise ctx.fail(
+                f"there are indices of shape {show(ctx.shape('indices'))} into the empty shape {show(shape)}"
+            )
     return [shape]
 
 

@@ -1,4 +1,4 @@
-"""Shape functions of batch normalisation, whose channels may be the last dim or dim 1."""
+"""Shape functions of normalisation: of batches, whose channels may be the last dim or dim 1, and of layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 from graphdock.ops import symbolic
 
-__all__ = ["fused_batch_norm", "fused_batch_norm_grad"]
+from graphdock_std.shape_support import axis_of, same_run, show
+
+__all__ = ["fused_batch_norm", "fused_batch_norm_grad", "layer_norm", "layer_norm_grad"]
 
 
 def _channels(ctx: Any, like: str) -> Any:
@@ -39,3 +41,35 @@ def fused_batch_norm(ctx: Any) -> list[Any]:
 def fused_batch_norm_grad(ctx: Any) -> list[Any]:
     vector = (_channels(ctx, "x"),)
     return [ctx.shape("x"), vector, vector]
+
+
+def _row_dims(ctx: Any) -> tuple[Any, Any]:
+    """The dims of x before a row and those of a row; None where unknown."""
+    x, gamma = ctx.shape("x"), ctx.shape("gamma")
+    if x is None:
+        ctx.unproven()
+        return None, gamma
+    begin = axis_of(ctx, ctx.attrs["begin_norm_axis"], len(x), "x")
+    outer, inner = x[:begin], x[begin:]
+    if gamma is None:
+        ctx.unproven()
+        return outer, inner
+    return outer, same_run(ctx, gamma, inner, f"gamma has shape {show(gamma)} and a row of x {show(inner)}")
+
+
+@symbolic
+def layer_norm(ctx: Any) -> list[Any]:
+    """The shape of x, and twice its dims before a row."""
+    outer, _ = _row_dims(ctx)
+    return [ctx.shape("x"), outer, outer]
+
+
+@symbolic
+def layer_norm_grad(ctx: Any) -> list[Any]:
+    outer, inner = _row_dims(ctx)
+    mean = ctx.shape("mean")
+    if outer is not None and mean is not None:
+        same_run(ctx, mean, outer, f"mean has shape {show(mean)} for rows of shape {show(outer)}")
+    elif outer is not None:
+        ctx.unproven()
+    return [ctx.shape("x"), inner, inner]

@@ -160,3 +160,23 @@ def test_text_and_numbers_make_no_constant() -> None:
         with pytest.raises(ValueError):
             tf.constant(value)
     assert run(tf.constant([b"a", "é"])).tolist() == [b"a", "é".encode()]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.int64, np.float64])
+def test_classes_of_any_whole_numbers(dtype: Any) -> None:
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=np.array([1, 2], dtype), logits=X[0, :2])
+    np.testing.assert_allclose(run(loss), -log_softmax(X[0, :2], -1)[[0, 1], [1, 2]], rtol=1e-12)
+
+
+def test_shapes_that_differ_are_told_of_the_arguments_that_the_user_gave() -> None:
+    labels, logits = tf.placeholder(tf.int32, [1, None, 7]), tf.placeholder(tf.float32, [None, 3])
+    told = r"labels have shape \[1,\?,7\] and logits \[\?,3\]\n  expected labels of shape "
+    with pytest.raises(ValueError, match=r"sparse_softmax.*: " + told + r"\[\?\], got \[1,\?,7\]"):
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    for loss in (tf.nn.softmax_cross_entropy_with_logits, tf.nn.softmax_cross_entropy_with_logits_v2):
+        with pytest.raises(ValueError, match=told + r"\[\?,3\], got \[1,\?,7\]"):
+            loss(labels=labels, logits=logits)
+    with pytest.raises(ValueError, match=r"labels have shape \[2,3\] and logits \[1,3\]"):
+        tf.nn.softmax_cross_entropy_with_logits_v2(labels=np.ones((2, 3)), logits=np.ones((1, 3)))
+    with pytest.raises(ValueError, match="logits must have rank 1 or more"):
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=0, logits=1.0)

@@ -580,6 +580,26 @@ def resize_area_grad(op, grad_output):
     ]
 
 
+def layer_norm(op, grad_y, grad_mean, grad_inverse):
+    """x, gamma, beta: fn."""
+    _fn = _import_module("graphdock_std.normalization_gradients")
+    grads_layer_norm = _fn.layer_norm(op, grad_y, grad_mean, grad_inverse)
+    return [grads_layer_norm[0], grads_layer_norm[1], grads_layer_norm[2]]
+
+
+def layer_norm_grad(op, grad_x_backprop, grad_gamma_backprop, grad_beta_backprop):
+    """y_backprop, x, gamma, mean, inverse: fn."""
+    _fn = _import_module("graphdock_std.normalization_gradients")
+    grads_layer_norm_grad = _fn.layer_norm_grad(op, grad_x_backprop, grad_gamma_backprop, grad_beta_backprop)
+    return [
+        grads_layer_norm_grad[0],
+        grads_layer_norm_grad[1],
+        grads_layer_norm_grad[2],
+        grads_layer_norm_grad[3],
+        grads_layer_norm_grad[4],
+    ]
+
+
 def matrix_inverse(op, grad_y):
     """input: formula."""
     y = op.outputs[0]
