@@ -147,7 +147,7 @@ def _sample(name: str, info: Any, sample: Any, dtype: torch.dtype, grads: bool) 
             if isinstance(value, torch.Tensor):
                 if value.layout is not torch.strided:
                     raise Unlike("layout")
-                made = tf.constant(value.detach().resolve_conj().resolve_neg().numpy())
+                made = tf.constant(_array(value), tf.as_dtype(str(value.dtype)[6:]))
                 leaves.append((value, made))
                 return made
             if isinstance(value, torch.dtype):
@@ -206,11 +206,18 @@ def _compare(
         outputs = [t if t.grad_fn is not None else t * 1 for _, t in smooth]  # an input itself has no function
         try:
             right = torch.autograd.grad(
-                outputs, [t for _, t, _ in takes], [torch.from_numpy(w) for w in weights], allow_unused=True
+                outputs,
+                [t for _, t, _ in takes],
+                [torch.from_numpy(w).to(t.dtype) for w, t in zip(weights, outputs, strict=True)],
+                allow_unused=True,
             )
         except RuntimeError:
             return "unlike", "refused"
-        mine = tf.gradients([o for o, _ in smooth], [o for _, _, o in takes], [tf.constant(w) for w in weights])
+        mine = tf.gradients(
+            [o for o, _ in smooth],
+            [o for _, _, o in takes],
+            [tf.cast(w, o.dtype) for w, (o, _) in zip(weights, smooth, strict=True)],
+        )
         for (number, _, leaf), r, g in zip(takes, right, mine, strict=True):
             if r is not None:
                 want.append(_array(r))
@@ -245,6 +252,8 @@ def _difference(a: np.ndarray, b: np.ndarray, rtol: float, atol: float) -> str:
         return "" if np.array_equal(a.astype(b.dtype), b) else f"{int(np.sum(a.astype(b.dtype) != b))} elements differ"
     if a.dtype.name == "bfloat16":
         a = a.astype(np.float32)
+    if b.dtype.kind in "fc" and not rtol:
+        rtol, atol = TOLERANCES[torch.float64]
     if b.dtype.name in ("float32", "complex64"):  # also of integers, of which TensorFlow makes float64
         rtol, atol = max((rtol, atol), TOLERANCES[torch.float32])
     if np.allclose(a, b, rtol, atol, equal_nan=True):

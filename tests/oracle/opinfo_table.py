@@ -65,16 +65,16 @@ _UNARY = {
     "special.i1": lambda x: tf.math.bessel_i1(x),
     "special.i1e": lambda x: tf.math.bessel_i1e(x),
     "real": lambda x: tf.real(x),
-    "angle": lambda x: tf.angle(x),
+    "angle": lambda x: tf.angle(_inexact(x)),
     "bitwise_not": lambda x: tf.bitwise.invert(x),
     "trunc": lambda x: tf.cast(tf.where(x < 0, tf.ceil(x), tf.floor(x)), x.dtype),
     "positive": tf.identity,
-    "clone": tf.identity,
-    "contiguous": tf.identity,
+    "clone": lambda x, memory_format=None: tf.identity(x),
+    "contiguous": lambda x, memory_format=None: tf.identity(x),
     "alias_copy": tf.identity,
     "resolve_conj": tf.identity,
     "resolve_neg": tf.identity,
-    "exp2": lambda x: tf.pow(tf.constant(2, x.dtype), _inexact(x)),
+    "exp2": lambda x: tf.pow(tf.constant(2, _inexact(x).dtype), x),
     "log2": lambda x: tf.log(_inexact(x)) / math.log(2),
     "log10": lambda x: tf.log(_inexact(x)) / math.log(10),
     "deg2rad": lambda x: _inexact(x) * (math.pi / 180),
@@ -103,7 +103,7 @@ _UNARY = {
     "nn.functional.tanhshrink": lambda x: x - tf.tanh(x),
     "nn.functional.mish": lambda x: x * tf.tanh(tf.nn.softplus(x)),
     "special.entr": lambda x: tf.where(
-        x < 0, tf.fill(tf.shape(x), tf.constant(-math.inf, _inexact(x).dtype)), -tf.math.xlogy(x, x)
+        _inexact(x) < 0, tf.fill(tf.shape(x), tf.constant(-math.inf, x.dtype)), -tf.math.xlogy(x, x)
     ),
     "isreal": lambda x: tf.equal(tf.imag(x), 0) if x.dtype.is_complex else tf.ones_like(x, tf.bool),
     "signbit": lambda x: _signbit(x),
@@ -476,7 +476,7 @@ def _times(x: Any, factor: Any) -> Any:
         return tf.zeros_like(x)  # PyTorch leaves the term out
     if isinstance(factor, float) and not x.dtype.is_floating and not x.dtype.is_complex:
         raise Unlike("dtype")
-    return x if factor == 1 else x * factor
+    return x if factor == 1 else _number(x) * factor
 
 
 def _same(x: Any, other: Any) -> Any:
@@ -503,7 +503,7 @@ TABLE["linalg.solve_triangular"] = lambda a, b, upper, left=True, unitriangular=
 TABLE["linalg.svdvals"] = lambda x: tf.svd(x, compute_uv=False)
 TABLE["linalg.eigvalsh"] = lambda x, UPLO="L": tf.self_adjoint_eigvals(x) if UPLO == "L" else _unlike()  # noqa: N803
 TABLE["linalg.pinv"] = lambda x, *b, **k: (
-    _unlike() if k else tf.linalg.pinv(tf.matmul(x, b[0], adjoint_b=True) if b else x)
+    _unlike() if k else tf.linalg.pinv(tf.matmul(x, b[0], transpose_b=True) if b else x)
 )
 TABLE["linalg.matrix_rank"] = lambda x, *a, **k: tf.linalg.matrix_rank(x) if not a and not k else _unlike()
 TABLE["linalg.vector_norm"] = lambda x, ord=2, dim=None, keepdim=False, dtype=None: (
@@ -666,11 +666,13 @@ for _n in (1, 2, 3):
 
 def _pool(kind: str, n: int) -> Callable[..., Any]:
     def pool(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *more: Any, **k: Any) -> Any:
+        if k.get("dilation") in (1, (1,) * n):
+            del k["dilation"]
         outputs = 2 if k.pop("return_indices", False) else 1
         k = {
             key: value
             for key, value in k.items()
-            if value not in (None, False, 1, (1,) * n) and key != "count_include_pad"
+            if not (value is None or value is False or key == "count_include_pad")
         }
         if x.shape.ndims != n + 2 or any(_pair(padding, n)) or more or k or not x.dtype.is_floating:
             raise Unlike("arguments")
