@@ -1,7 +1,7 @@
 """How each op of ``torch.testing`` is said in graphdock: name -> function of the sample's input and arguments.
 
 A function takes tensors where PyTorch takes tensors and Python values elsewhere, and raises :class:`Unlike` for a sample that the
-op of TensorFlow cannot be asked for. What PyTorch defines otherwise than TensorFlow on purpose stands in ``EXPLAINED``.
+op of TensorFlow cannot be asked for. What PyTorch defines otherwise than TensorFlow on purpose stands in ``opinfo_explained``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import graphdock as tf
 
-__all__ = ["EXPLAINED", "TABLE", "Unlike"]
+__all__ = ["TABLE", "Unlike"]
 
 
 class Unlike(Exception):
@@ -20,8 +20,6 @@ class Unlike(Exception):
 
 
 TABLE: dict[str, Callable[..., Any]] = {}
-#: Op -> why some of its samples may differ.
-EXPLAINED: dict[str, str] = {}
 
 _UNARY = {
     "abs": tf.abs,
@@ -32,8 +30,8 @@ _UNARY = {
     "atan": tf.atan,
     "atanh": tf.atanh,
     "ceil": tf.ceil,
-    "conj": lambda x: tf.conj(x),
-    "conj_physical": lambda x: tf.conj(x),
+    "conj": lambda x: tf.conj(_number(x)),
+    "conj_physical": lambda x: tf.conj(_number(x)),
     "cos": tf.cos,
     "cosh": tf.cosh,
     "erf": tf.erf,
@@ -67,49 +65,53 @@ _UNARY = {
     "special.i1": lambda x: tf.math.bessel_i1(x),
     "special.i1e": lambda x: tf.math.bessel_i1e(x),
     "real": lambda x: tf.real(x),
-    "angle": lambda x: tf.angle(x),
+    "angle": lambda x: tf.angle(_inexact(x)),
     "bitwise_not": lambda x: tf.bitwise.invert(x),
     "trunc": lambda x: tf.cast(tf.where(x < 0, tf.ceil(x), tf.floor(x)), x.dtype),
     "positive": tf.identity,
-    "clone": tf.identity,
-    "contiguous": tf.identity,
+    "clone": lambda x, memory_format=None: tf.identity(x),
+    "contiguous": lambda x, memory_format=None: tf.identity(x),
     "alias_copy": tf.identity,
     "resolve_conj": tf.identity,
     "resolve_neg": tf.identity,
-    "exp2": lambda x: tf.pow(tf.constant(2, x.dtype), x),
-    "log2": lambda x: tf.log(x) / math.log(2),
-    "log10": lambda x: tf.log(x) / math.log(10),
-    "deg2rad": lambda x: x * (math.pi / 180),
-    "rad2deg": lambda x: x * (180 / math.pi),
+    "exp2": lambda x: tf.pow(tf.constant(2, _inexact(x).dtype), x),
+    "log2": lambda x: tf.log(_inexact(x)) / math.log(2),
+    "log10": lambda x: tf.log(_inexact(x)) / math.log(10),
+    "deg2rad": lambda x: _inexact(x) * (math.pi / 180),
+    "rad2deg": lambda x: _inexact(x) * (180 / math.pi),
     "frac": lambda x: x - tf.cast(tf.where(x < 0, tf.ceil(x), tf.floor(x)), x.dtype),
     "ravel": lambda x: tf.reshape(x, [-1]),
-    "zeros_like": lambda x: tf.zeros_like(x),
-    "ones_like": lambda x: tf.ones_like(x),
+    "zeros_like": lambda x, dtype=None, device=None: tf.zeros_like(x, dtype),
+    "ones_like": lambda x, dtype=None, device=None: tf.ones_like(x, dtype),
     "t": lambda x: tf.transpose(x),
     "T": tf.transpose,
     "mT": lambda x: tf.matrix_transpose(x),
     "fliplr": lambda x: tf.reverse(x, [1]),
     "flipud": lambda x: tf.reverse(x, [0]),
     "trace": tf.trace,
-    "nonzero": lambda x: tf.where(tf.not_equal(x, tf.zeros_like(x))),
+    "nonzero": lambda x, as_tuple=False: (
+        _unlike("outputs") if as_tuple else tf.where(tf.not_equal(x, tf.zeros_like(x)))
+    ),
     "argwhere": lambda x: tf.where(tf.not_equal(x, tf.zeros_like(x))),
     "linalg.det": lambda x: tf.matrix_determinant(x),
     "linalg.inv": lambda x: tf.matrix_inverse(x),
     "logdet": lambda x: tf.linalg.logdet(x),
     "matrix_exp": lambda x: tf.linalg.expm(x),
-    "linalg.slogdet": lambda x: tf.linalg.slogdet(x),
+    "linalg.slogdet": lambda x: [tf.linalg.slogdet(x)[0], tf.real(tf.linalg.slogdet(x)[1])],
     "nn.functional.logsigmoid": lambda x: tf.log_sigmoid(x),
     "nn.functional.softsign": tf.nn.softsign,
     "nn.functional.tanhshrink": lambda x: x - tf.tanh(x),
     "nn.functional.mish": lambda x: x * tf.tanh(tf.nn.softplus(x)),
-    "special.entr": lambda x: -tf.math.xlogy(x, x),
-    "isreal": lambda x: tf.ones_like(x, tf.bool),
-    "signbit": lambda x: x < 0,
-    "special.ndtr": lambda x: 0.5 * tf.erfc(-x / math.sqrt(2)),
+    "special.entr": lambda x: tf.where(
+        _inexact(x) < 0, tf.fill(tf.shape(x), tf.constant(-math.inf, x.dtype)), -tf.math.xlogy(x, x)
+    ),
+    "isreal": lambda x: tf.equal(tf.imag(x), 0) if x.dtype.is_complex else tf.ones_like(x, tf.bool),
+    "signbit": lambda x: _signbit(x),
+    "special.ndtr": lambda x: 0.5 * tf.erfc(-_inexact(x) / math.sqrt(2)),
     "nn.functional.pixel_shuffle": None,
 }
 _BINARY = {
-    "add": lambda x, y, alpha=1: x + y * alpha,
+    "add": lambda x, y, alpha=1: _number(x) + y * alpha,
     "sub": lambda x, y, alpha=1: x - y * alpha,
     "mul": tf.multiply,
     "true_divide": tf.truediv,
@@ -123,7 +125,9 @@ _BINARY = {
     "maximum": tf.maximum,
     "minimum": tf.minimum,
     "pow": tf.pow,
-    "float_power": lambda x, y: tf.pow(tf.cast(x, tf.float64), tf.cast(y, tf.float64)),
+    "float_power": lambda x, y: tf.pow(
+        *(tf.cast(v, tf.complex128 if x.dtype.is_complex or y.dtype.is_complex else tf.float64) for v in (x, y))
+    ),
     "floor_divide": tf.floordiv,
     "remainder": tf.floormod,
     "fmod": lambda x, y: tf.truncatemod(x, y),
@@ -132,7 +136,7 @@ _BINARY = {
     "igamma": lambda x, y: tf.igamma(x, y),
     "igammac": lambda x, y: tf.igammac(x, y),
     "special.zeta": lambda x, y: tf.zeta(x, y),
-    "hypot": lambda x, y: tf.sqrt(x * x + y * y),
+    "hypot": lambda x, y: tf.abs(tf.complex(x, y)),
     "logical_and": lambda x, y: tf.logical_and(tf.cast(x, tf.bool), tf.cast(y, tf.bool)),
     "logical_or": lambda x, y: tf.logical_or(tf.cast(x, tf.bool), tf.cast(y, tf.bool)),
     "logical_xor": lambda x, y: tf.logical_xor(tf.cast(x, tf.bool), tf.cast(y, tf.bool)),
@@ -155,24 +159,42 @@ _BINARY = {
     "mv": lambda x, y: tf.linalg.matvec(x, y),
     "dot": lambda x, y: tf.reduce_sum(x * y),
     "outer": lambda x, y: x[:, None] * y[None, :],
-    "linalg.vecdot": lambda x, y, dim=-1: tf.reduce_sum(x * y, axis=dim),
+    "linalg.vecdot": lambda x, y, dim=-1: tf.reduce_sum(tf.conj(x) * y, axis=dim),
     "inner": lambda x, y: tf.tensordot(x, y, [[-1], [-1]]) if x.shape.ndims and y.shape.ndims else x * y,
-    "linalg.cross": lambda x, y, dim=-1: tf.cross(x, y) if dim in (-1, x.shape.ndims - 1) else _unlike(),
+    "linalg.cross": lambda x, y, dim=-1: (
+        tf.cross(x, y) if dim in (-1, x.shape.ndims - 1) and x.shape == y.shape else _unlike()
+    ),
     "logaddexp": lambda x, y: tf.maximum(x, y) + tf.log1p(tf.exp(-tf.abs(x - y))),
-    "heaviside": lambda x, y: tf.where(tf.equal(x + 0 * y, 0), y + 0 * x, tf.cast(x + 0 * y > 0, x.dtype)),
+    "heaviside": lambda x, y: tf.where(
+        _like(tf.equal(_number(x), 0), x, y), _like(y, x, y), _like(tf.cast(x > 0, x.dtype), x, y)
+    ),
     "linalg.solve": lambda x, y, left=True: (
         tf.matrix_solve(x, y) if left and y.shape.ndims == x.shape.ndims else _unlike()
     ),
 }
 
 
-def _unlike() -> Any:
-    raise Unlike
+def _unlike(why: str = "arguments") -> Any:
+    raise Unlike(why)
+
+
+def _number(x: Any) -> Any:
+    return _unlike("dtype") if x.dtype == tf.bool else x
+
+
+def _inexact(x: Any) -> Any:
+    return x if x.dtype.is_floating or x.dtype.is_complex else _unlike("dtype")
+
+
+def _signbit(x: Any) -> Any:
+    if x.dtype.is_floating:
+        x = tf.bitcast(x, tf.int64 if x.dtype == tf.float64 else tf.int32)
+    return _number(x) < 0
 
 
 def _matmul(x: Any, y: Any) -> Any:
     if x.shape.ndims < 2 or y.shape.ndims < 2:
-        raise Unlike  # TensorFlow multiplies matrices only
+        raise Unlike("rank")  # TensorFlow multiplies matrices only
     return tf.matmul(x, y)
 
 
@@ -194,9 +216,9 @@ def _axes(dim: Any) -> Any:
 
 def _reduction(function: Callable[..., Any], whole: bool = False) -> Callable[..., Any]:
     def reduce(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, **other: Any) -> Any:
-        if other or dtype is not None or (x.shape.ndims == 0 and dim is not None):
-            raise Unlike
-        return function(x, axis=_axes(dim), keep_dims=keepdim)
+        if other or (x.shape.ndims == 0 and dim is not None):
+            raise Unlike("arguments")
+        return function(x if dtype is None else tf.cast(x, dtype), axis=_axes(dim), keep_dims=keepdim)
 
     return reduce
 
@@ -224,22 +246,36 @@ TABLE.update(
 
 @_op("var")
 def _var(x: Any, dim: Any = None, unbiased: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
-    if isinstance(dim, bool) or unbiased is not False and correction != 0:
-        raise Unlike
-    return tf.math.reduce_variance(x, axis=_axes(dim), keepdims=keepdim)
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    left = 1 if correction is None and unbiased is not False else correction or 0
+    axes = range(x.shape.ndims) if _axes(dim) is None else [_axes(dim)] if isinstance(_axes(dim), int) else _axes(dim)
+    if x.shape.ndims == 0:
+        raise Unlike("rank")
+    count = math.prod(int(x.shape[d]) for d in axes)
+    if count <= left or x.dtype.is_complex:
+        raise Unlike("arguments")
+    return tf.math.reduce_variance(x, axis=_axes(dim), keepdims=keepdim) * (count / (count - left))
 
 
 @_op("std")
 def _std(x: Any, dim: Any = None, unbiased: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
-    if isinstance(dim, bool) or unbiased is not False and correction != 0:
-        raise Unlike
-    return tf.math.reduce_std(x, axis=_axes(dim), keepdims=keepdim)
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    left = 1 if correction is None and unbiased is not False else correction or 0
+    axes = range(x.shape.ndims) if _axes(dim) is None else [_axes(dim)] if isinstance(_axes(dim), int) else _axes(dim)
+    if x.shape.ndims == 0:
+        raise Unlike("rank")
+    count = math.prod(int(x.shape[d]) for d in axes)
+    if count <= left or x.dtype.is_complex:
+        raise Unlike("arguments")
+    return tf.math.reduce_std(x, axis=_axes(dim), keepdims=keepdim) * math.sqrt(count / (count - left))
 
 
 def _arg(function: Callable[..., Any]) -> Callable[..., Any]:
     def find(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if x.shape.ndims == 0:
-            raise Unlike
+            raise Unlike("arguments")
         if dim is None:
             return function(tf.reshape(x, [-1]), 0)
         found = function(x, dim)
@@ -253,16 +289,17 @@ TABLE["argmax"], TABLE["argmin"] = _arg(tf.argmax), _arg(tf.argmin)
 
 def _scan(function: Callable[..., Any]) -> Callable[..., Any]:
     def scan(x: Any, dim: int, dtype: Any = None) -> Any:
-        if dtype is not None or x.shape.ndims == 0:
-            raise Unlike
-        return function(_widen(x), axis=dim)
+        if x.shape.ndims == 0:
+            raise Unlike("rank")
+        return function(_widen(x) if dtype is None else tf.cast(x, dtype), axis=dim)
 
     return scan
 
 
 TABLE["cumsum"] = _scan(tf.cumsum)
 TABLE["cumprod"] = _scan(lambda x, axis: tf.cumprod(x, axis=axis))
-TABLE["logcumsumexp"] = _scan(lambda x, axis: tf.math.cumulative_logsumexp(x, axis=axis))
+if "cumulative_logsumexp" in dir(tf.math):
+    TABLE["logcumsumexp"] = _scan(lambda x, axis: tf.math.cumulative_logsumexp(x, axis=axis))
 
 
 # -- shapes
@@ -289,14 +326,14 @@ TABLE.update(
         "transpose_copy": lambda x, a, b: _swap(x, a, b),
         "permute": lambda x, *p: _permute(x, _shape(*p)),
         "permute_copy": lambda x, *p: _permute(x, _shape(*p)),
-        "flip": lambda x, *dims: (
-            tf.reverse(x, [d % max(x.shape.ndims, 1) for d in _shape(*dims)]) if x.shape.ndims else _unlike()
+        "flip": lambda x, dims: (
+            tf.reverse(x, [d % x.shape.ndims for d in _shape(dims)]) if x.shape.ndims else _unlike()
         ),
         "roll": lambda x, shifts, dims=None: _roll(x, shifts, dims),
         "tile": lambda x, *reps: _tile(x, _shape(*reps)),
         "repeat": lambda x, *reps: _tile(x, _shape(*reps)),
         "cat": lambda xs, dim=0: (
-            tf.concat(list(xs), dim) if all(x.shape.ndims == xs[0].shape.ndims for x in xs) else _unlike()
+            tf.concat(list(xs), dim) if len({(x.shape.ndims, x.dtype) for x in xs}) == 1 else _unlike()
         ),
         "stack": lambda xs, dim=0: tf.stack(list(xs), dim),
         "unbind": lambda x, dim=0: tf.unstack(x, axis=dim) if x.shape.ndims else _unlike(),
@@ -309,13 +346,13 @@ TABLE.update(
         "tril": lambda x, diagonal=0: _band(x, -1, diagonal),
         "triu": lambda x, diagonal=0: _band(x, -diagonal, -1),
         "eye": lambda n, m=None, **k: (
-            tf.eye(n, m, dtype=tf.float64) if not k or set(k) <= {"dtype", "device"} else _unlike()
+            tf.eye(n, m, dtype=k.get("dtype", tf.float32)) if set(k) <= {"dtype", "device"} else _unlike()
         ),
         "meshgrid": lambda *xs, indexing="ij": tf.meshgrid(
             *(xs[0] if isinstance(xs[0], (list, tuple)) else xs), indexing=indexing
         ),
         "linspace": None,
-        "constant_pad_nd": lambda x, pad, value=0: tf.pad(x, _pads(x, pad), constant_values=value),
+        "constant_pad_nd": lambda x, pad, value=0: tf.pad(x, _pads(x, pad), constant_values=_scalar(value, x)),
         "nn.functional.pad": lambda x, pad, mode="constant", value=None: _pad(x, pad, mode, value),
         "select": lambda x, dim, index: tf.gather(x, index % int(x.shape[dim]), axis=dim),
         "index_select": lambda x, dim, index: (
@@ -336,7 +373,7 @@ for _name in [n for n, f in TABLE.items() if f is None]:
 def _swap(x: Any, a: int, b: int) -> Any:
     order = list(range(x.shape.ndims))
     if not order:
-        raise Unlike
+        raise Unlike("arguments")
     order[a], order[b] = order[b], order[a]
     return tf.transpose(x, order)
 
@@ -347,7 +384,7 @@ def _permute(x: Any, order: list[int]) -> Any:
 
 def _roll(x: Any, shifts: Any, dims: Any) -> Any:
     if not x.shape.ndims:
-        raise Unlike
+        raise Unlike("arguments")
     if dims is None or dims == ():
         return tf.reshape(
             tf.roll(tf.reshape(x, [-1]), shifts if isinstance(shifts, int) else shifts[0], 0), tf.shape(x)
@@ -366,7 +403,7 @@ def _tile(x: Any, reps: list[int]) -> Any:
 
 def _narrow(x: Any, dim: int, start: Any, length: int) -> Any:
     if not isinstance(start, int):
-        raise Unlike
+        raise Unlike("arguments")
     rank = x.shape.ndims
     dim %= rank
     begin = [start % int(x.shape[dim]) if d == dim and start < 0 else start if d == dim else 0 for d in range(rank)]
@@ -375,21 +412,26 @@ def _narrow(x: Any, dim: int, start: Any, length: int) -> Any:
 
 def _band(x: Any, lower: int, upper: int) -> Any:
     if lower < -1 or upper < -1 or (lower, upper) != (-1, abs(upper)) and (lower, upper) != (abs(lower), -1):
-        raise Unlike
+        raise Unlike("arguments")
     return tf.matrix_band_part(x, lower, upper)
+
+
+def _scalar(value: Any, x: Any) -> Any:
+    """A Python number as one of x's dtype, as PyTorch converts it."""
+    return value if x.dtype.is_floating or x.dtype.is_complex else x.dtype.as_numpy_dtype(value)
 
 
 def _pads(x: Any, pad: Any) -> list[list[int]]:
     pairs = [list(pad[i : i + 2]) for i in range(0, len(pad), 2)][::-1]
     if any(p < 0 for pair in pairs for p in pair):
-        raise Unlike
+        raise Unlike("arguments")
     return [[0, 0]] * (x.shape.ndims - len(pairs)) + pairs
 
 
 def _pad(x: Any, pad: Any, mode: str, value: Any) -> Any:
     if mode not in ("constant", "reflect"):
-        raise Unlike
-    return tf.pad(x, _pads(x, pad), mode=mode, constant_values=value or 0)
+        raise Unlike("arguments")
+    return tf.pad(x, _pads(x, pad), mode=mode, constant_values=_scalar(value or 0, x))
 
 
 def _squeeze(x: Any, dim: Any) -> Any:
@@ -410,7 +452,7 @@ def _flatten(x: Any, start: int, end: int) -> Any:
 
 def _rot90(x: Any, k: int, dims: Any) -> Any:
     if list(dims) != [0, 1] or x.shape.ndims != 3:
-        raise Unlike
+        raise Unlike("arguments")
     return tf.image.rot90(x, k)
 
 
@@ -422,15 +464,31 @@ def _einsum(xs: Any, equation: str) -> Any:
 
 
 TABLE["einsum"] = _einsum
-TABLE["tensordot"] = lambda x, y, dims=2: tf.tensordot(
-    x, y, [list(d) for d in dims] if not isinstance(dims, int) else dims
+TABLE["tensordot"] = lambda x, y, dims=2: (
+    tf.tensordot(x, y, [list(d) for d in dims] if not isinstance(dims, int) else dims)
+    if isinstance(dims, int) or [x.shape[i] for i in dims[0]] == [y.shape[i] for i in dims[1]]
+    else _unlike("broadcast")
 )
-TABLE["addmm"] = lambda c, a, b, beta=1, alpha=1: c * beta + tf.matmul(a, b) * alpha
-TABLE["baddbmm"] = lambda c, a, b, beta=1, alpha=1: c * beta + tf.matmul(a, b) * alpha
-TABLE["addmv"] = lambda c, a, b, beta=1, alpha=1: c * beta + tf.linalg.matvec(a, b) * alpha
-TABLE["addr"] = lambda c, a, b, beta=1, alpha=1: c * beta + a[:, None] * b[None, :] * alpha
-TABLE["addcmul"] = lambda c, a, b, value=1: c + a * b * value
-TABLE["addcdiv"] = lambda c, a, b, value=1: c + a / b * value
+
+
+def _times(x: Any, factor: Any) -> Any:
+    if factor == 0:
+        return tf.zeros_like(x)  # PyTorch leaves the term out
+    if isinstance(factor, float) and not x.dtype.is_floating and not x.dtype.is_complex:
+        raise Unlike("dtype")
+    return x if factor == 1 else _number(x) * factor
+
+
+def _same(x: Any, other: Any) -> Any:
+    return x if x.dtype == other.dtype else _unlike("dtype")
+
+
+TABLE["addmm"] = lambda c, a, b, beta=1, alpha=1: _times(c, beta) + _times(tf.matmul(a, b), alpha)
+TABLE["baddbmm"] = lambda c, a, b, beta=1, alpha=1: _times(c, beta) + _times(tf.matmul(a, b), alpha)
+TABLE["addmv"] = lambda c, a, b, beta=1, alpha=1: _times(c, beta) + _times(tf.linalg.matvec(a, b), alpha)
+TABLE["addr"] = lambda c, a, b, beta=1, alpha=1: _times(c, beta) + _times(a[:, None] * b[None, :], alpha)
+TABLE["addcmul"] = lambda c, a, b, value=1: c + _times(_same(a, c) * _same(b, c), value)
+TABLE["addcdiv"] = lambda c, a, b, value=1: c + _times(_inexact(_same(a, c)) / _same(b, c), value)
 TABLE["lerp"] = lambda x, y, w: x + (y - x) * w
 TABLE["linalg.cholesky"] = lambda x, upper=False: tf.cholesky(x) if not upper else _unlike()
 TABLE["cholesky"] = TABLE["linalg.cholesky"]
@@ -444,25 +502,37 @@ TABLE["linalg.solve_triangular"] = lambda a, b, upper, left=True, unitriangular=
 )
 TABLE["linalg.svdvals"] = lambda x: tf.svd(x, compute_uv=False)
 TABLE["linalg.eigvalsh"] = lambda x, UPLO="L": tf.self_adjoint_eigvals(x) if UPLO == "L" else _unlike()  # noqa: N803
-TABLE["linalg.pinv"] = lambda x, **k: tf.linalg.pinv(x) if not k else _unlike()
+TABLE["linalg.pinv"] = lambda x, *b, **k: (
+    _unlike() if k else tf.linalg.pinv(tf.matmul(x, b[0], transpose_b=True) if b else x)
+)
 TABLE["linalg.matrix_rank"] = lambda x, *a, **k: tf.linalg.matrix_rank(x) if not a and not k else _unlike()
 TABLE["linalg.vector_norm"] = lambda x, ord=2, dim=None, keepdim=False, dtype=None: (
-    tf.norm(x if dim is not None else tf.reshape(x, [-1]), ord, axis=dim, keepdims=keepdim)
-    if dtype is None and ord > 0 and (dim is None or isinstance(dim, int)) and not (dim is None and keepdim)
+    _real(tf.norm(x if dim is not None else tf.reshape(x, [-1]), ord, axis=dim, keepdims=keepdim))
+    if dtype is None
+    and ord > 0
+    and x.shape.ndims
+    and (dim is None or isinstance(dim, int))
+    and not (dim is None and keepdim)
     else _unlike()
 )
 TABLE["linalg.matrix_norm"] = lambda x, ord="fro", dim=(-2, -1), keepdim=False, dtype=None: (
-    tf.norm(x, "fro" if ord == "fro" else ord, axis=[d % x.shape.ndims for d in dim], keepdims=keepdim)
+    _real(tf.norm(x, "fro" if ord == "fro" else ord, axis=[d % x.shape.ndims for d in dim], keepdims=keepdim))
     if dtype is None and ord in ("fro", 1, math.inf, 2)
     else _unlike()
 )
 
 
+def _real(x: Any) -> Any:
+    return tf.real(x) if x.dtype.is_complex else x
+
+
 def _fft(name: str, takes_length: bool = False) -> Callable[..., Any]:
     def transform(x: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
         if dim not in (-1, x.shape.ndims - 1) or norm not in (None, "backward") or (n is not None and not takes_length):
-            raise Unlike
-        if name in ("fft", "ifft") and not x.dtype.is_complex:
+            raise Unlike("arguments")
+        if x.dtype.is_integer or x.dtype == tf.bool:
+            x = tf.cast(x, tf.float32)
+        if name != "rfft" and not x.dtype.is_complex:
             x = tf.cast(x, tf.complex128 if x.dtype == tf.float64 else tf.complex64)
         return getattr(tf.signal, name)(x, [n]) if n is not None else getattr(tf.signal, name)(x)
 
@@ -487,19 +557,21 @@ TABLE["nn.functional.selu"] = lambda x, inplace=False: tf.nn.selu(x)
 TABLE["nn.functional.elu"] = lambda x, alpha=1.0, inplace=False: tf.nn.elu(x) if alpha == 1 else _unlike()
 TABLE["nn.functional.leaky_relu"] = lambda x, negative_slope=0.01, inplace=False: tf.nn.leaky_relu(x, negative_slope)
 TABLE["nn.functional.silu"] = lambda x, inplace=False: tf.nn.swish(x)
-TABLE["nn.functional.softplus"] = lambda x, beta=1, threshold=20: (
-    tf.nn.softplus(x * beta) / beta if threshold >= 20 else _unlike()
+TABLE["nn.functional.softplus"] = lambda x, beta=1, threshold=20: tf.where(
+    x * beta > threshold, x, tf.nn.softplus(x * beta) / beta
 )
 TABLE["nn.functional.hardtanh"] = lambda x, min_val=-1.0, max_val=1.0, inplace=False: tf.clip_by_value(
-    x, min_val, max_val
+    _inexact(x), min_val, max_val
 )
 TABLE["nn.functional.hardsigmoid"] = lambda x, inplace=False: tf.nn.relu6(x + 3) / 6
 TABLE["nn.functional.hardswish"] = lambda x, inplace=False: x * tf.nn.relu6(x + 3) / 6
 TABLE["nn.functional.gelu"] = lambda x, approximate="none": (
     0.5 * x * (1 + tf.erf(x / math.sqrt(2))) if approximate == "none" else _unlike()
 )
-TABLE["nn.functional.mse_loss"] = lambda x, y, reduction="mean": _reduced(tf.squared_difference(x, y), reduction)
-TABLE["nn.functional.l1_loss"] = lambda x, y, reduction="mean": _reduced(tf.abs(x - y), reduction)
+TABLE["nn.functional.mse_loss"] = lambda x, y, reduction="mean": _reduced(
+    tf.squared_difference(x, _same(y, x)), reduction
+)
+TABLE["nn.functional.l1_loss"] = lambda x, y, reduction="mean": _reduced(tf.abs(x - _same(y, x)), reduction)
 TABLE["nn.functional.linear"] = lambda x, w, b=None: _linear(x, w, b)
 TABLE["nn.functional.one_hot"] = lambda x, num_classes=-1: (
     tf.one_hot(x, num_classes, dtype=tf.int64) if num_classes > 0 else _unlike()
@@ -508,12 +580,14 @@ TABLE["nn.functional.embedding"] = lambda ids, w, **k: tf.nn.embedding_lookup(w,
 TABLE["nn.functional.normalize"] = lambda x, p=2, dim=1, eps=1e-12: (
     tf.nn.l2_normalize(x, dim, eps * eps) if p == 2 else _unlike()
 )
-TABLE["softmax"] = lambda x, dim, dtype=None: tf.nn.softmax(x, dim) if dtype is None and x.shape.ndims else _unlike()
+TABLE["softmax"] = lambda x, dim, dtype=None: (
+    tf.nn.softmax(x if dtype is None else tf.cast(x, dtype), dim) if x.shape.ndims else _unlike("rank")
+)
 TABLE["log_softmax"] = lambda x, dim, dtype=None: (
-    tf.nn.log_softmax(x, dim) if dtype is None and x.shape.ndims else _unlike()
+    tf.nn.log_softmax(x if dtype is None else tf.cast(x, dtype), dim) if x.shape.ndims else _unlike("rank")
 )
 TABLE["nn.functional.softmin"] = lambda x, dim, dtype=None: (
-    tf.nn.softmax(-x, dim) if dtype is None and x.shape.ndims else _unlike()
+    tf.nn.softmax(-(x if dtype is None else tf.cast(x, dtype)), dim) if x.shape.ndims else _unlike("rank")
 )
 TABLE["nn.functional.binary_cross_entropy_with_logits"] = lambda x, y, reduction="mean", **k: (
     _reduced(tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=x), reduction) if not k else _unlike()
@@ -533,7 +607,7 @@ def _reduced(x: Any, how: str) -> Any:
 
 def _linear(x: Any, w: Any, b: Any) -> Any:
     if w.shape.ndims != 2 or x.shape.ndims < 1:
-        raise Unlike
+        raise Unlike("arguments")
     y = tf.tensordot(x, w, [[-1], [1]])
     return y if b is None else y + b
 
@@ -543,7 +617,7 @@ def _cross_entropy(
     x: Any, y: Any, weight: Any = None, reduction: str = "mean", label_smoothing: float = 0.0, **k: Any
 ) -> Any:
     if weight is not None or label_smoothing or k or x.shape.ndims != 2:
-        raise Unlike
+        raise Unlike("arguments")
     if y.dtype.is_integer:
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=x)
     else:
@@ -569,13 +643,13 @@ def _conv(n: int) -> Callable[..., Any]:
     ) -> Any:
         strides, dilations = _pair(stride, n), _pair(dilation, n)
         if x.shape.ndims != n + 2 or groups != 1 or (max(strides) > 1 and max(dilations) > 1):
-            raise Unlike
+            raise Unlike("arguments")
         x, w = _last(x), tf.transpose(w, [*range(2, n + 2), 1, 0])
         if isinstance(padding, str):
             if padding == "same" and max(strides) > 1:
-                raise Unlike
+                raise Unlike("arguments")
             if padding == "same" and any((int(k) - 1) * d % 2 for k, d in zip(w.shape[:n], dilations, strict=True)):
-                raise Unlike
+                raise Unlike("arguments")
             how = padding.upper()
         else:
             x = tf.pad(x, [[0, 0], *([p, p] for p in _pair(padding, n)), [0, 0]])
@@ -592,12 +666,22 @@ for _n in (1, 2, 3):
 
 def _pool(kind: str, n: int) -> Callable[..., Any]:
     def pool(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *more: Any, **k: Any) -> Any:
-        k = {key: value for key, value in k.items() if value not in (None, False, 1) and key != "count_include_pad"}
+        if k.get("dilation") in (1, (1,) * n):
+            del k["dilation"]
+        outputs = 2 if k.pop("return_indices", False) else 1
+        k = {
+            key: value
+            for key, value in k.items()
+            if not (value is None or value is False or key == "count_include_pad")
+        }
         if x.shape.ndims != n + 2 or any(_pair(padding, n)) or more or k or not x.dtype.is_floating:
-            raise Unlike
+            raise Unlike("arguments")
         size = _pair(kernel_size, n)
         strides = size if stride is None or stride == () else _pair(stride, n)
-        return _first(tf.nn.pool(_last(x), size, kind, "VALID", strides=strides))
+        if max(strides) > 1 and any(s > w for s, w in zip(strides, size, strict=True)):
+            raise Unlike("strides")
+        y = _first(tf.nn.pool(_last(x), size, kind, "VALID", strides=strides))
+        return [y, None] if outputs == 2 else y
 
     return pool
 
@@ -620,10 +704,12 @@ TABLE["masked_select"] = lambda x, m: (
 TABLE["clamp_min"] = lambda x, y=None, min=None: tf.maximum(x, y if min is None else min)
 TABLE["clamp_max"] = lambda x, y=None, max=None: tf.minimum(x, y if max is None else max)
 TABLE["topk"] = lambda x, k, dim=-1, largest=True, sorted=True: (
-    tf.nn.top_k(x, k) if largest and x.shape.ndims and dim in (-1, x.shape.ndims - 1) else _unlike()
+    [tf.nn.top_k(x, k)[0], None] if largest and x.shape.ndims and dim in (-1, x.shape.ndims - 1) else _unlike()
 )
 TABLE["sort"] = lambda x, dim=-1, descending=False, stable=False: (
-    (tf.sort(x, axis=dim, direction="DESCENDING" if descending else "ASCENDING"),) if x.shape.ndims else _unlike()
+    [tf.sort(x, axis=dim, direction="DESCENDING" if descending else "ASCENDING"), None]
+    if x.shape.ndims
+    else _unlike("rank")
 )
 TABLE["searchsorted"] = lambda s, v, out_int32=False, right=False, side=None, sorter=None: (
     tf.searchsorted(s, v, side=side or ("right" if right else "left"), out_type=tf.int32 if out_int32 else tf.int64)
@@ -634,7 +720,7 @@ TABLE["bincount"] = lambda x, weights=None, minlength=0: (
     _unlike() if weights is not None or minlength else tf.bincount(tf.cast(x, tf.int32), dtype=tf.int64)
 )
 TABLE["isclose"] = lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: (
-    _unlike() if equal_nan else tf.abs(x - y) <= atol + rtol * tf.abs(y)
+    _unlike() if equal_nan else _unlike("dtype") if x.dtype.is_integer else tf.abs(x - y) <= atol + rtol * tf.abs(y)
 )
 TABLE["trapz"] = lambda y, x=None, dx=1, dim=-1: _unlike()
 del TABLE["trapz"]

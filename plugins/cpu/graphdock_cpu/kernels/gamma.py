@@ -106,19 +106,17 @@ def digamma(x: np.ndarray) -> np.ndarray:
     return np.where(x < 0.5, np.where(x <= 0, np.where(fraction == 0, np.nan, reflected), reflected), result)
 
 
-#: The most terms that are added up one by one, where q is negative.
-_ZETA_TERMS = 10000
-
-
 def zeta(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Hurwitz's zeta function, the sum of ``(q + k) ** -x``, for x > 1.
 
-    Infinite at the poles x = 1 and q = 0, -1, ...; NaN for x < 1, for negative q with an x that is no integer, and below
-    ``q = -9988``.
+    Infinite at the poles x = 1 and q = 0, -1, ...; NaN for x < 1, and for negative q with an x that is no integer. Far below 0
+    the terms of negative base are the difference of two sums over positive ones.
     """
     pole = (x == 1) | ((q <= 0) & (q == np.floor(q)) & (x > 1))
-    wrong = ~(x >= 1) | np.isnan(q) | ((q < 0) & (x != np.floor(x))) | (q < 12 - _ZETA_TERMS)
-    s, a = np.where(wrong | pole, 2.0, x), np.where(wrong | pole, 1.0, q)
+    wrong = ~(x >= 1) | np.isnan(q) | ((q < 0) & (x != np.floor(x)))
+    below = ~pole & ~wrong & (q < -12)
+    s, a = np.where(wrong | pole | np.isinf(q), 2.0, x), np.where(wrong | pole | np.isinf(q), 1.0, q)
+    a = np.where(below, a - np.floor(a), a)
     total = np.zeros_like(s)
     for _ in range(12 + math.ceil(max(0.0, -a.min(initial=0.0)))):
         total += a**-s
@@ -127,10 +125,14 @@ def zeta(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     total += power * a / (s - 1) + 0.5 * power
     rising, power = s.copy(), power / a
     for i, c in enumerate(_MACLAURIN):
-        total += c * rising * power
+        total += c * np.where(power == 0, 0.0, rising) * power
         rising *= (s + 2 * i + 1) * (s + 2 * i + 2)
         power /= a * a
-    total = np.where(np.isinf(x) & (q > 1), 0.0, total)
+    total = np.where((np.isinf(x) & (q > 1)) | (np.isposinf(q) & (x > 1)), 0.0, total)
+    if below.any():
+        s, a = x[below], -q[below]
+        mirrored = zeta(s, a - np.floor(a)) - zeta(s, a + 1)
+        total[below] += np.where(s % 2 == 0, mirrored, -mirrored)
     return np.where(wrong, np.nan, np.where(pole, np.inf, total))
 
 

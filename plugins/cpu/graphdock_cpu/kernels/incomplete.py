@@ -3,7 +3,8 @@
 NIST Digital Library of Mathematical Functions: the series 8.11.4 and the continued fraction 8.9.2 of the incomplete gamma
 functions, the continued fraction 8.17.22 of the incomplete beta function. Fractions are evaluated by W. J. Lentz's method (Applied
 Optics 15, 1976) as modified by I. J. Thompson and A. R. Barnett (Journal of Computational Physics 64, 1986). The derivative by
-``a`` follows each step of the series or the fraction.
+``a`` follows each step of the series or the fraction. Near ``x = a`` both take as many steps as ``sqrt(a)`` many times over; from
+``a = 1e5`` on the uniform expansion 8.12.3 stands for them (N. M. Temme, SIAM Journal on Mathematical Analysis 10, 1979).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphdock_cpu.kernels.gamma import digamma, lgamma, stirling_rest
+from graphdock_cpu.kernels import special
+from graphdock_cpu.kernels.gamma import digamma, lgamma, polynomial, stirling_rest
 
 __all__ = ["betainc", "igamma", "igamma_grad_a", "igammac"]
 
@@ -21,6 +23,12 @@ _EPSILON = 1e-16
 _TINY = 1e-300
 #: Terms after which what has not converged is left as it is.
 _TERMS = 20000
+#: From here on the uniform expansion; two terms of it leave less than 1e-13.
+_LARGE = 1e5
+#: Its first two coefficients as series in eta, and the derivative of the first, highest power first.
+_FIRST = [1 / 25515, -139 / 777600, 1 / 2835, 1 / 864, -2 / 135, 1 / 12, -1 / 3]
+_SLOPE = [6 / 25515, -695 / 777600, 4 / 2835, 3 / 864, -4 / 135, 1 / 12]
+_SECOND = [1 / 4860, -77 / 77760, 1 / 378, -1 / 288, -1 / 540]
 
 
 def _prefix(a: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -97,11 +105,38 @@ def _fraction(a: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return result[4], result[7]
 
 
+def _erfc(z: np.ndarray) -> np.ndarray:
+    out = np.empty_like(z)
+    special.erfc(z, out, np.empty((special.ROWS, special.BLOCK)), np.empty(special.BLOCK, bool))
+    return out
+
+
+def _uniform(a: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``(P, Q, dP/da)`` for large a."""
+    mu = np.clip((x - a) / a, -0.9, 10.0)  # beyond, P is 0 or 1
+    log = np.log1p(mu)
+    close = np.abs(mu) < 0.02
+    near, far = np.where(close, mu, 0.0), np.where(close, 0.02, mu)
+    series = polynomial([2 * (-1) ** k / (k + 2) for k in reversed(range(10))], near)
+    ratio = np.where(close, np.sqrt(series), np.sqrt(2 * (far - np.log1p(far))) / np.abs(far))  # eta / mu
+    eta = mu * ratio
+    first = np.where(close, polynomial(_FIRST, near * np.sqrt(series)), 1 / far - 1 / np.where(close, 1.0, eta))
+    slope = polynomial(_SLOPE, np.where(close, eta, 0.0))
+    second = polynomial(_SECOND, np.where(close, eta, 0.0))  # farther off the Gaussian is 0 beside it
+    z = eta * np.sqrt(a / 2)
+    gaussian = np.exp(-z * z) / np.sqrt(2 * math.pi * a)
+    rest = gaussian * (first + second / a)
+    by_eta = np.where(mu == 0, 1.0, log / np.where(mu == 0, 1.0, eta))
+    change = -gaussian * (by_eta + log * first - first / (2 * a) - slope / (ratio * a))
+    return 0.5 * _erfc(-z) - rest, 0.5 * _erfc(z) + rest, change
+
+
 def _parts(a: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """``(P, Q, dP/da, inner)``; inner says where a and x are positive and finite."""
     inner = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
-    low = inner & ((x <= 1) | (x <= a + 1))
-    high = inner & ~low
+    large = inner & (a >= _LARGE)
+    low = inner & ~large & ((x <= 1) | (x <= a + 1))
+    high = inner & ~large & ~low
     p, q, slope = np.full_like(a, np.nan), np.full_like(a, np.nan), np.full_like(a, np.nan)
     s, t = a[low], x[low]
     total, change = _series(s, t)
@@ -115,6 +150,7 @@ def _parts(a: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     q[high] = factor * total
     p[high] = 1 - q[high]
     slope[high] = -(q[high] * (np.log(t) - digamma(s)) + factor * change)
+    p[large], q[large], slope[large] = _uniform(a[large], x[large])
     return p, q, slope, inner
 
 
