@@ -243,6 +243,8 @@ def as_dtype(value: Any) -> DType:
         if found is None:
             raise DTypeError(f"no dtype named {value!r}", hint=did_you_mean(value, ALL))
         return found
+    if value is None:
+        raise DTypeError("None is not a dtype", expected="one of " + ", ".join(ALL))
     if isinstance(value, type) and value in _PYTHON:
         return _PYTHON[value]
     import numpy

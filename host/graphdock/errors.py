@@ -7,7 +7,8 @@
     │   ├── GD103 ConfigError                     session configuration, environment or command line
     │   ├── GD104 OpSpecError                     an OpDef YAML file; carries file, line and column
     │   ├── GD105 PlanError                       a plan graph that breaks the grammar of the IR
-    │   └── GD106 ManifestError                   a plugin's graphdock-plugin.toml
+    │   ├── GD106 ManifestError                   a plugin's graphdock-plugin.toml
+    │   └── GD107 ArgumentTypeError (TypeError)   an argument of the wrong Python type
     ├── GD200 NotFoundError (KeyError, ValueError) a name that is looked up and is not there
     │   ├── GD201 UnknownOpError                  an op type that no loaded plugin declares
     │   ├── GD202 UnknownBackendError             a backend that no installed plugin provides
@@ -49,6 +50,7 @@ from typing import Any, ClassVar
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
+    "ArgumentTypeError",
     "CancelledError",
     "ConfigError",
     "DTypeError",
@@ -203,6 +205,12 @@ class ManifestError(InvalidArgumentError):
     """A plugin manifest that is missing a field or holds a wrong one."""
 
     code: ClassVar[str] = "GD106"
+
+
+class ArgumentTypeError(InvalidArgumentError, TypeError):
+    """An argument of the wrong Python type: a number where a name, a graph or a tensor belongs."""
+
+    code: ClassVar[str] = "GD107"
 
 
 class NotFoundError(GraphdockError, KeyError, ValueError):
@@ -407,10 +415,10 @@ def of_kind(value: Any, kinds: type | tuple[type, ...], what: str, expected: str
     """Refuse an argument of the wrong Python type, before anything is done with it.
 
     Raises:
-      InvalidArgumentError: ``value`` is no instance of ``kinds``; it names ``what`` and says what was ``expected``.
+      ArgumentTypeError: ``value`` is no instance of ``kinds``; it names ``what`` and says what was ``expected``.
     """
     if not isinstance(value, kinds):
-        raise InvalidArgumentError(f"{what} is of the wrong type", expected=expected, got=reprlib.repr(value))
+        raise ArgumentTypeError(f"{what} is of the wrong type", expected=expected, got=reprlib.repr(value))
 
 
 def of_keywords(given: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -18,6 +18,11 @@ def _missing():
         tf.get_variable("a", [2])
 
 
+def _enter(scope):
+    with scope:
+        pass
+
+
 def _closed():
     sess = tf.Session()
     sess.close()
@@ -51,6 +56,38 @@ PROGRAMS = {
     "no such operation": (lambda sess: sess.graph.get_operation_by_name("nope"), KeyError),
     "no name of a tensor": (lambda sess: sess.graph.get_tensor_by_name("nope"), ValueError),
     "no such attribute": (lambda sess: tf.constant(1).op.get_attr("nope"), ValueError),
+    "a number for a name": (lambda sess: sess.graph.get_tensor_by_name(1), TypeError),
+    "a number for an operation": (lambda sess: sess.graph.get_operation_by_name(1), TypeError),
+    "a number for an element": (lambda sess: sess.graph.as_graph_element(1), TypeError),
+    "an operation where a tensor belongs": (
+        lambda sess: sess.graph.as_graph_element(tf.no_op(), allow_operation=False),
+        TypeError,
+    ),
+    "a number to fetch": (lambda sess: sess.run(1), TypeError),
+    "a number to feed": (lambda sess: sess.run(tf.constant(1), {1: 1}), TypeError),
+    "feeds that are no dict": (lambda sess: sess.run(tf.constant(1), 1), TypeError),
+    "a tensor as a feed": (
+        lambda sess: sess.run(tf.constant(1), {tf.placeholder(tf.int32): tf.constant(1)}),
+        TypeError,
+    ),
+    "a graph that is none": (lambda sess: tf.Session(graph=1), TypeError),
+    "a target that is no text": (lambda sess: tf.Session(target=1), TypeError),
+    "waiting for a number": (lambda sess: _enter(tf.control_dependencies([1])), TypeError),
+    "a group of numbers": (lambda sess: tf.group(1), TypeError),
+    "a variable scope without a name": (lambda sess: _enter(tf.variable_scope(None)), TypeError),
+    "a variable scope of a number": (lambda sess: _enter(tf.variable_scope(1)), TypeError),
+    "reuse that is no flag": (lambda sess: _enter(tf.variable_scope("a", reuse=3)), ValueError),
+    "text as an index": (lambda sess: tf.ones([3])["a"], TypeError),
+    "a fraction as an index": (lambda sess: tf.ones([3])[1.5], TypeError),
+    "a number as a function": (lambda sess: tf.py_func(1, [], tf.float32), ValueError),
+    "a conversion of no class": (lambda sess: tf.register_tensor_conversion_function(1, tf.identity), TypeError),
+    "a conversion by a number": (lambda sess: tf.register_tensor_conversion_function(int, 1), TypeError),
+    "None as a dtype": (lambda sess: tf.as_dtype(None), TypeError),
+    "a placeholder of None": (lambda sess: tf.placeholder(None), TypeError),
+    "indices into nothing": (
+        lambda sess: tf.scatter_nd(tf.zeros([2, 2], tf.int32), tf.zeros([2]), [0, 3]),
+        ValueError,
+    ),
     "a closed session": (lambda sess: _closed(), RuntimeError),
     "a finalized graph": (lambda sess: _finalized(), RuntimeError),
     "a second global step": (lambda sess: _two_steps(), ValueError),

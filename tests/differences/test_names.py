@@ -49,6 +49,8 @@ FUNCTIONS = {
     "random_uniform:0": lambda a: tf.random_uniform([2], 1.0, 3.0),
     "ExpandDims:0": lambda a: tf.expand_dims(a, 0),
     "l2_normalize:0": lambda a: tf.nn.l2_normalize(a, 0),
+    "per_image_standardization:0": lambda a: tf.image.per_image_standardization(tf.ones([2, 2, 3])),
+    "global_norm/global_norm:0": lambda a: tf.global_norm([a]),
     "xw_plus_b:0": lambda a: tf.nn.xw_plus_b(a, a, [1.0, 2.0]),
     "logistic_loss:0": lambda a: tf.nn.sigmoid_cross_entropy_with_logits(labels=a, logits=a),
 }
@@ -58,6 +60,18 @@ GIVEN = {
     "truediv": lambda a: tf.truediv(tf.cast(a, tf.int32), 2, name="mine"),
     "reduce_logsumexp": lambda a: tf.reduce_logsumexp(a, name="mine"),
     "count_nonzero": lambda a: tf.count_nonzero(a, name="mine"),
+    "clip_by_norm": lambda a: tf.clip_by_norm(a, 1.0, name="mine"),
+    "clip_by_average_norm": lambda a: tf.clip_by_average_norm(a, 1.0, name="mine"),
+    "saturate_cast": lambda a: tf.saturate_cast(a, tf.uint8, name="mine"),
+    "random_crop": lambda a: tf.random_crop(a, [1, 1], name="mine"),
+    "random_uniform of integers": lambda a: tf.random_uniform([2], 0, 3, tf.int32, name="mine"),
+    "exponential_decay": lambda a: tf.train.exponential_decay(0.1, 1, 2, 0.9, name="mine"),
+    "natural_exp_decay": lambda a: tf.train.natural_exp_decay(0.1, 1, 2, 0.9, name="mine"),
+    "inverse_time_decay": lambda a: tf.train.inverse_time_decay(0.1, 1, 2, 0.9, name="mine"),
+    "polynomial_decay": lambda a: tf.train.polynomial_decay(0.1, 1, 2, name="mine"),
+    "convert_image_dtype": lambda a: tf.image.convert_image_dtype(a, tf.uint8, name="mine"),
+    "rgb_to_grayscale": lambda a: tf.image.rgb_to_grayscale(tf.ones([2, 2, 3]), name="mine"),
+    "grayscale_to_rgb": lambda a: tf.image.grayscale_to_rgb(tf.ones([2, 2, 1]), name="mine"),
     "sequence_mask": lambda a: tf.sequence_mask([1, 2], 3, name="mine"),
     "diag": lambda a: tf.diag([1.0, 2.0], name="mine"),
     "diag_part": lambda a: tf.diag_part(a, name="mine"),
@@ -131,6 +145,13 @@ def test_devices_are_written_as_tensorflow_writes_them(session):
         a = tf.constant(1)
         b = a + 1
     assert (a.device, b.device) == ("/device:CPU:0", "")
+
+
+def test_a_function_makes_its_initial_value_on_no_device(session):
+    with tf.device("/job:ps"):
+        v = tf.Variable(lambda: tf.constant(1.0))
+        w = tf.Variable(tf.constant(1.0))
+    assert (v.device, v.initial_value.device) == ("/job:ps", "") and w.initial_value.device == "/job:ps"
 
 
 def test_colocation(session):

@@ -109,6 +109,13 @@ def test_dims_work_where_integers_do(session):
     assert tf.get_variable("w", x.shape[1:]).shape == [4] == tf.get_variable("v", [x.shape[1]]).shape
 
 
+def test_a_bias_tells_the_channels(session):
+    x = tf.placeholder(tf.float32, [None, None])
+    y = tf.placeholder(tf.float32, [None, None, None, 4])
+    assert tf.nn.bias_add(x, [1.0, 2.0]).shape.as_list() == [None, 2]
+    assert tf.nn.bias_add(y, [1.0, 2.0], data_format="NCHW").shape.as_list() == [None, 2, None, 4]
+
+
 def test_arrays_are_shapes(session):
     assert tf.placeholder(tf.float32, np.array([2, 3])).shape == [2, 3] == tf.get_variable("x", np.array([2, 3])).shape
     assert session.run(tf.constant(1.0, shape=np.array([2, 3]))).shape == (2, 3)

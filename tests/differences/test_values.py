@@ -112,6 +112,12 @@ def test_feeds_that_would_lose_something(session, dtype, value):
         session.run(x, {x: value})
 
 
+def test_count_nonzero_takes_its_old_names(session):
+    x = [[1, 0, 2], [0, 0, 3]]
+    assert session.run(tf.count_nonzero(x, reduction_indices=1, keep_dims=True)).tolist() == [[2], [1]]
+    assert session.run(tf.count_nonzero(input=x, dtype=tf.int32)) == 3
+
+
 def test_a_mapping_keeps_its_class(session):
     a, b = tf.constant(1), tf.constant(2)
     got = session.run(collections.OrderedDict([("b", b), ("a", [a, b])]))

@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-from graphdock.errors import InvalidArgumentError, NotFoundError, did_you_mean, of_kind
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundError, did_you_mean, of_kind
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 
@@ -57,7 +57,7 @@ class GraphElements:
         """The Tensor or Operation that a handle, a name or something convertible (a Variable) stands for.
 
         Raises:
-          InvalidArgumentError: it is of another graph or no such thing. NotFoundError: no such name.
+          InvalidArgumentError: it is of another graph. ArgumentTypeError: no such thing. NotFoundError: no such name.
         """
         if isinstance(obj, str):
             if ":" in obj and allow_tensor:
@@ -84,7 +84,7 @@ class GraphElements:
                 raise InvalidArgumentError(f"{obj.name} {where}", op=owner.name, site=owner.site, hint=hint)
             return obj
         kinds = [k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on]
-        raise InvalidArgumentError(f"{obj!r} (a {type(obj).__name__}) is not a {' or '.join(kinds)} or the name of one")
+        raise ArgumentTypeError(f"{obj!r} (a {type(obj).__name__}) is not a {' or '.join(kinds)} or the name of one")
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         with self._lock:

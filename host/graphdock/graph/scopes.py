@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import InvalidArgumentError, of_kind
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError, of_kind
 from graphdock.graph.elements import GraphElements
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation
@@ -87,7 +87,7 @@ class ScopedGraph(GraphElements):
                     element = self.as_graph_element(element)
                 op = element if isinstance(element, Operation) else getattr(element, "op", element)
                 if not isinstance(op, Operation):
-                    raise InvalidArgumentError(f"control input {item!r} is neither an operation nor a tensor")
+                    raise ArgumentTypeError(f"control input {item!r} is neither an operation nor a tensor")
                 found[op] = None
             scopes.control = tuple(found)
         try:

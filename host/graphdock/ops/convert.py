@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from graphdock.dtypes import DType, as_dtype, float32, int32, int64, string
-from graphdock.errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError, told
+from graphdock.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    ShapeError,
+    of_kind,
+    told,
+)
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.dlpack import from_dlpack
@@ -20,11 +28,21 @@ from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 __all__ = ["constant", "convert_to_tensor", "make_array", "register_tensor_conversion_function"]
 
 Conversion = Callable[[Any, "DType | None", "str | None"], Tensor]
-_conversions: list[tuple[type, Conversion]] = []
+_conversions: list[tuple[type | tuple[type, ...], Conversion]] = []
 
 
-def register_tensor_conversion_function(kind: type, function: Conversion) -> None:
-    """Let ``function(value, dtype, name) -> Tensor`` convert values of ``kind``; later registrations come first."""
+def register_tensor_conversion_function(kind: type | tuple[type, ...], function: Conversion) -> None:
+    """Let ``function(value, dtype, name) -> Tensor`` convert values of ``kind``; later registrations come first.
+
+    Raises:
+      ArgumentTypeError: ``kind`` is no class and no tuple of classes, or ``function`` cannot be called.
+    """
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        of_kind(one, type, "register_tensor_conversion_function: kind", "a class or a tuple of them")
+    if not callable(function):
+        raise ArgumentTypeError(
+            "register_tensor_conversion_function: function is of the wrong type", got=repr(function)
+        )
     _conversions.insert(0, (kind, function))
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from graphdock.dtypes import DType, as_dtype, float32, int32
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.graph import get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
@@ -166,6 +166,8 @@ def py_func(
     ValueError and TypeError with InvalidArgumentError, StopIteration with OutOfRangeError, MemoryError with ResourceExhaustedError,
     NotImplementedError with UnimplementedError, all else with UnknownError, whose ``__cause__`` is the exception itself.
     """
+    if not callable(func):
+        raise ArgumentTypeError("py_func: func is of the wrong type", expected="a function", got=repr(func))
     many = isinstance(Tout, (list, tuple))
     types = tuple(as_dtype(t) for t in (Tout if many else [Tout]))
     graph = get_default_graph()

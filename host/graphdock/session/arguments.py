@@ -6,7 +6,7 @@ import reprlib
 from dataclasses import fields
 from typing import Any
 
-from graphdock.errors import InvalidArgumentError, UnimplementedError, did_you_mean
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError, UnimplementedError, did_you_mean
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.site import capture, describe
 from graphdock.plugin.host import Host
@@ -44,7 +44,7 @@ class SessionType(type):
             raise _no_argument(cls.__name__, next(iter(unknown)))
         if not isinstance(target, str):
             meant = _MEANT.get(type(target))
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"{cls.__name__}: target is of the wrong type",
                 expected="a string such as 'ray://head:6379', or ''",
                 got=reprlib.repr(target),

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import (
+    ArgumentTypeError,
     DTypeError,
     GraphdockError,
     InvalidArgumentError,
@@ -195,7 +196,7 @@ def _convert(feed: Feed, value: Any) -> Any:
     tensor, dtype = feed.tensor, feed.dtype
     if isinstance(value, (Tensor, Variable)):
         kind = "tensor" if isinstance(value, Tensor) else "variable"
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"{tensor.name} is fed the {kind} {value.name}",
             expected="a number, a list or an array",
             hint="fetch it first, and feed what that returns",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.graph import Graph
 from graphdock.graph.site import capture, describe
 from graphdock.runtime.plan import Plan
@@ -35,7 +35,7 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
       InvalidArgumentError: feeds that are no dict, or feed one tensor twice; fetches nested too deep.
     """
     if feed_dict is not None and not isinstance(feed_dict, Mapping):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             "feed_dict must be a dict of tensors to values", got=repr(feed_dict), site=describe(capture())
         )
     try:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from graphdock.dtypes import as_dtype, float32
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.locks import new_lock
 from graphdock.ops.scopes import name_scope
 from graphdock.typing import DTypeLike
@@ -222,10 +222,14 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
         auxiliary_name_scope: bool = True,
     ) -> None:
         if name_or_scope is None and default_name is None:
-            raise InvalidArgumentError("variable_scope needs name_or_scope or default_name")
+            raise ArgumentTypeError("variable_scope needs name_or_scope or default_name")
         named = default_name if name_or_scope is None else name_or_scope
         if not isinstance(named, (str, VariableScope)):
-            raise InvalidArgumentError("variable_scope takes a name or a VariableScope", got=repr(named))
+            raise ArgumentTypeError("variable_scope takes a name or a VariableScope", got=repr(named))
+        if reuse not in (None, True, False, AUTO_REUSE):
+            raise InvalidArgumentError(
+                "variable_scope: reuse is wrong", expected="True, False, None or tf.AUTO_REUSE", got=repr(reuse)
+            )
         if name_or_scope is None and reuse is True:
             raise InvalidArgumentError(
                 "reuse=True cannot be used without a name_or_scope", hint="default names are new"

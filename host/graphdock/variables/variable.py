@@ -146,7 +146,7 @@ class Variable(Operators):
     @staticmethod
     def _initial(value: Any, wanted: DType | None, scope: str, graph: Graph) -> Tensor:
         if callable(value) and not isinstance(value, (Tensor, Variable)):
-            with graph.name_scope(scope + "Initializer/"):
+            with graph.name_scope(scope + "Initializer/"), graph.device(None):
                 tensor = convert_to_tensor(value(), wanted, "initial_value")
         else:
             tensor = convert_to_tensor(value, wanted, "initial_value")

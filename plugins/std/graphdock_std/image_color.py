@@ -54,14 +54,14 @@ _FROM_YUV = ((1.0, 1.0, 1.0), (0.0, -0.394642334, 2.03206185), (1.13988303, -0.5
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> _ops.Tensor:
     """``value`` as ``dtype``, where what is out of its range becomes its nearest end instead of wrapping around."""
     kind = dtypes.as_dtype(dtype)
-    with _ops.name_scope(name or "saturate_cast"):
+    with _ops.name_scope(name or "saturate_cast") as scope:
         value = _ops.convert_to_tensor(value, name="value")
         low, high = _end(value.dtype, kind, "min"), _end(value.dtype, kind, "max")
         if low is not None:
             value = _tf.maximum(value, _ops.constant(low, value.dtype))
         if high is not None:
             value = _tf.minimum(value, _ops.constant(high, value.dtype))
-        return _ops.cast(value, kind)
+        return _ops.cast(value, kind, name=scope)
 
 
 def _end(dtype: Any, kind: Any, which: str) -> Any:
@@ -92,17 +92,17 @@ def convert_image_dtype(
     if image.dtype is kind:
         return _ops.identity(image, name=name)
     cast: Callable[..., Any] = saturate_cast if saturate else _ops.cast
-    with _ops.name_scope(name or "convert_image"):
+    with _ops.name_scope(name or "convert_image") as scope:
         if image.dtype.is_integer and kind.is_integer:
             have, want = int(image.dtype.max) + 1, int(kind.max) + 1
             if have > want:
-                return cast(_tf.floordiv(image, _ops.constant(have // want, image.dtype)), kind)
-            return cast(image, kind) * _ops.constant(want // have, kind)
+                return cast(_tf.floordiv(image, _ops.constant(have // want, image.dtype)), kind, name=scope)
+            return _tf.multiply(cast(image, kind), _ops.constant(want // have, kind), name=scope)
         if image.dtype.is_floating and kind.is_floating:
-            return _ops.cast(image, kind)
+            return _ops.cast(image, kind, name=scope)
         if image.dtype.is_integer:
-            return _ops.cast(image, kind) * _ops.constant(1.0 / int(image.dtype.max), kind)
-        return cast(image * _ops.constant(int(kind.max) + 0.5, image.dtype), kind)
+            return _tf.multiply(_ops.cast(image, kind), _ops.constant(1.0 / int(image.dtype.max), kind), name=scope)
+        return cast(image * _ops.constant(int(kind.max) + 0.5, image.dtype), kind, name=scope)
 
 
 def _in_float(image: Any, change: Callable[[Any], Any], name: str, saturate: bool) -> Any:
@@ -214,7 +214,7 @@ def per_image_standardization(image: TensorLike) -> _ops.Tensor:
 
     The deviation is taken to be at least ``1 / sqrt(H * W * C)``, so that an even image becomes zeros.
     """
-    with _ops.name_scope("per_image_standardization"):
+    with _ops.name_scope("per_image_standardization") as scope:
         image = of_rank(image, least=3)
         image = _ops.cast(image, "float32")
         axes = [-1, -2, -3]
@@ -224,23 +224,23 @@ def per_image_standardization(image: TensorLike) -> _ops.Tensor:
         least = _tf.rsqrt(_ops.cast(count, image.dtype))
         mean = _tf.reduce_mean(image, axes, keepdims=True)
         deviation = _tf.reduce_std(image, axes, keepdims=True)
-        return (image - mean) / _tf.maximum(deviation, least)
+        return _tf.truediv(image - mean, _tf.maximum(deviation, least), name=scope)
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> _ops.Tensor:
     """RGB images ``[...,3]`` as ``[...,1]`` of the same dtype, by the weights 0.2989, 0.5870 and 0.1140."""
-    with _ops.name_scope(name or "rgb_to_grayscale"):
+    with _ops.name_scope(name or "rgb_to_grayscale") as scope:
         images = with_channels(images)
         wide = convert_image_dtype(images, "float32")
         gray = _tf.reduce_sum(wide * _ops.constant(_GRAY, "float32"), -1, keepdims=True)
-        return convert_image_dtype(gray, images.dtype)
+        return convert_image_dtype(gray, images.dtype, name=scope)
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> _ops.Tensor:
     """Images ``[...,1]`` as ``[...,3]``, three times the same. Raises ShapeError for another last dim."""
-    with _ops.name_scope(name or "grayscale_to_rgb"):
+    with _ops.name_scope(name or "grayscale_to_rgb") as scope:
         images = with_channels(images, 1)
-        return _tf.concat([images] * 3, -1)
+        return _tf.concat([images] * 3, -1, name=scope)
 
 
 def _mixed(images: Any, matrix: Any, name: str) -> Any:

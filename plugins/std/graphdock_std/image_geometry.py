@@ -248,7 +248,7 @@ def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, na
     Raises:
       InvalidArgumentError: ``value`` is smaller than ``size``; in the step where only that knows.
     """
-    with _ops.name_scope(name or "random_crop"):
+    with _ops.name_scope(name or "random_crop") as scope:
         value = _ops.convert_to_tensor(value, name="value")
         size = _ops.convert_to_tensor(size, "int32", name="size")
         shape = _ops.shape(value)
@@ -256,4 +256,4 @@ def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, na
         with _ops.control_dependencies([fits]):
             room = shape - size + 1
         draws = _tf.random_uniform(_ops.shape(shape), 0, _MOST, "int32", seed=seed)
-        return _tf.slice(value, _tf.floormod(draws, room), size)
+        return _tf.slice(value, _tf.floormod(draws, room), size, name=scope)

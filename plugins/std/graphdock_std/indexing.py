@@ -220,7 +220,7 @@ def getitem(tensor: Any, key: Any, name: str | None = None) -> Any:
 def _index(item: Any) -> Any:
     """One index: a Python int, or a scalar integer tensor."""
     if isinstance(item, (bool, np.bool_)):
-        raise errors.InvalidArgumentError("a bool is not an index", hint="use tf.where and tf.gather_nd for masks")
+        raise errors.ArgumentTypeError("a bool is not an index", hint="use tf.where and tf.gather_nd for masks")
     if isinstance(item, (int, np.integer)):
         if not -(2**63) <= item < 2**63 - 1:
             raise errors.OutOfRangeError(f"the index {item} does not fit into int64")
@@ -232,7 +232,7 @@ def _index(item: Any) -> Any:
             f"a {type(item).__name__} is not an index of a tensor", hint="use tf.gather or tf.gather_nd"
         )
     if not is_tensor(item):
-        raise errors.InvalidArgumentError(
+        raise errors.ArgumentTypeError(
             f"{item!r} is not an index", expected="an integer, a slice, ..., None or a scalar tensor"
         )
     tensor = _ops.convert_to_tensor(item)

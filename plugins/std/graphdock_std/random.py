@@ -109,9 +109,9 @@ def random_uniform(
     if kind.is_integer:
         if maxval is None:
             raise InvalidArgumentError(f"random_uniform of {kind.name} needs maxval")
-        with _tf.name_scope(name or "random_uniform"):
+        with _tf.name_scope(name or "random_uniform") as scope:
             limits = {"minval": _ops.convert_to_tensor(minval, kind), "maxval": _ops.convert_to_tensor(maxval, kind)}
-            return _ops.apply_op("RandomUniformInt", shape=shape_input(shape), **limits, **op_seeds(seed))
+            return _ops.apply_op("RandomUniformInt", name=scope, shape=shape_input(shape), **limits, **op_seeds(seed))
     top = 1 if maxval is None else maxval
     rounded = reaches(minval, top, kind)
     with _tf.name_scope(name or "random_uniform") as scope:

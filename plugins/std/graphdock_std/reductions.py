@@ -181,15 +181,26 @@ def reduce_std(
 
 
 def count_nonzero(
-    input_tensor: TensorLike,
+    input_tensor: TensorLike | None = None,
     axis: TensorLike | None = None,
-    keepdims: bool = False,
+    keepdims: bool | None = None,
     dtype: DTypeLike = "int64",
     name: str | None = None,
+    reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
+    input: TensorLike | None = None,
 ) -> _ops.Tensor:
-    """Number of elements that are not 0, over axes."""
+    """Number of elements that are not 0, over axes.
+
+    Args:
+      input_tensor: any tensor of numbers, bools or text; ``input`` is a newer name of it.
+      axis, keepdims: as for :func:`reduce_sum`; ``reduction_indices`` and ``keep_dims`` are old names of the two.
+      dtype: of the result.
+    """
+    axis = _one_of("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = bool(_one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with _ops.name_scope(name, "count_nonzero") as scope:
-        x = _ops.convert_to_tensor(input_tensor)
+        x = _ops.convert_to_tensor(_one_of("input_tensor", input_tensor, "input", input))
         zero = False if x.dtype.is_bool else b"" if x.dtype.name == "string" else 0
         counts = _ops.cast(_tf.not_equal(x, zero), "int64")
         if _tf.as_dtype(dtype).name == "int64":

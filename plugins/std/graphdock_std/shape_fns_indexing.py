@@ -165,6 +165,8 @@ def scatter_nd(ctx: Any) -> list[Dims]:
     shape, updates = shape_from(ctx, "shape"), ctx.shape("updates")
     lead, depth = _tuples(ctx, shape, "shape")
     if updates is not None and lead is not None and depth is not None and shape is not None:
+        if any(known(n) and n == 0 for n in shape[:depth]) and all(known(n) and n != 0 for n in lead):
+            raise ctx.fail(f"there are indices into the shape {show(shape)}, which is empty")
         want = lead + shape[depth:]
         _agree(ctx, want, updates, f"updates have shape {show(updates)}, but indices and shape ask for {show(want)}")
         if 0 in shape[:depth] and all(known(d) and d > 0 for d in lead):

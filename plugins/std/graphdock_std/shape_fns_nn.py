@@ -25,7 +25,11 @@ def bias_add(ctx: Any) -> list[Any]:
     channels, bias = _channels(ctx, "value"), ctx.shape("bias")
     if bias is not None and channels is not None:
         ctx.equal(channels, bias[0], f"value has {channels} channels and bias has {bias[0]}")
-    return [ctx.shape("value")]
+    dims = ctx.shape("value")
+    if dims is not None and bias is not None and isinstance(bias[0], int):
+        at = 1 if ctx.attrs["data_format"] == "NCHW" else len(dims) - 1
+        dims = (*dims[:at], bias[0], *dims[at + 1 :])
+    return [dims]
 
 
 @symbolic

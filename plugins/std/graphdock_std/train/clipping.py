@@ -33,7 +33,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
     Raises:
       ShapeError: ``clip_norm`` would broadcast ``t`` up.
     """
-    with _tf.name_scope(name or "clip_by_norm"):
+    with _tf.name_scope(name or "clip_by_norm") as scope:
         values = _values(t)
         limit = _ops.convert_to_tensor(clip_norm, values.dtype)
         squares = _tf.reduce_sum(values * values, axes, keepdims=True)
@@ -46,7 +46,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
             raise ShapeError(
                 "clip_by_norm: clip_norm would broadcast t up", expected=str(values.shape), got=str(scaled.shape)
             )
-        return _like(t, scaled / _tf.maximum(norm, limit))
+        return _like(t, _tf.truediv(scaled, _tf.maximum(norm, limit), name=scope))
 
 
 def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> _ops.Tensor:
@@ -56,12 +56,12 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
       t: floating tensor.
       clip_norm: positive number or scalar tensor.
     """
-    with _tf.name_scope(name or "clip_by_average_norm"):
+    with _tf.name_scope(name or "clip_by_average_norm") as scope:
         values = _ops.convert_to_tensor(t)
         limit = _ops.convert_to_tensor(clip_norm, values.dtype)
         count = _ops.cast(_tf.size(values), values.dtype)
         inverse = _tf.rsqrt(_tf.reduce_sum(values * values))
-        return values * limit * _tf.minimum(inverse * count, 1.0 / limit)
+        return _tf.multiply(values * limit, _tf.minimum(inverse * count, 1.0 / limit), name=scope)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> _ops.Tensor:
@@ -75,7 +75,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> _ops.Tensor:
         raise InvalidArgumentError("global_norm needs at least one tensor")
     with _tf.name_scope(name or "global_norm"):
         halves = [_tf.nn.l2_loss(_values(t)) for t in present]
-        return _tf.sqrt((halves[0] if len(halves) == 1 else _ops.add_n(halves)) * 2.0)
+        return _tf.sqrt((halves[0] if len(halves) == 1 else _ops.add_n(halves)) * 2.0, name="global_norm")
 
 
 def clip_by_global_norm(

@@ -48,9 +48,9 @@ def exponential_decay(
     name: str | None = None,
 ) -> _ops.Tensor:
     """``learning_rate * decay_rate ** (global_step / decay_steps)``; in steps of ``decay_steps`` if ``staircase``."""
-    with _tf.name_scope(name or "ExponentialDecay"):
+    with _tf.name_scope(name or "ExponentialDecay") as scope:
         rate, periods = _periods("exponential_decay", learning_rate, global_step, decay_steps, staircase)
-        return rate * _tf.pow(_ops.convert_to_tensor(decay_rate, rate.dtype), periods)
+        return _tf.multiply(rate, _tf.pow(_ops.convert_to_tensor(decay_rate, rate.dtype), periods), name=scope)
 
 
 def natural_exp_decay(
@@ -62,9 +62,9 @@ def natural_exp_decay(
     name: str | None = None,
 ) -> _ops.Tensor:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
-    with _tf.name_scope(name or "NaturalExpDecay"):
+    with _tf.name_scope(name or "NaturalExpDecay") as scope:
         rate, periods = _periods("natural_exp_decay", learning_rate, global_step, decay_steps, staircase)
-        return rate * _tf.exp(-_ops.convert_to_tensor(decay_rate, rate.dtype) * periods)
+        return _tf.multiply(rate, _tf.exp(-_ops.convert_to_tensor(decay_rate, rate.dtype) * periods), name=scope)
 
 
 def inverse_time_decay(
@@ -76,9 +76,9 @@ def inverse_time_decay(
     name: str | None = None,
 ) -> _ops.Tensor:
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
-    with _tf.name_scope(name or "InverseTimeDecay"):
+    with _tf.name_scope(name or "InverseTimeDecay") as scope:
         rate, periods = _periods("inverse_time_decay", learning_rate, global_step, decay_steps, staircase)
-        return rate / (1.0 + _ops.convert_to_tensor(decay_rate, rate.dtype) * periods)
+        return _tf.truediv(rate, 1.0 + _ops.convert_to_tensor(decay_rate, rate.dtype) * periods, name=scope)
 
 
 def polynomial_decay(
@@ -94,7 +94,7 @@ def polynomial_decay(
 
     With ``cycle`` it does not stop: ``decay_steps`` grows to its next multiple instead.
     """
-    with _tf.name_scope(name or "PolynomialDecay"):
+    with _tf.name_scope(name or "PolynomialDecay") as scope:
         rate, step = _step("polynomial_decay", learning_rate, global_step)
         end = _ops.convert_to_tensor(end_learning_rate, rate.dtype)
         length = _ops.cast(_ops.convert_to_tensor(decay_steps), rate.dtype)
@@ -102,7 +102,8 @@ def polynomial_decay(
             length = length * _tf.maximum(_tf.ceil(step / length), _ops.ones_like(step))
         else:
             step = _tf.minimum(step, length)
-        return (rate - end) * _tf.pow(1.0 - step / length, _ops.convert_to_tensor(power, rate.dtype)) + end
+        left = _tf.pow(1.0 - step / length, _ops.convert_to_tensor(power, rate.dtype))
+        return _tf.add((rate - end) * left, end, name=scope)
 
 
 def cosine_decay(
