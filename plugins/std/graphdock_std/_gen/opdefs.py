@@ -3349,6 +3349,78 @@ def resize_area_grad() -> OpDef:
     )
 
 
+def layer_norm() -> OpDef:
+    return OpDef(
+        name="LayerNorm",
+        version=1,
+        summary="Layer normalisation (Ba, Kiros and Hinton, 2016).",
+        doc=(
+            "Mean and variance are those of each row: of the elements that share an index in the dims before "
+            "begin_norm_axis. They are computed in float32 at\nleast, from differences to the mean. A row without "
+            "elements has NaN for both."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*S]", doc="A tensor of rank 1 or more."),
+            ArgDef(
+                "gamma",
+                "U",
+                shape="[*R]",
+                doc="A factor per element of a row, of the shape of x from begin_norm_axis on.",
+            ),
+            ArgDef("beta", "U", shape="[*R]", doc="A summand per element of a row."),
+        ),
+        outputs=(
+            ArgDef("y", "T"),
+            ArgDef("mean", "U", doc="The mean of each row, of the shape of x before begin_norm_axis."),
+            ArgDef("inverse", "U", doc="The reciprocal standard deviation of each row."),
+        ),
+        attrs=(
+            AttrDef(
+                "begin_norm_axis",
+                "int",
+                default=-1,
+                doc="The first of the dims that make up a row; negative ones count from the end.",
+            ),
+            AttrDef("epsilon", "float", default=1e-12, doc="Added to the variance."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        shape_fn="graphdock_std.shape_fns_normalization:layer_norm",
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(x)"},
+        gradient="graphdock_std._gen.gradients:layer_norm",
+        gradient_kinds={"x": "fn", "gamma": "fn", "beta": "fn"},
+        reference="graphdock_std.reference.layer_norm:layer_norm",
+        package="graphdock_std",
+        source="specs/layer_norm.yaml:4",
+    )
+
+
+def layer_norm_grad() -> OpDef:
+    return OpDef(
+        name="LayerNormGrad",
+        version=1,
+        summary="The gradient of LayerNorm's y by x, gamma and beta.",
+        inputs=(
+            ArgDef("y_backprop", "T", shape="[*S]", doc="The gradient of y."),
+            ArgDef("x", "T", shape="[*S]", doc="As in LayerNorm."),
+            ArgDef("gamma", "U", shape="[*R]", doc="As in LayerNorm."),
+            ArgDef("mean", "U", shape="[*Q]", doc="The mean of each row."),
+            ArgDef("inverse", "U", shape="[*Q]", doc="The reciprocal standard deviation of each row."),
+        ),
+        outputs=(ArgDef("x_backprop", "T"), ArgDef("gamma_backprop", "U"), ArgDef("beta_backprop", "U")),
+        attrs=(AttrDef("begin_norm_axis", "int", default=-1, doc="As in LayerNorm."),),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        shape_fn="graphdock_std.shape_fns_normalization:layer_norm_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "13 * size(x)"},
+        gradient="graphdock_std._gen.gradients:layer_norm_grad",
+        gradient_kinds={"y_backprop": "fn", "x": "fn", "gamma": "fn", "mean": "fn", "inverse": "fn"},
+        reference="graphdock_std.reference.layer_norm:layer_norm_grad",
+        package="graphdock_std",
+        source="specs/layer_norm.yaml:43",
+    )
+
+
 def matrix_inverse() -> OpDef:
     return OpDef(
         name="MatrixInverse",
@@ -11660,6 +11732,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "ResizeBicubicGrad": resize_bicubic_grad,
     "ResizeArea": resize_area,
     "ResizeAreaGrad": resize_area_grad,
+    "LayerNorm": layer_norm,
+    "LayerNormGrad": layer_norm_grad,
     "MatrixInverse": matrix_inverse,
     "MatrixSolve": matrix_solve,
     "MatrixTriangularSolve": matrix_triangular_solve,
@@ -11968,6 +12042,7 @@ SPECS: dict[str, str] = {
     "image_color.yaml": "9d56b2e9977428dc",
     "image_random.yaml": "85c5751008598b4d",
     "image_resize.yaml": "5ec0ee43d94701ad",
+    "layer_norm.yaml": "addda48d3a8c28c5",
     "linalg.yaml": "0aaec83ccd333768",
     "math.yaml": "eeaea4d3a414b9be",
     "morphology.yaml": "70ac1a90d5b92f06",
