@@ -32,7 +32,7 @@ KERNELS = """
 """.split()
 #: By pattern or by function; with one output or several.
 SHAPES = """
-    MatMul Transpose Concat Pack StridedSlice GatherV2 Tile Pad OneHot Sum ArgMax Conv2D MaxPool ResizeBilinear DepthToSpace
+    MatMul Transpose Concat Pack StridedSlice Gather Tile Pad OneHot Sum ArgMax Conv2D MaxPool ResizeBilinear DepthToSpace
     SegmentSum TopKV2 Cholesky RFFT ExtractImagePatches SparseTensorDenseMatMul BroadcastTo Range
 """.split()
 _numbers = itertools.count()

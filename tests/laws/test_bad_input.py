@@ -179,9 +179,9 @@ def test_a_feed_of_nothing_that_can_be_fed(world):
     whole = np.ones((2, 3))
     with refused(errors.NotFoundError, "'nope:0'", "no operation 'nope'", at=line() + 1):
         world.run(world.y, {"nope:0": 1})
-    with refused(errors.InvalidArgumentError, "cannot feed 3", "int", at=line() + 1):
+    with refused(errors.ArgumentTypeError, "cannot feed 3", "int", at=line() + 1):
         world.run(world.y, {3: 1})
-    with refused(errors.InvalidArgumentError, "cannot feed", "Operation", at=line() + 1):
+    with refused(errors.ArgumentTypeError, "cannot feed", "Operation", at=line() + 1):
         world.run(world.y, {world.x.op: whole})
     with refused(errors.InvalidArgumentError, "twice", "x:0", at=line() + 1):
         world.run(world.y, {world.x: whole, "x:0": whole})
@@ -212,7 +212,7 @@ def test_an_unknown_fetch(world):
     with refused(errors.NotFoundError, "'x:1'", "1 outputs", at=line() + 1):
         world.run("x:1")
     for thing in (3, np.ones(2), {world.y}, object()):
-        with refused(errors.InvalidArgumentError, "cannot fetch", type(thing).__name__, at=line() + 1):
+        with refused(errors.ArgumentTypeError, "cannot fetch", type(thing).__name__, at=line() + 1):
             world.run(thing)
     for nothing in (None, [world.y, None], {"a": None}):
         with refused(errors.InvalidArgumentError, "None cannot be fetched", at=line() + 1):

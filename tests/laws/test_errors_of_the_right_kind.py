@@ -340,7 +340,7 @@ def test_an_argument_of_the_wrong_python_type_is_named(call, words):
 
 
 TALL = [1] * 65
-HUGE = [0, 2**62, 2**62]
+VAST = [0, 2**62, 2**62]
 
 
 @pytest.mark.parametrize(
@@ -352,9 +352,9 @@ HUGE = [0, 2**62, 2**62]
         (lambda: tf.stack([tf.zeros(TALL[1:])] * 2), "UnimplementedError"),
         (lambda: tf.one_hot(tf.zeros(TALL[1:], tf.int32), 3), "UnimplementedError"),
         (lambda: tf.random_uniform(TALL), "UnimplementedError"),
-        (lambda: tf.zeros(HUGE), "ResourceExhaustedError"),
-        (lambda: tf.fill(HUGE, 1.0), "ResourceExhaustedError"),
-        (lambda: tf.reshape(tf.zeros([0, 3]), HUGE), "ResourceExhaustedError"),
+        (lambda: tf.zeros(VAST), "ResourceExhaustedError"),
+        (lambda: tf.fill(VAST, 1.0), "ResourceExhaustedError"),
+        (lambda: tf.reshape(tf.zeros([0, 3]), VAST), "ResourceExhaustedError"),
         (lambda: tf.truncated_normal(tf.placeholder_with_default(np.array([2**62, 4]), [2])), "ResourceExhaustedError"),
     ],
 )

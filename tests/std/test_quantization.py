@@ -82,7 +82,7 @@ def test_the_gradient_is_linear_in_what_comes_in_and_says_so() -> None:
 def test_a_range_must_be_one() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="min must be below max"):
         run(lambda x: tf.fake_quant_with_min_max_vars(x, 2.0, 1.0), X)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="above"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no range"):
         run(lambda x: tf.quantize(x, 2.0, 1.0, tf.uint8), X)
 
 

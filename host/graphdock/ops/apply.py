@@ -67,7 +67,7 @@ def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
         if error.op is None:
             from graphdock.graph.site import capture, describe
 
-            if name and name.endswith("/"):
+            if isinstance(name, str) and name.endswith("/"):
                 error.op = name[:-1]
             else:
                 error.op = graph.unique_name(name or op_type.rpartition(".")[2], mark_as_used=False)
