@@ -185,7 +185,7 @@ def test_a_feed_of_nothing_that_can_be_fed(world):
         world.run(world.y, {world.x.op: whole})
     with refused(errors.InvalidArgumentError, "twice", "x:0", at=line() + 1):
         world.run(world.y, {world.x: whole, "x:0": whole})
-    with refused(errors.InvalidArgumentError, "feed_dict must be a dict", "[1]", at=line() + 1):
+    with refused(errors.ArgumentTypeError, "feed_dict must be a dict", "[1]", at=line() + 1):
         world.run(world.y, [1])
     with refused(errors.InvalidArgumentError, "v:0", "resource handle"):
         world.run(world.y, {world.v.handle: 1})
