@@ -189,7 +189,7 @@ def test_a_feed_of_nothing_that_can_be_fed(world):
         world.run(world.y, [1])
     with refused(errors.InvalidArgumentError, "v:0", "resource handle"):
         world.run(world.y, {world.v.handle: 1})
-    with refused(errors.InvalidArgumentError, "x:0", "y:0", "expected a number", at=world.x_line):
+    with refused(errors.ArgumentTypeError, "x:0", "y:0", "expected a number", at=world.x_line):
         world.run(world.y, {world.x: world.y})
 
 
