@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from graphdock.plugin.ledger import Added, LedgerEntry
+
+if TYPE_CHECKING:
+    import subprocess
 
 __all__ = ["LOAD", "PROBE", "Examined", "Limits", "examine", "timeout_option"]
 
@@ -74,6 +74,8 @@ def examine(entries: Sequence[LedgerEntry], limits: Limits | None = None) -> lis
 
     What takes long is told on standard error; on a terminal everything is.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     stop = threading.Event()
     limits = Limits() if limits is None else limits
     with ThreadPoolExecutor(max_workers=2) as pool:
@@ -110,6 +112,9 @@ class _Child:
         self.doing, self.limit, self.since, self._told = doing, limit, time.monotonic(), False
 
     def run(self) -> Examined:
+        import subprocess
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             file, errors = Path(folder, "told"), Path(folder, "errors")
             environ = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
@@ -133,6 +138,8 @@ class _Child:
 
     def _watch(self, child: subprocess.Popen[bytes], file: Path) -> bool:
         """Until the child ends by itself, or is out of time. Whether it ended by itself."""
+        import subprocess
+
         while True:
             try:
                 child.wait(_LOOK)
