@@ -1,0 +1,1 @@
+"""graphdock on NVIDIA GPUs. Import touches no driver; :mod:`graphdock_cuda.plugin` is the entry point."""

@@ -1,0 +1,256 @@
+"""What graphdock asks of CUDA: the driver, the compiler and the matrix library, each a protocol.
+
+The rest of the package sees these alone, so that one object stands for all of CUDA: :class:`Toolkit`. On a machine with a GPU it is
+made of CuPy's bindings, NVRTC and cuBLASLt (:mod:`graphdock_cuda.toolkit`); in tests of one that runs the same sources on the
+CPU (:mod:`graphdock_cuda.testing`).
+
+Handles (streams, events, modules, functions, graphs) and addresses are integers, as the driver hands them out. Every call may raise
+an exception whose ``status`` is CUDA's error number (``cudaError_t`` and ``CUresult`` agree where both have a number);
+:mod:`graphdock_cuda.driver.errors` makes graphdock's errors of them. Calls may come from any thread; a context is current per
+thread, by ``set_device``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+__all__ = ["Blas", "Compiler", "Driver", "Gemm", "GemmPlan", "Properties", "Toolkit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """Facts of one GPU. Sizes in bytes, clocks in kHz; ``capability`` as ``(9, 0)``."""
+
+    name: str
+    capability: tuple[int, int]
+    memory: int
+    multiprocessors: int
+    shared_memory: int
+    warp_size: int = 32
+    clock: int = 0
+    memory_clock: int = 0
+    bus_width: int = 0
+    l2_cache: int = 0
+    pci: str = ""
+
+    @property
+    def architecture(self) -> str:
+        """What code is compiled for: ``sm_90a`` for capability 9.0, whose wgmma and TMA need the suffix; else as ``sm_80``."""
+        major, minor = self.capability
+        return f"sm_{major}{minor}" + ("a" if major == 9 else "")
+
+
+class Driver(Protocol):
+    """CUDA's runtime and driver calls. Work is asynchronous and in the order of its stream."""
+
+    # -- what there is
+
+    def device_count(self) -> int:
+        """GPUs that this process may use. Raises where there is no driver or it is too old."""
+        ...
+
+    def driver_version(self) -> int:
+        """The newest CUDA that the driver supports: 13000 for 13.0. 0 where there is no driver."""
+        ...
+
+    def runtime_version(self) -> int:
+        """The CUDA that the bindings were built for."""
+        ...
+
+    def properties(self, device: int) -> Properties: ...
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        """``(free, total)`` bytes."""
+        ...
+
+    def set_device(self, device: int) -> None:
+        """Make the device's context current on the calling thread."""
+        ...
+
+    def get_device(self) -> int: ...
+
+    # -- memory
+
+    def malloc(self, nbytes: int, stream: int) -> int:
+        """Memory of the current device's pool in the order of ``stream``: its address, aligned to 256."""
+        ...
+
+    def free(self, address: int, stream: int) -> None:
+        """Give memory of ``malloc`` back in the order of ``stream``, which need not be the one that it came from."""
+        ...
+
+    def host_alloc(self, nbytes: int) -> int:
+        """Pinned host memory, which every device reads and writes."""
+        ...
+
+    def host_free(self, address: int) -> None: ...
+
+    def copy(self, dst: int, src: int, nbytes: int, stream: int) -> None:
+        """Copy between any two of device memory and pinned memory; the driver tells which by the addresses."""
+        ...
+
+    def copy_peer(self, dst: int, dst_device: int, src: int, src_device: int, nbytes: int, stream: int) -> None: ...
+
+    def can_access_peer(self, device: int, peer: int) -> bool: ...
+
+    def enable_peer(self, peer: int) -> None:
+        """Let the current device read and write ``peer``'s memory; a second call does nothing."""
+        ...
+
+    def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
+        """Set every byte."""
+        ...
+
+    # -- order
+
+    def stream(self) -> int:
+        """A new stream of the current device, which the default stream does not synchronise."""
+        ...
+
+    def stream_destroy(self, stream: int) -> None: ...
+
+    def stream_synchronize(self, stream: int) -> None: ...
+
+    def device_synchronize(self) -> None:
+        """Wait for all work of the current device."""
+        ...
+
+    def event(self, timing: bool = False) -> int: ...
+
+    def event_destroy(self, event: int) -> None: ...
+
+    def event_record(self, event: int, stream: int) -> None: ...
+
+    def event_query(self, event: int) -> bool:
+        """Whether the work before its latest record is done; True for one that was never recorded."""
+        ...
+
+    def event_synchronize(self, event: int) -> None: ...
+
+    def event_elapsed(self, begin: int, end: int) -> float:
+        """Seconds between two events with timing, both done."""
+        ...
+
+    def stream_wait(self, stream: int, event: int) -> None: ...
+
+    # -- code
+
+    def load(self, image: bytes) -> int:
+        """A module of the current device from a compiler's image. It stays loaded until ``unload``."""
+        ...
+
+    def unload(self, module: int) -> None: ...
+
+    def function(self, module: int, name: str) -> int: ...
+
+    def allow_shared(self, function: int, nbytes: int) -> None:
+        """Let launches ask for so much dynamic shared memory; needed beyond 48 KiB."""
+        ...
+
+    def launch(
+        self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int, params: int
+    ) -> None:
+        """Queue a kernel. ``params``: address of an array of addresses, one per parameter; read before this returns.
+
+        ``stream`` is of the current device.
+        """
+        ...
+
+    # -- recorded work
+
+    def capture_begin(self, stream: int) -> None:
+        """Record what is queued on ``stream`` from now on, in the thread-local mode."""
+        ...
+
+    def capture_end(self, stream: int) -> int:
+        """The graph. Raises where something broke the recording; the stream has left it either way."""
+        ...
+
+    def capturing(self, stream: int) -> bool: ...
+
+    def instantiate(self, graph: int) -> int:
+        """An executable graph, uploaded to the device."""
+        ...
+
+    def graph_destroy(self, graph: int) -> None: ...
+
+    def graph_exec_destroy(self, executable: int) -> None: ...
+
+    def graph_launch(self, executable: int, stream: int) -> None: ...
+
+
+class Compiler(Protocol):
+    """Makes device code of CUDA C++.
+
+    Attributes:
+      version: of the compiler; part of what compiled code is cached under.
+    """
+
+    version: str
+
+    def compile(self, source: str, name: str, architecture: str) -> bytes:
+        """An image that ``Driver.load`` takes, of one self-contained source.
+
+        Raises CompileError with the compiler's log.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """``D = act(alpha * op(A) @ op(B) + bias)``, row-major, batched over a leading dim.
+
+    Attributes:
+      m, n, k: of the product after transposition. ``batch``: how many, each ``stride`` elements further (0 for a shared operand).
+      dtype: of A, B and D; sums are kept in float32 for it and narrower ones, in float64 for float64.
+      transpose_a, transpose_b: the operand lies transposed.
+      tf32: float32 products may be rounded to tf32.
+      epilogue: ``none``, ``bias``, ``relu``, ``relu_bias``, ``gelu``, ``gelu_bias``; a bias has ``n`` elements.
+    """
+
+    m: int
+    n: int
+    k: int
+    dtype: str
+    transpose_a: bool = False
+    transpose_b: bool = False
+    batch: int = 1
+    stride_a: int = 0
+    stride_b: int = 0
+    stride_d: int = 0
+    alpha: float = 1.0
+    tf32: bool = False
+    epilogue: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class GemmPlan:
+    """An algorithm for a Gemm. ``run(stream, a, b, d, bias, workspace)`` takes addresses (0 for none) and queues the work."""
+
+    gemm: Gemm
+    workspace: int
+    run: Callable[[int, int, int, int, int, int], None]
+
+
+class Blas(Protocol):
+    """Matrix products. Safe within a capture: nothing is allocated and nothing waits."""
+
+    def plans(self, gemm: Gemm, workspace: int) -> Sequence[GemmPlan]:
+        """Algorithms within so many bytes of workspace, the library's favourite first; empty when it has none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """All of CUDA. ``blas`` makes the matrix library when it is first needed; None where there is none.
+
+    ``cache``: whether compiled code is kept on disk.
+    """
+
+    driver: Driver
+    compiler: Compiler
+    blas: Callable[[], Blas] | None = None
+    cache: bool = True
+    about: Any = None
