@@ -1,1 +1,1 @@
-"""The only place that calls CUDA: what graphdock asks of it (``api``), and who answers (``cupy_driver``, ``nvrtc``, ``cublaslt``)."""
+"""The only place that calls CUDA. ``api`` says what graphdock asks of it, the other modules answer."""
