@@ -11,6 +11,7 @@ import importlib
 import pluggy
 
 from graphdock import dtypes, errors
+from graphdock.contracts.cache import cache_dir
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
@@ -131,6 +132,7 @@ __all__ = [
     "ViewRule",
     "api_accepts",
     "build_kernel",
+    "cache_dir",
     "check",
     "cut_region",
     "dtypes",

@@ -15,6 +15,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from graphdock.contracts.cache import cache_dir as cache_of
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.plugin.toml_text import line_of, parse
 
@@ -242,6 +243,4 @@ def plugin_settings(variables: Mapping[str, str] | None = None, file: ConfigFile
 
 def cache_dir(variables: Mapping[str, str] | None = None) -> Path:
     """Where backends keep what they compile: ``GRAPHDOCK_CACHE_DIR``, else ``graphdock`` in the user's cache folder."""
-    variables = environment() if variables is None else variables
-    named = variables.get("GRAPHDOCK_CACHE_DIR")
-    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphdock"
+    return cache_of(environment() if variables is None else variables)

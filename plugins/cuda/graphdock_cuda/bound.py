@@ -1,0 +1,159 @@
+"""Work bound to a queue: launches packed, addresses put in where they vary."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphdock.contracts import PlanNode
+
+from graphdock_cuda.launch import Launch, Param, u64
+from graphdock_cuda.memory import Array
+from graphdock_cuda.work import ErrorWord, Operand, Step, Stream
+
+if TYPE_CHECKING:
+    from graphdock_cuda.device import CudaDevice
+    from graphdock_cuda.queue import CudaQueue
+
+__all__ = ["Arrays", "Bindings", "bind_steps"]
+
+
+class Arrays:
+    """The arrays of one call: by kind and index of an operand."""
+
+    __slots__ = ("inputs", "outputs", "scratch", "stream")
+
+    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Array | None, stream: Any) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.scratch = scratch
+        self.stream = stream
+
+    def address(self, operand: Operand) -> int | None:
+        """Where it lies; None where that is not known."""
+        if operand.kind == "scratch":
+            array = self.scratch
+        else:
+            array = (self.inputs if operand.kind == "input" else self.outputs)[operand.index]
+        return None if array is None else array.address + operand.offset
+
+
+class Bindings:
+    """What all steps of a node need of its instance."""
+
+    def __init__(self, device: CudaDevice, queue: CudaQueue, node: PlanNode) -> None:
+        self.device = device
+        self.queue = queue
+        self.node = node
+
+    @functools.cached_property
+    def error_address(self) -> int:
+        address: int = self.device.words.address(self.queue)
+        return address
+
+    @functools.cache  # noqa: B019 - a Bindings lives as long as its kernel
+    def code(self, word: ErrorWord) -> int:
+        made: int = self.device.words.code(self.node, word.make)
+        return made
+
+
+#: Queues one step, with the arrays of a call.
+Act = Callable[[Arrays], None]
+
+
+def bind_steps(steps: Sequence[Step], known: Arrays, bindings: Bindings) -> tuple[list[Callable[[], None]], list[Act]]:
+    """The steps, bound: as many as possible of them for good, when every address is known.
+
+    Returns ``(fixed, varying)``: one of the two lists is empty. ``fixed`` take nothing.
+    """
+    acts = [_bound(step, known, bindings) for step in steps]
+    if all(not varies for _, varies in acts):
+        return [functools.partial(act, known) if wants else act.__call__ for act, wants in _plain(acts)], []
+    return [], [act for act, _ in acts]
+
+
+def _plain(acts: Sequence[tuple[Act, bool]]) -> list[tuple[Any, bool]]:
+    return [(getattr(act, "fixed", act), not hasattr(act, "fixed")) for act, _ in acts]
+
+
+class _LaunchStep:
+    """A launch whose varying arguments are put in before it runs."""
+
+    __slots__ = ("fixed", "_launch", "_random", "_varying")
+
+    def __init__(self, launch: Launch, varying: Sequence[tuple[int, Operand]], random: int | None) -> None:
+        self._launch = launch
+        self._varying = tuple(varying)
+        self._random = random
+        self.fixed = launch.run
+
+    def __call__(self, arrays: Arrays) -> None:
+        words = self._launch.words
+        for word, operand in self._varying:
+            words[word] = arrays.address(operand)
+        if self._random is not None:
+            at, stream = self._random, arrays.stream
+            _, iteration, outer = stream.counter()
+            words[at], words[at + 1] = stream.key
+            words[at + 2], words[at + 3] = outer, iteration
+        self._launch.run()
+
+
+def _bound(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, bool]:
+    """How the step is done, and whether that varies from call to call."""
+    if step.kind == "launch":
+        return _bound_launch(step, known, bindings)
+    addresses = [None if x is None else known.address(x) for x in step.args]
+    varies = any(x is not None and a is None for x, a in zip(step.args, addresses, strict=True))
+    return functools.partial(_ACTS[step.kind], step, bindings.device.driver, bindings.queue.stream), varies
+
+
+def _fill(step: Step, driver: Any, stream: int, arrays: Arrays) -> None:
+    (target,) = step.args
+    driver.fill(arrays.address(target), step.what, target.nbytes, stream)
+
+
+def _copy(step: Step, driver: Any, stream: int, arrays: Arrays) -> None:
+    target, origin = step.args
+    driver.copy(arrays.address(target), arrays.address(origin), step.what, stream)
+
+
+def _gemm(step: Step, driver: Any, stream: int, arrays: Arrays) -> None:
+    step.what.run(stream, *(0 if x is None else arrays.address(x) for x in step.args))
+
+
+_ACTS: dict[str, Callable[[Step, Any, int, Arrays], None]] = {"fill": _fill, "copy": _copy, "gemm": _gemm}
+
+
+def _bound_launch(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, bool]:
+    params: list[Param] = []
+    varying: list[tuple[int, Operand]] = []  # by parameter
+    random: int | None = None
+    for arg in step.args:
+        if isinstance(arg, Operand):
+            address = known.address(arg)
+            if address is None:
+                varying.append((len(params), arg))
+            params.append(u64(address or 0))
+        elif isinstance(arg, Stream):
+            random = len(params)
+            params += _random(bindings, known)
+        elif isinstance(arg, ErrorWord):
+            params += [u64(bindings.error_address), u64(bindings.code(arg))]
+        else:
+            params.append(arg)
+    assert step.source is not None
+    device = bindings.device
+    function = device.images.function(step.source, step.entry, step.shared)
+    launch = Launch(device.driver, function, step.grid, step.block, step.shared, params, bindings.queue.stream)
+    first = launch.first
+    act = _LaunchStep(launch, [(first[p], x) for p, x in varying], None if random is None else first[random])
+    return act, bool(varying) or random is not None
+
+
+def _random(bindings: Bindings, known: Arrays) -> list[Param]:
+    """Key, outer, iteration, and where the ordinal lies. What is not known yet is put in at the call."""
+    slot = getattr(known.stream, "slot", None)
+    address = bindings.queue.arguments.address + (slot or 0)
+    return [u64(0), u64(0), u64(0), u64(0), u64(address)]

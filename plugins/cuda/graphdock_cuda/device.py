@@ -1,0 +1,213 @@
+"""A GPU as graphdock's device: memory, queues, staging, what is current on a thread, errors of kernels."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import DeviceInfo, DType, Event, Queue, QueuedDevice, dtypes, errors
+
+from graphdock_cuda.compiled import Images
+from graphdock_cuda.driver.api import Driver, Gemm, GemmPlan, Toolkit
+from graphdock_cuda.driver.errors import explain
+from graphdock_cuda.error_words import ErrorWords
+from graphdock_cuda.memory import Array, Block, Pinned, Pool, array_over
+from graphdock_cuda.queue import CudaEvent, CudaQueue
+
+__all__ = ["CudaDevice"]
+
+
+class CudaDevice(QueuedDevice):
+    """An open GPU. Safe from any thread.
+
+    Args:
+      pinned: staging memory, shared by the GPUs of a process.
+      options: the plugin's, resolved.
+
+    Attributes:
+      pool: its memory. ``images``: compiled code, loaded here.
+      architecture: what code is compiled for, ``sm_90a``.
+    """
+
+    def __init__(self, info: DeviceInfo, toolkit: Toolkit, pinned: Pinned, options: Mapping[str, Any]) -> None:
+        super().__init__(info)
+        self.toolkit = toolkit
+        self.driver: Driver = toolkit.driver
+        self.index = info.index
+        self.name = f"cuda:{info.index}"
+        self.options = options
+        self.lanes = int(options.get("lanes", 2))
+        self.pinned = pinned
+        self.pool = Pool(self.driver, self.index, int(options.get("memory_limit", 0)))
+        assert info.architecture is not None
+        self.architecture = info.architecture
+        self._lost: str | None = None
+        self._made = itertools.count()
+        self._thread = threading.local()
+        self.images = Images(toolkit, self)
+        self.words = ErrorWords(self)
+        self._plans: dict[Gemm, GemmPlan | None] = {}
+        with self.current():
+            self._own_stream = self.driver.stream()
+
+    # -- what is current on a thread
+
+    @property
+    def recording(self) -> Any:
+        """What this thread records on this device; None where it records nothing."""
+        return getattr(self._thread, "recording", None)
+
+    @recording.setter
+    def recording(self, recording: Any) -> None:
+        self._thread.recording = recording
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """The device's context is current on this thread."""
+        previous = self.activate(None)
+        try:
+            yield
+        finally:
+            self.restore(previous)
+
+    def activate(self, queue: Queue | None = None) -> Any:
+        """The context becomes current; queues name their stream in every call, so that nothing else need be."""
+        self._check()
+        if queue is not None and queue.device is not self:
+            raise errors.InvalidArgumentError(f"{self.name} can't make {queue.name} current, which is not its own")
+        driver = self.driver
+        previous = driver.get_device()
+        if previous != self.index:
+            driver.set_device(self.index)
+        return previous
+
+    def restore(self, previous: Any) -> None:
+        if previous != self.index:
+            self.driver.set_device(previous)
+
+    # -- errors
+
+    def _check(self) -> None:
+        if self._lost is not None:
+            raise errors.DeviceLostError(self.name, self._lost)
+
+    def explained(self, error: Exception, doing: str) -> Exception:
+        """graphdock's error for one of CUDA's; a device that is lost stays lost."""
+        made = explain(error, self.name, doing)
+        if isinstance(made, errors.DeviceLostError) and self._lost is None:
+            self._lost = made.reason
+        return made
+
+    def check_errors(self, queue: CudaQueue) -> None:
+        """After a fence of ``queue``: raise what kernels have noted in its error words."""
+        self.words.check(queue)
+
+    # -- memory
+
+    def allocate(self, nbytes: int, align: int = 64) -> Block:
+        self._refuse_in_recording("allocate")
+        self._check()
+        if align > 256:
+            raise errors.InvalidArgumentError(f"{self.name} aligns memory to 256 bytes", got=str(align))
+        with self.current():
+            block = self.pool.take(nbytes, self._own_stream)
+            self._fence_own("allocate")
+        return block
+
+    def lasting(self, nbytes: int) -> Array:
+        """Bytes that live as long as their array, for any stream."""
+        return array_over(self.allocate(nbytes, 256), 0, dtypes.uint8, (nbytes,))
+
+    def _fence_own(self, doing: str) -> None:
+        try:
+            self.driver.stream_synchronize(self._own_stream)
+        except Exception as error:
+            raise self.explained(error, doing) from error
+
+    def _refuse_in_recording(self, call: str) -> None:
+        if self.recording is not None:
+            raise self.recording.refuse(f"{call} of {self.name}")
+
+    def view(self, storage: Block, offset: int, dtype: DType, shape: Sequence[int]) -> Array:
+        return array_over(storage, offset, dtype, shape)
+
+    def staging(self, nbytes: int) -> np.ndarray:
+        self._refuse_in_recording("staging")
+        self._check()
+        return self.pinned.take(nbytes)
+
+    def dtype_of(self, buffer: Array) -> Any:
+        return buffer.dtype.np
+
+    def extent(self, buffer: Array) -> tuple[int, int]:
+        return buffer.address, buffer.nbytes
+
+    # -- queues
+
+    def new_queue(self) -> CudaQueue:
+        self._check()
+        try:
+            return CudaQueue(self, f"{self.name}/queue:{next(self._made)}")
+        except Exception as error:
+            raised = self.explained(error, "make a queue")
+            if raised is error:
+                raise
+            raise raised from error
+
+    def passed(self, event: Event) -> bool:
+        handle = self._handle(event, "passed")
+        try:
+            return self.driver.event_query(handle)
+        except Exception as error:
+            raise self.explained(error, "ask for an event") from error
+
+    def wait_host(self, event: Event) -> None:
+        handle = self._handle(event, "wait_host")
+        try:
+            self.driver.event_synchronize(handle)
+        except Exception as error:
+            raise self.explained(error, "wait for an event") from error
+
+    def _handle(self, event: Event, call: str) -> int:
+        self._refuse_in_recording(call)
+        self._check()
+        if not isinstance(event, CudaEvent) or event.queue.device is not self:
+            raise errors.InvalidArgumentError(f"{call}: {event!r} is not of {self.name}")
+        if not event.recorded:
+            raise errors.FailedPreconditionError(f"{call}: {event!r} was never recorded")
+        return event.handle
+
+    def synchronize(self) -> None:
+        self._refuse_in_recording("synchronize")
+        with self.current():
+            try:
+                self.driver.device_synchronize()
+            except Exception as error:
+                raise self.explained(error, "run what was queued") from error
+
+    # -- for kernels
+
+    def gemm_plan(self, gemm: Gemm) -> GemmPlan | None:
+        """The matrix library's algorithm for a product; None where there is no library, or it has none."""
+        if gemm not in self._plans:
+            with self.current():
+                blas = self.toolkit.blas() if self.toolkit.blas is not None else None
+                plans = blas.plans(gemm, int(self.options.get("workspace", 1 << 25))) if blas is not None else ()
+            self._plans[gemm] = plans[0] if plans else None
+        return self._plans[gemm]
+
+    def service(self, name: str, version: int) -> Any:
+        """``cuda-launch``, version 1: :class:`graphdock_cuda.launch.Launcher`, for packages that bring kernels."""
+        if (name, version) == ("cuda-launch", 1):
+            from graphdock_cuda.launch import Launcher
+
+            return Launcher(self)
+        return super().service(name, version)
+
+    def close(self) -> None:
+        self.pool.settle()
+        self.pinned.close()

@@ -1,0 +1,49 @@
+"""Opens GPUs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from graphdock.contracts import DeviceFactory, DeviceInfo
+
+from graphdock_cuda import probe
+from graphdock_cuda.device import CudaDevice
+from graphdock_cuda.driver.api import Toolkit
+from graphdock_cuda.memory import Pinned
+
+__all__ = ["CudaFactory"]
+
+
+class CudaFactory(DeviceFactory):
+    """The GPUs of this machine.
+
+    Args:
+      make: CUDA; called at the first probe or opening, never before.
+    """
+
+    device_type = "cuda"
+
+    def __init__(self, make: Callable[[], Toolkit] = probe.real_toolkit) -> None:
+        self._make = make
+        self._toolkit: Toolkit | None = None
+        self._pinned: Pinned | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def toolkit(self) -> Toolkit:
+        """CUDA, made when first needed. Raises DeviceUnavailable."""
+        with self._lock:
+            if self._toolkit is None:
+                self._toolkit = self._make()
+                self._pinned = Pinned(self._toolkit.driver)
+            return self._toolkit
+
+    def probe(self) -> list[DeviceInfo]:
+        return probe.devices(self.toolkit.driver)
+
+    def open(self, info: DeviceInfo, options: Mapping[str, Any]) -> CudaDevice:
+        toolkit = self.toolkit
+        assert self._pinned is not None
+        return CudaDevice(info, toolkit, self._pinned, options)

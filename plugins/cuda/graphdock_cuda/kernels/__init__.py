@@ -1,0 +1,1 @@
+"""Kernels by family. Each module holds a list ``KERNELS``."""

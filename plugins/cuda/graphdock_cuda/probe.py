@@ -1,0 +1,93 @@
+"""Whether there is a GPU to work on, and what is missing where there is none."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from graphdock.contracts import DeviceInfo, DeviceUnavailable
+
+from graphdock_cuda.driver.api import Driver, Properties, Toolkit
+
+__all__ = ["devices", "info_of"]
+
+#: The oldest architecture that the sources compile for.
+OLDEST = (7, 0)
+
+
+def devices(driver: Driver) -> list[DeviceInfo]:
+    """The GPUs that work here. Raises DeviceUnavailable with what is missing, in one sentence."""
+    newest, built = driver.driver_version(), driver.runtime_version()
+    if not newest:
+        raise DeviceUnavailable("no NVIDIA driver is loaded", "install the driver of the GPU; nvidia-smi lists it then")
+    if newest // 1000 < built // 1000:
+        raise DeviceUnavailable(
+            f"the NVIDIA driver supports CUDA {_version(newest)} and CuPy was built for CUDA {_version(built)}",
+            f"pip install 'graphdock-cuda[cuda{newest // 1000}]', or update the driver",
+        )
+    count = driver.device_count()
+    if not count:
+        raise DeviceUnavailable(
+            "the NVIDIA driver sees no GPU", "CUDA_VISIBLE_DEVICES hides GPUs; nvidia-smi lists all"
+        )
+    found = [info_of(index, driver.properties(index)) for index in range(count)]
+    able = [info for info in found if info.attributes["compute capability"] >= _dotted(OLDEST)]
+    if not able:
+        raise DeviceUnavailable(
+            f"{found[0].attributes['name']} has compute capability {found[0].attributes['compute capability']}, and "
+            f"{_dotted(OLDEST)} is needed"
+        )
+    return able
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _dotted(capability: tuple[int, int]) -> str:
+    return f"{capability[0]}.{capability[1]}"
+
+
+def info_of(index: int, facts: Properties) -> DeviceInfo:
+    """A GPU as ``graphdock devices`` shows it."""
+    attributes = {
+        "name": facts.name,
+        "compute capability": _dotted(facts.capability),
+        "memory": f"{facts.memory / 2**30:.1f} GiB",
+        "clock": f"{facts.clock / 1e6:.2f} GHz",
+        "memory clock": f"{facts.memory_clock / 1e6:.2f} GHz, {facts.bus_width} bits",
+        "L2 cache": f"{facts.l2_cache / 2**20:.0f} MiB",
+        "PCI": facts.pci,
+    }
+    return DeviceInfo(
+        "cuda",
+        index,
+        facts.memory,
+        attributes,
+        architecture=facts.architecture,
+        multiprocessors=facts.multiprocessors,
+        shared_memory_bytes=facts.shared_memory,
+        warp_size=facts.warp_size,
+    )
+
+
+def missing_wheels() -> str | None:
+    """Which Python package is missing; None when all are here. Imports none of them."""
+    for package in ("cupy", "cupy_backends"):
+        if importlib.util.find_spec(package) is None:
+            return package
+    return None
+
+
+def real_toolkit() -> Toolkit:
+    """CUDA as this machine has it. Raises DeviceUnavailable where packages are missing or can't be loaded."""
+    missing = missing_wheels()
+    if missing is not None:
+        raise DeviceUnavailable(
+            f"the package {missing} is not installed",
+            "pip install 'graphdock-cuda[cuda13]', or [cuda12] for older drivers",
+        )
+    from graphdock_cuda import toolkit
+
+    made: Any = toolkit.real()
+    return made
