@@ -1,0 +1,39 @@
+"""CUDA as this machine has it: CuPy's bindings, NVRTC, cuBLASLt. The only module that imports them."""
+
+from __future__ import annotations
+
+import functools
+
+from graphdock.contracts import DeviceUnavailable
+
+from graphdock_cuda.driver.api import Blas, Toolkit
+
+__all__ = ["real"]
+
+
+@functools.cache
+def real() -> Toolkit:
+    """The process's CUDA. Raises DeviceUnavailable, with what is missing."""
+    try:
+        from graphdock_cuda.driver.cupy_driver import CupyDriver
+    except ImportError as error:
+        raise DeviceUnavailable(f"CuPy can't be loaded: {error}", "pip install 'graphdock-cuda[cuda13]'") from error
+    from graphdock_cuda.driver.nvrtc import Nvrtc
+
+    driver = CupyDriver()
+    if not driver.driver_version():
+        raise DeviceUnavailable("no NVIDIA driver is loaded", "install the driver of the GPU; nvidia-smi lists it then")
+    try:
+        compiler = Nvrtc()
+    except (ImportError, OSError) as error:
+        raise DeviceUnavailable(
+            f"NVRTC can't be loaded: {error}", "pip install 'graphdock-cuda[cuda13]', or [cuda12] for older drivers"
+        ) from error
+    return Toolkit(driver, compiler, _blas)
+
+
+@functools.cache
+def _blas() -> Blas:
+    from graphdock_cuda.driver.cublaslt import CublasLt
+
+    return CublasLt()
