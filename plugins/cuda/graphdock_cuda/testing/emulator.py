@@ -1,0 +1,114 @@
+"""A compiler that makes CUDA C++ run on the CPU: g++ and ``emulator.h``.
+
+An image is a shared object. It holds all that runs its kernels; :mod:`graphdock_cuda.testing.image` opens it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from graphdock_cuda.driver.errors import CompileError
+
+__all__ = ["Emulator", "find_compiler", "kernels_of"]
+
+_HERE = Path(__file__).parent
+_HEADERS = ("emulator.h", "emulator_functions.h")
+_KERNEL = re.compile(
+    r"(?:extern\s+\"C\"\s+__global__\s+void(?:\s+__launch_bounds__\s*\([^)]*\))?\s+(\w+)|^[ \t]*GD_KERNEL\s*\(\s*(\w+)\s*\))\s*\(",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_OPTIONS = (
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-shared",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
+    "-w",
+    "-pipe",
+)
+
+
+@functools.cache
+def find_compiler() -> str | None:
+    """What ``CXX`` names, else g++; None where there is none."""
+    return shutil.which(os.environ.get("CXX") or "g++")
+
+
+def kernels_of(source: str) -> list[str]:
+    """Names of a source's kernels: ``extern "C" __global__ void NAME(`` and ``GD_KERNEL(NAME)(``."""
+    found = (a or b for a, b in _KERNEL.findall(_COMMENT.sub(" ", source)))
+    return list(dict.fromkeys(found))
+
+
+class Emulator:
+    """See Compiler. Safe from any thread.
+
+    Raises RuntimeError when it is made where there is no g++.
+    """
+
+    def __init__(self) -> None:
+        command = find_compiler()
+        if command is None or platform.system() != "Linux":
+            raise RuntimeError("the emulated CUDA needs Linux and a C++ compiler: install g++, or name one with CXX")
+        self._command = command
+        text = "".join((_HERE / name).read_text(encoding="utf-8") for name in _HEADERS)
+        release = subprocess.run(
+            [command, "-dumpfullversion"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        self.version = f"emulator {hashlib.sha256(text.encode()).hexdigest()[:16]} {' '.join(_OPTIONS)} g++ {release}"
+
+    def compile(self, source: str, name: str, architecture: str) -> bytes:
+        """See Compiler.compile: the image is a shared object.
+
+        Raises CompileError, also for a source without a kernel.
+        """
+        kernels = kernels_of(source)
+        if not kernels:
+            raise CompileError(
+                name, source, 'no kernel: expected extern "C" __global__ void NAME(...) or GD_KERNEL(NAME)(...)'
+            )
+        with tempfile.TemporaryDirectory(prefix="graphdock-cuda-") as folder:
+            out = Path(folder) / "image.so"
+            done = subprocess.run(
+                [self._command, *_OPTIONS, "-x", "c++", "-", "-o", str(out)],
+                input=_unit(source, name, architecture, kernels),
+                capture_output=True,
+                text=True,
+            )
+            if done.returncode != 0:
+                raise CompileError(name, source, done.stderr)
+            return out.read_bytes()
+
+
+def _unit(source: str, name: str, architecture: str, kernels: list[str]) -> str:
+    """The source as a unit of C++: after the emulator's headers, and with a table of its kernels."""
+    number = re.sub(r"\D", "", architecture)
+    table = ", ".join(f'gd_emulator::Entry<&{kernel}>::kernel("{kernel}")' for kernel in kernels)
+    return f"""#define GD_EMULATED_ARCH {number}0
+#include "{_HERE / _HEADERS[0]}"
+namespace {{
+#include "{_HERE / _HEADERS[1]}"
+#line 1 "{name}"
+{source}
+}}
+static const gd_emulator::Kernel gd_kernels[] = {{{table}}};
+extern "C" unsigned gd_count() {{ return {len(kernels)}; }}
+extern "C" const gd_emulator::Kernel* gd_kernel(unsigned i) {{ return &gd_kernels[i]; }}
+extern "C" void gd_run(unsigned i, const unsigned* grid, const unsigned* block, unsigned shared, void** params,
+                       gd_emulator::Machine* machine) {{
+  gd_emulator::run(gd_kernels[i], grid, block, shared, params, machine);
+}}
+"""

@@ -1,0 +1,187 @@
+"""An emulator's image, opened: its kernels, and running one."""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import functools
+import mmap
+import os
+import struct
+import tempfile
+import threading
+from dataclasses import dataclass
+
+__all__ = ["Image", "Kernel", "KernelFailure"]
+
+#: As emulator.h has them.
+_THREADS = 1024
+_STACK = 64 << 10
+_SHARED = 232 << 10
+_NO_ACCESS = 0
+
+
+class _Machine(ctypes.Structure):
+    _fields_ = (
+        ("stacks", ctypes.c_void_p),
+        ("shared", ctypes.c_void_p),
+        ("fixed", ctypes.c_void_p),
+        ("fixed_count", ctypes.c_uint),
+        ("reversed", ctypes.c_uint),
+        ("status", ctypes.c_int),
+        ("line", ctypes.c_uint),
+        ("block", ctypes.c_uint * 3),
+        ("thread", ctypes.c_uint * 3),
+        ("fault", ctypes.c_void_p),
+        ("message", ctypes.c_char * 256),
+    )
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (("start", ctypes.c_void_p), ("size", ctypes.c_size_t))
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("entry", ctypes.c_void_p),
+        ("count", ctypes.c_uint),
+        ("sizes", ctypes.POINTER(ctypes.c_uint)),
+    )
+
+
+_Numbers = ctypes.c_uint * 3
+
+
+class KernelFailure(RuntimeError):
+    """A kernel failed while it ran. ``status`` is CUDA's number; ``fault`` the address that it should not have used, or None."""
+
+    def __init__(self, text: str, status: int, fault: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One of an image. ``sizes``: bytes of each parameter."""
+
+    image: Image
+    index: int
+    name: str
+    sizes: tuple[int, ...]
+
+
+class Image:
+    """An image that is open.
+
+    Attributes:
+      kernels: by name.
+      fixed_shared: bytes of shared memory that its kernels declare, all together.
+
+    Raises ValueError for bytes that are no image.
+    """
+
+    def __init__(self, image: bytes) -> None:
+        with tempfile.NamedTemporaryFile(prefix="graphdock-cuda-", suffix=".so") as file:
+            file.write(image)
+            file.flush()
+            try:
+                self._library = ctypes.CDLL(file.name)
+            except OSError as error:
+                raise ValueError(f"not an image of the emulator: {error}") from error
+        self._library.gd_kernel.restype = ctypes.POINTER(_Entry)
+        self._library.gd_run.restype = None
+        found = _shared_variables(image)
+        bias = ctypes.cast(self._library.gd_run, ctypes.c_void_p).value - found.pop("gd_run")[0]
+        self._fixed = (_Range * len(found))(*[(bias + start, size) for start, size in found.values()])
+        self.fixed_shared = sum(size for _, size in found.values())
+        self.kernels: dict[str, Kernel] = {}
+        for index in range(self._library.gd_count()):
+            entry = self._library.gd_kernel(index).contents
+            name = entry.name.decode()
+            self.kernels[name] = Kernel(self, index, name, tuple(entry.sizes[i] for i in range(entry.count)))
+
+    def close(self) -> None:
+        """Its kernels are gone."""
+        self.kernels.clear()
+        _ctypes.dlclose(self._library._handle)
+
+    def run(
+        self,
+        kernel: Kernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        params: int,
+        backwards: bool = False,
+    ) -> None:
+        """Run a grid; one at a time in the process.
+
+        Args:
+          params: address of an array of addresses, one per parameter.
+          backwards: the threads of a block run from the last to the first.
+
+        Raises KernelFailure.
+        """
+        with _lock:
+            machine = _machine()
+            machine.status, machine.fault, machine.reversed = 0, None, backwards
+            machine.fixed, machine.fixed_count = ctypes.addressof(self._fixed), len(self._fixed)
+            self._library.gd_run(
+                kernel.index,
+                _Numbers(*grid),
+                _Numbers(*block),
+                shared,
+                ctypes.c_void_p(params),
+                ctypes.byref(machine),
+            )
+            if machine.status:
+                where = f"block {tuple(machine.block)}, thread {tuple(machine.thread)}"
+                line = f", line {machine.line}" if machine.line else ""
+                at = f" ({machine.fault:#x})" if machine.status == 700 else ""
+                text = f"{kernel.name}: {machine.message.decode()}{at} in {where}{line}"
+                raise KernelFailure(text, machine.status, machine.fault)
+
+
+_lock = threading.Lock()
+
+
+def _shared_variables(image: bytes) -> dict[str, tuple[int, int]]:
+    """Address within the image and size of its ``__shared__`` variables and of ``gd_run``, from the symbols of the ELF file."""
+    (sections,) = struct.unpack_from("<Q", image, 40)
+    size, count = struct.unpack_from("<HH", image, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", image, sections + i * size) for i in range(count)]
+    found = {}
+    for _, kind, _, _, offset, nbytes, link, _, _, step in headers:
+        if kind != 2:  # the table of symbols
+            continue
+        names = headers[link][4]
+        for at in range(offset, offset + nbytes, step):
+            name_at, info, _, _, value, length = struct.unpack_from("<IBBHQQ", image, at)
+            name = image[names + name_at : image.index(b"\0", names + name_at)].decode()
+            # an object (1) within a function is called _ZZ...
+            if name == "gd_run" or (info & 15 == 1 and name.startswith("_ZZ")):
+                found[name] = (value, length)
+    return found
+
+
+@functools.cache
+def _machine() -> _Machine:
+    """Stacks and shared memory, one set for the process; the lowest page of each stack is not to be touched."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    page = mmap.PAGESIZE
+    size = (_THREADS + 1) * _STACK + _SHARED + page
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    base = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if base in (None, ctypes.c_void_p(-1).value):
+        raise MemoryError(os.strerror(ctypes.get_errno()))
+    for stack in range(_THREADS + 1):
+        libc.mprotect(base + stack * _STACK, page, _NO_ACCESS)
+    # beyond the end of shared memory lies a page that nobody owns
+    shared = base + (_THREADS + 1) * _STACK
+    libc.mprotect(shared + _SHARED, page, _NO_ACCESS)
+    return _Machine(stacks=base, shared=shared)
