@@ -6,6 +6,8 @@ GENERATED := host/graphdock/ops plugins/std/graphdock_std
 # packages of examples/ that keep what is generated for them
 EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2
+# distributions of their own, which the tests need and the demo does not
+PLUGINS := plugins/cuda
 # tests that run no step in pytest's own process, so that its debug mode says nothing about them
 NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance plugin/test_wheel.py
 
@@ -22,9 +24,9 @@ $(VENV)/.stamp-run: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples]'
 	touch $@
 
-$(VENV)/.stamp-dev: pyproject.toml
+$(VENV)/.stamp-dev: pyproject.toml $(PLUGINS:%=%/pyproject.toml)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples,dev]' $(PLUGINS:%=-e %)
 	touch $@ $(VENV)/.stamp-run
 
 demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digits
@@ -52,6 +54,7 @@ generate: env ## Run the op generator over the specs, renew manifests and the RE
 	$(BIN)/python -m graphdock_opgen generate $(GENERATED) $(EXAMPLES)
 	$(BIN)/python -m graphdock_opgen manifest plugins/std/graphdock_std
 	$(BIN)/python -m graphdock_opgen manifest plugins/cpu/graphdock_cpu
+	$(BIN)/python -m graphdock_opgen manifest plugins/cuda/graphdock_cuda
 	$(BIN)/python scripts/readme.py
 
 wheelhouse: env ## Wheels for the tests that install packages without an index

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from graphdock.contracts import PlanNode
 
 from graphdock_cuda.launch import Launch, Param, u64
-from graphdock_cuda.memory import Array
 from graphdock_cuda.work import ErrorWord, Operand, Step, Stream
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class Arrays:
 
     __slots__ = ("inputs", "outputs", "scratch", "stream")
 
-    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Array | None, stream: Any) -> None:
+    def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any, stream: Any) -> None:
         self.inputs = inputs
         self.outputs = outputs
         self.scratch = scratch

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from graphdock.contracts import cache_dir, errors
 
 from graphdock_cuda.driver.api import Compiler, Toolkit
 from graphdock_cuda.driver.errors import CompileError
+from graphdock_cuda.source import part
 
 if TYPE_CHECKING:
     from graphdock_cuda.device import CudaDevice
@@ -59,15 +59,10 @@ def source(*parts: str, code: str = "", name: str = "", **defines: str) -> Sourc
     )
 
 
-@functools.cache
-def _file(name: str) -> str:
-    return (resources.files("graphdock_cuda") / "source" / name).read_text("utf-8")
-
-
 @functools.lru_cache(4096)
 def _text(of: Source) -> str:
     lines = [f"#define {name} {value}" for name, value in of.defines]
-    files = [f'#line 1 "{part}"\n{_file(part)}' for part in dict.fromkeys((*BASE, *of.parts))]
+    files = [f'#line 1 "{name}"\n{part(name)}' for name in dict.fromkeys((*BASE, *of.parts))]
     return "\n".join([*lines, *files, '#line 1 "code"', of.code, ""])
 
 

@@ -43,7 +43,8 @@ class Run(Work):
         self._ctx = ctx
         self._bindings = bindings
         self._scratch: list[Any] = []
-        self._arrays = _Arrays(inputs, [None] * len(outs), self._scratch, args[len(inputs)] if _random(ctx) else None)
+        stream = args[len(inputs)] if _random(ctx) else None
+        self._arrays = _Arrays(inputs, [None] * len(outs), self._scratch, stream)
 
     def output(self, shape: Sequence[int], index: int = 0) -> Operand:
         made = super().output(shape, index)
@@ -67,6 +68,7 @@ class Run(Work):
         device, queue = self.device, self._ctx.queue
         slot = device.pinned.take(array.nbytes)
         address = self._arrays.address(operand)
+        assert address is not None
         try:
             device.driver.copy(slot.ctypes.data, address, array.nbytes, queue.stream)
             device.driver.stream_synchronize(queue.stream)
@@ -95,10 +97,11 @@ class _Arrays(Arrays):
     """Arrays whose scratch buffers are arrays of their own."""
 
     outputs: list[Any]
+    scratch: Any
 
     def address(self, operand: Operand) -> int | None:
         if operand.kind == "scratch":
-            address: int = self.scratch[operand.index].address + operand.offset  # type: ignore[index]
+            address: int = self.scratch[operand.index].address + operand.offset
             return address
         return super().address(operand)
 

@@ -197,7 +197,8 @@ class Pinned:
         drop.address, drop.nbytes, drop.stream = address, size, 0
         with self._lock:
             self._held.add(drop)
-        return np.frombuffer(holder, np.uint8)[:nbytes]
+        made: np.ndarray = np.ctypeslib.as_array(holder)[:nbytes]
+        return made
 
     def _settle(self) -> None:
         while self._gone:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
 
 from graphdock.contracts import DeviceInfo, DeviceUnavailable
 
@@ -89,5 +88,4 @@ def real_toolkit() -> Toolkit:
         )
     from graphdock_cuda import toolkit
 
-    made: Any = toolkit.real()
-    return made
+    return toolkit.real()

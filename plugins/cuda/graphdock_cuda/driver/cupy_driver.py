@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from cupy_backends.cuda.api import driver as _driver  # type: ignore[import-not-found]
+from cupy_backends.cuda.api import driver as _driver
 from cupy_backends.cuda.api import runtime as _runtime
 
 from graphdock_cuda.driver.api import Properties

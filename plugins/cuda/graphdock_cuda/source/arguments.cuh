@@ -6,11 +6,6 @@ template <int BYTES> GD_DEVICE void set_arguments(const ArgumentBlock<BYTES>& bl
   for (int i = threadIdx.x; i < words; i += blockDim.x) target[i] = block.word[i];
 }
 
-#define GD_SET_ARGUMENTS(BYTES)                                                                              \
-  extern "C" __global__ void set_arguments_##BYTES(ArgumentBlock<BYTES> block, u64* target, int words) {     \
-    set_arguments<BYTES>(block, target, words);                                                              \
-  }
-
-GD_SET_ARGUMENTS(64)
-GD_SET_ARGUMENTS(512)
-GD_SET_ARGUMENTS(4032)
+GD_KERNEL(set_arguments_64)(ArgumentBlock<64> block, u64* target, int words) { set_arguments<64>(block, target, words); }
+GD_KERNEL(set_arguments_512)(ArgumentBlock<512> block, u64* target, int words) { set_arguments<512>(block, target, words); }
+GD_KERNEL(set_arguments_4032)(ArgumentBlock<4032> block, u64* target, int words) { set_arguments<4032>(block, target, words); }

@@ -3,6 +3,11 @@
 
 namespace gd {
 
+using ::exp;
+using ::fabs;
+using ::pow;
+using ::sqrt;
+
 template <class T> struct is_integer { static constexpr bool value = !is_floating<T>::value && !is_complex<T>::value; };
 
 // A number of a formula as the type that the formula is computed in.
