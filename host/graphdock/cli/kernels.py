@@ -1,4 +1,7 @@
-"""``graphdock kernels OP``: who can compute an op, where, for which types, and under which condition."""
+"""``graphdock kernels OP``: who can compute an op, where, for which types, and under which condition.
+
+``graphdock kernels --missing BACKEND`` lists what a backend can't compute (:mod:`graphdock.cli.missing`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 import click
 
+from graphdock.cli.missing import missing
 from graphdock.cli.output import json_option, print_json, table
 from graphdock.contracts import OpDef
 from graphdock.errors import PluginError
@@ -83,12 +87,30 @@ def _heading(opdef: OpDef) -> str:
     return f"{opdef}  {opdef.package}, version {opdef.version}" + (f"  {allowed}" if allowed else "")
 
 
-@click.command(help="List the kernels of OP. Exits 1 when nothing can compute it.")
-@click.argument("op")
+def _print_missing(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    cells = [(row["op"], row["reason"], row["instead"]) for row in found["missing"]]
+    if cells:
+        click.echo(table(("OP", "WHY", "INSTEAD"), cells))
+    share = 100 * found["kernels"] / max(found["ops"], 1)
+    click.echo(f"{found['backend']} has kernels for {found['kernels']} of {found['ops']} ops ({share:.1f} %).")
+
+
+@click.command(help="List the kernels of OP, or the ops that a backend lacks. Exits 1 when nothing can compute OP.")
+@click.argument("op", required=False)
+@click.option("--missing", "backend", metavar="BACKEND", help="The ops that BACKEND has no kernel for, and why.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, op: str, as_json: bool) -> None:
+def command(ctx: click.Context, op: str | None, backend: str | None, as_json: bool) -> None:
+    if (op is None) == (backend is None):
+        raise click.UsageError("name an op, or a backend with --missing")
     host = configured_host()
+    if backend is not None:
+        _print_missing(missing(host, backend), as_json)
+        return
+    assert op is not None
     opdef = host.ops.get(op)
     rows = facts(host, opdef)
     if as_json:

@@ -1,7 +1,7 @@
 """A plugin's manifest, ``graphdock-plugin.toml``: what a plugin is, readable without importing it.
 
-A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[[conformance.xfail]]``. The
-lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``: ``[ops] names`` and ``[[kernels]]``; it is
+A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[[conformance.xfail]]``,
+``[[lacks]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``: ``[ops] names`` and ``[[kernels]]``; it is
 read only when somebody asks for it. Code is the truth; where the lower part says otherwise the ledger says
 ``manifest drift``.
 """
@@ -89,6 +89,14 @@ class XFail:
 
 
 @dataclass(frozen=True, slots=True)
+class Lack:
+    """Ops that the plugin's devices have no kernel for on purpose, and why."""
+
+    reason: str
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KernelDecl:
     """One row of the generated kernel table."""
 
@@ -119,6 +127,7 @@ class Manifest:
     devices: tuple[DeviceDecl, ...] = ()
     options: Mapping[str, OptionDecl] = field(default_factory=dict)
     xfails: tuple[XFail, ...] = ()
+    lacks: tuple[Lack, ...] = ()
     generated: str | None = None
     _offset: int = 0
 
@@ -279,7 +288,7 @@ def loads(text: str, path: Path) -> Manifest:
     root = reader.table(
         reader.root,
         (),
-        {"schema": int, "plugin": dict, "devices": list, "options": dict, "conformance": dict},
+        {"schema": int, "plugin": dict, "devices": list, "options": dict, "conformance": dict, "lacks": list},
         ("schema", "plugin"),
     )
     if root["schema"] != 1:
@@ -323,6 +332,10 @@ def loads(text: str, path: Path) -> Manifest:
                 hint=did_you_mean(row["dtype"], dtypes.ALL),
             )
         xfails.append(XFail(row["op"], row["reason"], row.get("dtype"), row.get("device")))
+    lacks = []
+    for i, row in enumerate(root.get("lacks", [])):
+        row = reader.table(row, ("lacks", i), {"reason": str, "ops": list}, ("reason", "ops"))
+        lacks.append(Lack(row["reason"], reader.strings(row["ops"], ("lacks", i, "ops"))))
     return Manifest(
         plugin["name"],
         plugin["summary"],
@@ -334,6 +347,7 @@ def loads(text: str, path: Path) -> Manifest:
         tuple(devices),
         options,
         tuple(xfails),
+        tuple(lacks),
         lower if marker else None,
         upper.count("\n"),
     )

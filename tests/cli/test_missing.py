@@ -1,0 +1,57 @@
+"""What a backend lacks, with the reasons that its manifest states."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import graphdock as tf
+import pytest
+from click.testing import CliRunner
+from graphdock.cli.kernels import command
+from graphdock.cli.missing import missing
+from graphdock.plugin.host import Host
+from graphdock.plugin.manifest import loads
+
+UPPER = """schema = 1
+[plugin]
+name = "chip"
+summary = "A chip"
+api = ">=0.2,<0.3"
+[[lacks]]
+reason = "the chip has no strings"
+ops = ["StringJoin", "StringLength"]
+"""
+
+
+def test_a_manifest_says_what_is_lacking_and_why() -> None:
+    (lack,) = loads(UPPER, Path("chip/graphdock-plugin.toml")).lacks
+    assert (lack.reason, lack.ops) == ("the chip has no strings", ("StringJoin", "StringLength"))
+
+
+def test_a_lack_without_reason_is_refused() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="reason"):
+        loads(UPPER.replace('reason = "the chip has no strings"', ""), Path("chip/graphdock-plugin.toml"))
+
+
+def test_what_cpu_lacks_is_nothing() -> None:
+    found = missing(Host(), "cpu")
+    assert found["missing"] == [] and found["kernels"] == found["ops"] > 300
+
+
+def test_what_a_gpu_lacks_is_listed_with_what_runs_instead() -> None:
+    found = json.loads(CliRunner().invoke(command, ["--missing", "cuda", "--json"]).stdout)
+    rows = {row["op"]: row for row in found["missing"]}
+    assert found["ops"] == found["kernels"] + len(rows)
+    assert "Add" not in rows
+    assert rows["StringJoin"]["instead"].startswith("a fallback")
+
+
+def test_an_op_and_a_backend_are_one_too_many() -> None:
+    result = CliRunner().invoke(command, ["Add", "--missing", "cpu"])
+    assert result.exit_code == 2 and "--missing" in result.output
+
+
+def test_a_backend_that_is_not_there_is_named() -> None:
+    with pytest.raises(tf.errors.UnknownBackendError, match="cudda"):
+        missing(Host(), "cudda")
