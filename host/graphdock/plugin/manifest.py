@@ -1,9 +1,9 @@
 """A plugin's manifest, ``graphdock-plugin.toml``: what a plugin is, readable without importing it.
 
 A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[[conformance.xfail]]``,
-``[[lacks]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``: ``[ops] names`` and ``[[kernels]]``; it is
-read only when somebody asks for it. Code is the truth; where the lower part says otherwise the ledger says
-``manifest drift``.
+``[[lacks]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``: ``[ops] names`` and
+``[[kernels]]``; it is read only when somebody asks for it. Code is the truth; where the lower part says otherwise the
+ledger says ``manifest drift``.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
+from graphdock.runtime.exhausted import amount
 from graphdock.runtime.resources import Resource, ResourceStore, Variable, step_name
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ class InstancePool:
         if used + needed + new + made > limit:
             raise ResourceExhaustedError(
                 f"{step_name(plan.graph)} does not fit into the memory limit of {space}",
-                expected=f"{_amount(limit)} at most",
-                got=f"{_amount(needed)} of buffers and {_amount(new)} of new variables, beside {_amount(made)} of variables "
-                f"and {_amount(used)} that other steps use now",
+                expected=f"{amount(limit)} at most",
+                got=f"{amount(needed)} of buffers and {amount(new)} of new variables, beside {amount(made)} of variables "
+                f"and {amount(used)} that other steps use now",
                 hint="raise memory_limit, feed smaller batches, or run fewer steps at once",
             )
 
@@ -119,10 +120,3 @@ def _bytes_in(space: str, resources: Iterable[Resource]) -> int:
         if isinstance(resource, Variable) and resource.device.memory_space == space:
             total += resource.nbytes
     return total
-
-
-def _amount(nbytes: int) -> str:
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if nbytes >= size:
-            return f"{nbytes / size:.1f} {unit}"
-    return f"{nbytes} bytes"

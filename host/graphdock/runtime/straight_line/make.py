@@ -17,9 +17,11 @@ from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BindContext, Bound, BuildContext, Lit, Prepared, build_kernel
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.step import CancellationToken, StepContext
+from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
 from graphdock.runtime.canaries import Canaries, keeps
 from graphdock.runtime.device_error import asking
+from graphdock.runtime.exhausted import explain_exhausted
 from graphdock.runtime.honesty import honest, unchecked
 from graphdock.runtime.lanes import Lanes, Recording, devices_of, worker_of
 from graphdock.runtime.lower import Build, Lowered, Setup
@@ -152,10 +154,14 @@ class Maker:
                 continue
             device = self._placed.spaces[space]
             largest = max(roots, key=lambda root: root.nbytes)
-            with asking(device, f"allocate {nbytes} bytes for a step's buffers", largest.node):
-                if nbytes > sys.maxsize:
-                    raise MemoryError("no process can address so many")
-                storage = device.allocate(nbytes, device.alignment)
+            try:
+                with asking(device, f"allocate {nbytes} bytes for a step's buffers", largest.node):
+                    if nbytes > sys.maxsize:
+                        raise MemoryError("no process can address so many")
+                    storage = device.allocate(nbytes, device.alignment)
+            except ResourceExhaustedError as error:
+                explain_exhausted(error, nbytes, roots)
+                raise
             for root in roots:
                 with asking(device, f"view of {root.nbytes} bytes", root.node):
                     ns[root.name] = device.view(storage, root.offset, root.dtype, root.shape)
