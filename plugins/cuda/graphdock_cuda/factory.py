@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphdock.contracts import DeviceFactory, DeviceInfo
+from graphdock.contracts import DeviceFactory, DeviceInfo, errors
 
 from graphdock_cuda import probe
 from graphdock_cuda.device import CudaDevice
@@ -39,6 +39,16 @@ class CudaFactory(DeviceFactory):
                 self._toolkit = self._make()
                 self._pinned = Pinned(self._toolkit.driver)
             return self._toolkit
+
+    def use(self, toolkit: Toolkit) -> None:
+        """Work on this CUDA, in place of the machine's. For tests, before the first probe or opening.
+
+        Raises FailedPreconditionError after that.
+        """
+        with self._lock:
+            if self._toolkit is not None:
+                raise errors.FailedPreconditionError("this factory has found its GPUs already")
+            self._make = lambda: toolkit
 
     def probe(self) -> list[DeviceInfo]:
         return probe.devices(self.toolkit.driver)

@@ -60,7 +60,7 @@ class Launch:
       run: queues it on ``stream``. Raises what the driver raises.
     """
 
-    __slots__ = ("_keep", "first", "run", "words")
+    __slots__ = ("first", "run", "words")
 
     def __init__(
         self,
@@ -85,13 +85,12 @@ class Launch:
         bx, by, bz = (*block, 1, 1)[:3]
         launch, address = driver.launch, ctypes.addressof(pointers)
 
-        def run() -> None:
+        def run(keep: Any = (words, pointers)) -> None:  # whoever runs it keeps what it points at
             launch(function, gx, gy, gz, bx, by, bz, shared, stream, address)
 
         self.run: Callable[[], None] = run
         self.words: Any = words
         self.first = first
-        self._keep = pointers
 
 
 class Launcher:

@@ -46,6 +46,12 @@ class _Drop(weakref.ref[Any]):
     nbytes: int
     stream: int
 
+    # itself, whatever it refers to
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
 
 class Array:
     """A contiguous, row-major array in the memory of a GPU.
