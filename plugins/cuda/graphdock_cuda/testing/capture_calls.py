@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from graphdock.errors import FailedPreconditionError
 from graphdock.testing.driver.capture import Segment
 from graphdock.testing.driver.scheduler import Work
+
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.state import Capture, Device, State, Use
 

@@ -13,6 +13,7 @@ from graphdock.testing.driver.capture import Mark, Recording, Step
 from graphdock.testing.driver.interrupts import HeldBack
 from graphdock.testing.driver.races import Detector, Note, Range
 from graphdock.testing.driver.scheduler import Health, Line, Scheduler, Ticket, Work
+
 from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.errors import STICKY, CudaError
 from graphdock_cuda.testing.faults import Fault, Faults
