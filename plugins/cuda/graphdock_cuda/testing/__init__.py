@@ -1,1 +1,46 @@
-"""CUDA without a GPU, for tests: the plugin's own sources run on the CPU, behind the protocols of ``graphdock_cuda.driver.api``."""
+"""CUDA without a GPU, for tests: the plugin's own sources run on the CPU, behind the protocols of ``graphdock_cuda.driver.api``.
+
+tools = toolkit(gpus=2, seed=3)
+...
+tools.driver.verify()          # no misuse, no race
+assert not tools.driver.live   # nothing leaked
+"""
+
+from __future__ import annotations
+
+from graphdock_cuda.driver.api import Properties, Toolkit
+from graphdock_cuda.testing.blas import FakeBlas
+from graphdock_cuda.testing.driver import FakeDriver
+from graphdock_cuda.testing.emulator import Emulator, find_compiler
+
+__all__ = ["FakeBlas", "FakeDriver", "Emulator", "find_compiler", "toolkit"]
+
+
+def toolkit(
+    gpus: int = 1, memory: int = 1 << 30, seed: int = 0, capability: tuple[int, int] = (9, 0), peers: bool = True
+) -> Toolkit:
+    """All of CUDA, faked; ``driver`` is a FakeDriver.
+
+    Args:
+      gpus: how many. ``memory``: bytes of each. ``seed``: of the order in which work runs.
+      capability: of each GPU. ``peers``: whether they reach one another's memory.
+
+    Raises RuntimeError where there is no C++ compiler.
+    """
+    properties = [
+        Properties(
+            name="Fake GPU",
+            capability=capability,
+            memory=memory,
+            multiprocessors=4,
+            shared_memory=227 << 10,
+            clock=1_000_000,
+            memory_clock=1_000_000,
+            bus_width=512,
+            l2_cache=1 << 20,
+            pci=f"0000:{index:02x}:00.0",
+        )
+        for index in range(gpus)
+    ]
+    driver = FakeDriver(properties, seed, peers)
+    return Toolkit(driver=driver, compiler=Emulator(), blas=lambda: FakeBlas(driver), cache=True, about="emulated")

@@ -1,0 +1,133 @@
+"""A fake matrix library: NumPy on the fake driver's memory, in the order of the stream."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from graphdock_cuda.driver.api import Gemm, GemmPlan
+from graphdock_cuda.testing.driver import FakeDriver
+from graphdock_cuda.testing.state import Use, bytes_of
+
+__all__ = ["EPILOGUES", "FakeBlas", "round_to_tf32"]
+
+Array = np.ndarray[Any, Any]
+
+_DTYPES = {
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    "float32": np.dtype(np.float32),
+    "float64": np.dtype(np.float64),
+}
+#: Bytes of workspace that the second plan of a product writes to.
+_WORKSPACE = 4096
+
+
+def _gelu(x: Array) -> Array:
+    """The approximation with tanh, which is cuBLASLt's."""
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+#: What follows a bias, by the name of the epilogue less ``_bias``.
+EPILOGUES: dict[str, Callable[[Array], Array]] = {
+    "none": lambda x: x,
+    "bias": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": _gelu,
+}
+
+
+def round_to_tf32(values: Array) -> Array:
+    """float32 values with ten bits of mantissa, to nearest even."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + (0xFFF + (bits >> 13 & 1)).astype(np.uint32)) & np.uint32(0xFFFFE000)
+    return np.where(np.isfinite(values), rounded.view(np.float32), values)
+
+
+class FakeBlas:
+    """See Blas. Of two plans the second needs workspace, writes to it, and adds up in another order."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        self._driver = driver
+
+    def plans(self, gemm: Gemm, workspace: int) -> Sequence[GemmPlan]:
+        if gemm.dtype not in _DTYPES or gemm.epilogue.removesuffix("_bias") not in EPILOGUES:
+            return ()
+        plans = [GemmPlan(gemm, 0, functools.partial(self._run, gemm, 0))]
+        if workspace >= _WORKSPACE:
+            plans.append(GemmPlan(gemm, _WORKSPACE, functools.partial(self._run, gemm, _WORKSPACE)))
+        return plans
+
+    def _run(self, gemm: Gemm, scratch: int, stream: int, a: int, b: int, d: int, bias: int, workspace: int) -> None:
+        driver = self._driver
+        size = _DTYPES[gemm.dtype].itemsize
+        reads = [
+            (a, _reach(gemm.m * gemm.k, gemm.stride_a, gemm.batch)),
+            (b, _reach(gemm.k * gemm.n, gemm.stride_b, gemm.batch)),
+        ]
+        writes = [(d, _reach(gemm.m * gemm.n, gemm.stride_d, gemm.batch) * size)]
+        if "bias" in gemm.epilogue:
+            reads.append((bias, gemm.n))
+        reads = [(address, count * size) for address, count in reads]
+        if scratch:
+            writes.append((workspace, scratch))
+        with driver.lock:
+            on = driver.stream_of(stream, "gemm")
+            what = f"gemm {gemm.dtype} {gemm.m}x{gemm.n}x{gemm.k}" + (f" batch={gemm.batch}" if gemm.batch > 1 else "")
+            with driver.call("gemm", f"{what} {gemm.epilogue}", device=on.device) as late:
+                uses = []
+                for address, nbytes in (*reads, *writes):
+                    block = driver.block_at(address, "gemm", nbytes)
+                    if block is None or driver.device_of(block) is not on.device or address % size:
+                        raise driver.misuse("gemm", 1, f"{what}: no memory of {on.device.name} for it at {address:#x}")
+                    uses.append((Use(block), bytes_of(block, address, nbytes)))
+                driver.queue(
+                    on,
+                    what,
+                    lambda: _multiply(gemm, a, b, d, bias, workspace if scratch else 0),
+                    uses=[use for use, _ in uses],
+                    reads=[found for _, found in uses[: len(reads)]],
+                    writes=[found for _, found in uses[len(reads) :]],
+                    counted=("kernel", "gemm", 0),
+                    late=late,
+                )
+
+
+def _reach(count: int, stride: int, batch: int) -> int:
+    """Elements from the first of an operand to its last."""
+    return count + stride * (batch - 1)
+
+
+def _at(address: int, count: int, dtype: np.dtype[Any]) -> Array:
+    """Memory as an array; no copy."""
+    return np.frombuffer((ctypes.c_ubyte * (count * dtype.itemsize)).from_address(address), dtype)
+
+
+def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, workspace: int) -> None:
+    dtype = _DTYPES[gemm.dtype]
+    wide = np.dtype(np.float64 if gemm.dtype == "float64" else np.float32)
+    m, n, k = gemm.m, gemm.n, gemm.k
+    added = _at(bias, n, dtype).astype(wide) if "bias" in gemm.epilogue else wide.type(0)
+    activation = EPILOGUES[gemm.epilogue.removesuffix("_bias")]
+    for number in range(gemm.batch):
+        left = _at(a + number * gemm.stride_a * dtype.itemsize, m * k, dtype).astype(wide)
+        right = _at(b + number * gemm.stride_b * dtype.itemsize, k * n, dtype).astype(wide)
+        left = left.reshape(k, m).T if gemm.transpose_a else left.reshape(m, k)
+        right = right.reshape(n, k).T if gemm.transpose_b else right.reshape(k, n)
+        if gemm.tf32 and gemm.dtype == "float32":
+            left, right = round_to_tf32(left), round_to_tf32(right)
+        if workspace:
+            ctypes.memset(workspace, 0xAB, _WORKSPACE)
+            half = k // 2
+            product = left[:, half:] @ right[half:] + left[:, :half] @ right[:half]
+        else:
+            product = left @ right
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = activation(wide.type(gemm.alpha) * product + added).astype(dtype)
+        _at(d + number * gemm.stride_d * dtype.itemsize, m * n, dtype)[:] = result.reshape(-1)
