@@ -34,6 +34,7 @@ _OPTIONS = (
     "-fno-exceptions",
     "-fno-rtti",
     "-fwrapv",
+    "-fno-gnu-unique",  # images have names in common, and what is common to them is not
     "-fno-strict-aliasing",
     "-ffp-contract=off",
     "-w",

@@ -83,13 +83,15 @@ class Image:
     """
 
     def __init__(self, image: bytes) -> None:
-        with tempfile.NamedTemporaryFile(prefix="graphdock-cuda-", suffix=".so") as file:
-            file.write(image)
-            file.flush()
-            try:
-                self._library = ctypes.CDLL(file.name)
-            except OSError as error:
-                raise ValueError(f"not an image of the emulator: {error}") from error
+        # the loader knows libraries by their inode: while one is open, no other file may get it
+        self._file = tempfile.NamedTemporaryFile(prefix="graphdock-cuda-", suffix=".so")
+        self._file.write(image)
+        self._file.flush()
+        try:
+            self._library = ctypes.CDLL(self._file.name)
+        except OSError as error:
+            self._file.close()
+            raise ValueError(f"not an image of the emulator: {error}") from error
         self._library.gd_kernel.restype = ctypes.POINTER(_Entry)
         self._library.gd_run.restype = None
         found = _shared_variables(image)
@@ -106,6 +108,7 @@ class Image:
         """Its kernels are gone."""
         self.kernels.clear()
         _ctypes.dlclose(self._library._handle)
+        self._file.close()
 
     def run(
         self,
