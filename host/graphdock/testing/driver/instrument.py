@@ -17,7 +17,17 @@ from weakref import WeakSet
 
 import numpy as np
 
-from graphdock.contracts import Bound, BuildContext, KernelDef, Queue, QueuedDevice, build_kernel, dtypes
+from graphdock.contracts import (
+    Bound,
+    BuildContext,
+    KernelDef,
+    PrepareContext,
+    Prepared,
+    Queue,
+    QueuedDevice,
+    build_kernel,
+    dtypes,
+)
 from graphdock.errors import InvalidArgumentError
 from graphdock.testing.driver.races import Detector, Note, Range
 from graphdock.testing.driver.roles import Role, roles
@@ -312,14 +322,23 @@ def watch_kernels(host: Any, plugin: str) -> None:
 
 
 def _watched(kernel: KernelDef) -> KernelDef:
-    def build(ctx: BuildContext) -> Any:
-        bound = build_kernel(kernel, ctx)
-        instrument: Instrument | None = getattr(ctx.device, _ATTRIBUTE, None)
-        if instrument is None or ctx.queue is None:
-            return bound
-        return replace(bound, compute=_reporting(ctx, bound, roles(ctx, bound), instrument))
+    name = kernel.short_name
+    if kernel.prepare is None:
+        return replace(kernel, build=lambda ctx: _reported(ctx, build_kernel(kernel, ctx)), name=name)
+    told = kernel.prepare
 
-    return replace(kernel, build=build, prepare=None, name=kernel.short_name)
+    def prepare(ctx: PrepareContext) -> Prepared:
+        prepared = told(ctx)
+        return replace(prepared, bind=lambda at: _reported(at, prepared.facts(prepared.bind(at))).compute)
+
+    return replace(kernel, prepare=prepare, name=name)
+
+
+def _reported(ctx: BuildContext, bound: Bound) -> Bound:
+    instrument: Instrument | None = getattr(ctx.device, _ATTRIBUTE, None)
+    if instrument is None or ctx.queue is None:
+        return bound
+    return replace(bound, compute=_reporting(ctx, bound, roles(ctx, bound), instrument))
 
 
 def _reporting(ctx: BuildContext, bound: Bound, known: Sequence[Role], instrument: Instrument) -> Callable[..., Any]:
