@@ -20,9 +20,10 @@ from graphdock_cuda.driver.errors import CompileError
 __all__ = ["Emulator", "find_compiler", "kernels_of"]
 
 _HERE = Path(__file__).parent
-_HEADERS = ("emulator.h", "emulator_functions.h")
+_HEADERS = ("emulator.h", "emulator_checks.h", "emulator_functions.h")
 _KERNEL = re.compile(
-    r"(?:extern\s+\"C\"\s+__global__\s+void(?:\s+__launch_bounds__\s*\([^)]*\))?\s+(\w+)|^[ \t]*GD_KERNEL\s*\(\s*(\w+)\s*\))\s*\(",
+    r"(?:extern\s+\"C\"\s+__global__\s+void(?:\s+__launch_bounds__\s*\((?P<bound>[^,)]*)[^)]*\))?\s+(?P<name>\w+)"
+    r"|^[ \t]*GD_KERNEL\s*\(\s*(?P<macro>\w+)\s*\))\s*\(",
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -36,6 +37,9 @@ _OPTIONS = (
     "-fwrapv",
     "-fno-strict-aliasing",
     "-ffp-contract=off",
+    # what a GPU leaves undefined, see emulator_checks.h
+    "-fsanitize=alignment,shift-exponent,bounds,bool,integer-divide-by-zero",
+    "-nodefaultlibs",
     "-w",
     "-pipe",
 )
@@ -47,10 +51,13 @@ def find_compiler() -> str | None:
     return shutil.which(os.environ.get("CXX") or "g++")
 
 
-def kernels_of(source: str) -> list[str]:
-    """Names of a source's kernels: ``extern "C" __global__ void NAME(`` and ``GD_KERNEL(NAME)(``."""
-    found = (a or b for a, b in _KERNEL.findall(_COMMENT.sub(" ", source)))
-    return list(dict.fromkeys(found))
+def kernels_of(source: str) -> dict[str, str]:
+    """Names of a source's kernels, and the bound of their launches, ``0`` for none.
+
+    They are written ``extern "C" __global__ void NAME(``, with ``__launch_bounds__(N)`` where wanted, or ``GD_KERNEL(NAME)(``.
+    """
+    found = _KERNEL.finditer(_COMMENT.sub(" ", source))
+    return {match["name"] or match["macro"]: match["bound"] or "0" for match in found}
 
 
 class Emulator:
@@ -93,14 +100,16 @@ class Emulator:
             return out.read_bytes()
 
 
-def _unit(source: str, name: str, architecture: str, kernels: list[str]) -> str:
+def _unit(source: str, name: str, architecture: str, kernels: dict[str, str]) -> str:
     """The source as a unit of C++: after the emulator's headers, and with a table of its kernels."""
     number = re.sub(r"\D", "", architecture)
-    table = ", ".join(f'gd_emulator::Entry<&{kernel}>::kernel("{kernel}")' for kernel in kernels)
+    table = ", ".join(
+        f'gd_emulator::Entry<&{kernel}>::kernel("{kernel}", {bound})' for kernel, bound in kernels.items()
+    )
     return f"""#define GD_EMULATED_ARCH {number}0
 #include "{_HERE / _HEADERS[0]}"
 namespace {{
-#include "{_HERE / _HEADERS[1]}"
+#include "{_HERE / _HEADERS[2]}"
 #line 1 "{name}"
 {source}
 }}
