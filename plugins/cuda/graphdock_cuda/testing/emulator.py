@@ -32,6 +32,9 @@ _OPTIONS = (
     "-O1",
     "-fPIC",
     "-shared",
+    # images that are open at once share nothing, not even by name
+    "-fvisibility=hidden",
+    "-fno-gnu-unique",
     "-fno-exceptions",
     "-fno-rtti",
     "-fwrapv",
@@ -114,9 +117,10 @@ namespace {{
 {source}
 }}
 static const gd_emulator::Kernel gd_kernels[] = {{{table}}};
-extern "C" unsigned gd_count() {{ return {len(kernels)}; }}
-extern "C" const gd_emulator::Kernel* gd_kernel(unsigned i) {{ return &gd_kernels[i]; }}
-extern "C" void gd_run(unsigned i, const unsigned* grid, const unsigned* block, unsigned shared, void** params,
+#define GD_EXPORT extern "C" __attribute__((visibility("default")))
+GD_EXPORT unsigned gd_count() {{ return {len(kernels)}; }}
+GD_EXPORT const gd_emulator::Kernel* gd_kernel(unsigned i) {{ return &gd_kernels[i]; }}
+GD_EXPORT void gd_run(unsigned i, const unsigned* grid, const unsigned* block, unsigned shared, void** params,
                        gd_emulator::Machine* machine) {{
   gd_emulator::run(gd_kernels[i], grid, block, shared, params, machine);
 }}
