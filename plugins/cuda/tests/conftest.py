@@ -1,50 +1,113 @@
-"""The cuda plugin on a CUDA that runs the same sources on the CPU. Where there is no C++ compiler these tests are skipped."""
+"""What the tests of the cuda plugin share: a fake CUDA, and kernels that are built once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ctypes
+from typing import Any
 
+import numpy as np
 import pytest
-from graphdock.plugin.host import Host
-from graphdock.testing.conformance import Conformance
-from graphdock.testing.covering import covering
-from graphdock_cuda.driver.api import Toolkit
-from graphdock_cuda.testing import find_compiler, toolkit
-from graphdock_cuda.testing.install import install
-
-#: dtypes of the quick run; `exhaustive` tests take all.
-QUICK = frozenset({"-", "float32", "int32", "bfloat16"})
+from graphdock_cuda.source import prelude
+from graphdock_cuda.testing import Emulator, find_compiler, toolkit
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class Rig:
+    """A fake CUDA with what tests do to it. Attributes: ``driver``; ``s``, a stream of device 0."""
+
+    def __init__(self, build: Any, **options: Any) -> None:
+        self.tools = toolkit(**options)
+        self.driver = self.tools.driver
+        self.build = build
+        self.s = self.driver.stream()
+        self._staging: dict[int, int] = {}
+
+    def kernel(self, code: str, name: str) -> int:
+        """A function of a source behind the prelude."""
+        return self.driver.function(self.driver.load(self.build(code)), name)
+
+    def launch(
+        self, function: int, *args: Any, grid: Any = 1, block: Any = 32, shared: int = 0, stream: int | None = None
+    ) -> None:
+        """Launch with parameters: ints are 64 bits, floats 32; NumPy scalars and bytes as they are."""
+        values = [_packed(arg) for arg in args]
+        buffers = [ctypes.create_string_buffer(value, len(value)) for value in values]
+        params = (ctypes.c_void_p * max(len(buffers), 1))(*[ctypes.addressof(buffer) for buffer in buffers])
+        dims = [(*(d if isinstance(d, tuple) else (d,)), 1, 1)[:3] for d in (grid, block)]
+        stream = self.s if stream is None else stream
+        self.driver.launch(function, *dims[0], *dims[1], shared, stream, ctypes.addressof(params))
+        # what CUDA reads after the launch returned is not what the caller has there then
+        for buffer in buffers:
+            ctypes.memset(buffer, 0xEE, len(buffer))
+
+    def pinned(self, count: int, dtype: Any) -> tuple[int, np.ndarray]:
+        """Pinned memory: its address, and an array over it."""
+        nbytes = count * np.dtype(dtype).itemsize
+        address = self.driver.host_alloc(nbytes)
+        return address, np.ctypeslib.as_array((ctypes.c_ubyte * nbytes).from_address(address)).view(dtype)
+
+    def put(self, array: np.ndarray) -> int:
+        """Device memory with these elements."""
+        array = np.ascontiguousarray(array)
+        source, view = self.pinned(array.size, array.dtype)
+        view[:] = array.reshape(-1)
+        address = self.driver.malloc(array.nbytes, self.s)
+        self.driver.copy(address, source, array.nbytes, self.s)
+        self.driver.stream_synchronize(self.s)
+        self.driver.host_free(source)
+        return address
+
+    def get(self, address: int, count: int, dtype: Any) -> np.ndarray:
+        """Elements of device memory, when the stream is done."""
+        target, view = self.pinned(count, dtype)
+        self.driver.copy(target, address, view.nbytes, self.s)
+        self.driver.stream_synchronize(self.s)
+        out = view.copy()
+        self.driver.host_free(target)
+        return out
+
+    def compute(
+        self, code: str, name: str, *arrays: Any, grid: Any = 1, block: Any = 32, shared: int = 0
+    ) -> list[np.ndarray]:
+        """Run a kernel of arrays, scalars among them; the arrays as it left them."""
+        addresses = [self.put(a) if isinstance(a, np.ndarray) else a for a in arrays]
+        self.launch(self.kernel(code, name), *addresses, grid=grid, block=block, shared=shared)
+        return [
+            self.get(address, a.size, a.dtype).reshape(a.shape)
+            for address, a in zip(addresses, arrays, strict=True)
+            if isinstance(a, np.ndarray)
+        ]
+
+
+def _packed(arg: Any) -> bytes:
+    if isinstance(arg, bytes):
+        return arg
+    if isinstance(arg, float):
+        arg = np.float32(arg)
+    return (np.int64(arg) if isinstance(arg, int) else arg).tobytes()
+
+
+@pytest.fixture(scope="session")
+def build() -> Any:
+    """``build(code)``: an image of the prelude and the code, each compiled once. Skips where there is no g++."""
     if find_compiler() is None:
-        for item in items:
-            if item.path.is_relative_to(__file__.rpartition("/")[0]):
-                item.add_marker(pytest.mark.skip("the emulated CUDA needs a C++ compiler"))
+        pytest.skip("needs g++")
+    emulator, images = Emulator(), {}
 
+    def built(code: str) -> bytes:
+        if code not in images:
+            images[code] = emulator.compile(prelude() + '#line 1 "test"\n' + code, "test", "sm_90a")
+        return images[code]
 
-@pytest.fixture(scope="session")
-def cuda() -> Toolkit:
-    """One emulated CUDA for tests that look at results only."""
-    return toolkit(seed=1)
-
-
-@pytest.fixture(scope="session")
-def kit(cuda: Toolkit) -> Iterator[Conformance]:
-    """Conformance of the plugin with the specs' oracles."""
-    host = Host()
-    install(host, cuda)
-    yield Conformance("cuda", host=host, oracle="reference")
-    cuda.driver.verify()  # type: ignore[attr-defined]
+    return built
 
 
 @pytest.fixture
-def conforms(kit: Conformance) -> Callable[..., None]:
-    """``conforms(op)`` checks a sample of an op's cases, ``conforms(op, every=True)`` all of them."""
+def rig(build: Any) -> Rig:
+    """A fake CUDA of one GPU."""
+    return Rig(build)
 
-    def check(op: str, every: bool = False) -> None:
-        cases = [c for c in kit.cases(op) if every or c.dtype in QUICK]
-        for case in cases if every else covering(c for c in cases if c.kind != "gradient"):
-            kit.check(case)
 
-    return check
+@pytest.fixture
+def rigs(build: Any) -> Any:
+    """``rigs(seed=1, gpus=2)``: others."""
+    return lambda **options: Rig(build, **options)

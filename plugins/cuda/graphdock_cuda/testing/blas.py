@@ -31,7 +31,8 @@ _WORKSPACE = 4096
 
 def _gelu(x: Array) -> Array:
     """The approximation with tanh, which is cuBLASLt's."""
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    wide: Array = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return wide
 
 
 #: What follows a bias, by the name of the epilogue less ``_bias``.
@@ -106,7 +107,8 @@ def _reach(count: int, stride: int, batch: int) -> int:
 
 def _at(address: int, count: int, dtype: np.dtype[Any]) -> Array:
     """Memory as an array; no copy."""
-    return np.frombuffer((ctypes.c_ubyte * (count * dtype.itemsize)).from_address(address), dtype)
+    raw = np.ctypeslib.as_array((ctypes.c_ubyte * (count * dtype.itemsize)).from_address(address))
+    return raw.view(dtype)
 
 
 def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, workspace: int) -> None:

@@ -117,6 +117,8 @@ class CodeCalls(State):
         threads = block[0] * block[1] * block[2]
         if any(not 1 <= n <= most for n, most in zip(block, _BLOCK, strict=True)) or threads > _MOST_THREADS:
             raise self.misuse("launch", 1, f"{name}: a block of {block}")
+        if threads > function.kernel.bound:
+            raise self.misuse("launch", 701, f"{name}: {threads} threads, its bound is {function.kernel.bound}")
         if not 0 <= shared <= function.shared:
             raise self.misuse("launch", 1, f"{name}: {shared} bytes of shared memory, {function.shared} are allowed")
 
@@ -124,10 +126,9 @@ class CodeCalls(State):
         """Blocks that arguments point at, and those within structs. Raises Misuse for memory that is not the device's to use."""
         found = []
         for address in arguments.words():
-            if not any(address in arena for arena in (self.host, *(device.memory for device in self.devices))):
-                continue
             block = self.block_at(address, f"launch of {name}")
-            assert block is not None
+            if block is None:
+                continue
             owner = self.device_of(block)
             if owner not in (None, device) and owner.index not in device.peers:
                 raise self.misuse(f"launch of {name}", 700, f"{device.name} has no access to {block}")

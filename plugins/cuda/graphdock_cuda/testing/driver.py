@@ -9,6 +9,7 @@ from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.capture_calls import CaptureCalls, Graph
 from graphdock_cuda.testing.code_calls import CodeCalls
 from graphdock_cuda.testing.memory_calls import MemoryCalls
+from graphdock_cuda.testing.state import Device
 from graphdock_cuda.testing.stream_calls import StreamCalls
 
 __all__ = ["FakeDriver"]
@@ -53,16 +54,16 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls):
         return 13000
 
     def properties(self, device: int) -> Properties:
-        return self._device(device, "properties").properties
+        return self._numbered(device, "properties").properties
 
     def set_device(self, device: int) -> None:
-        with self.call("set_device", str(device), device=self._device(device, "set_device")):
+        with self.call("set_device", str(device), device=self._numbered(device, "set_device")):
             self.select(device)
 
     def get_device(self) -> int:
         return self.device.index
 
-    def _device(self, index: int, call: str):
+    def _numbered(self, index: int, call: str) -> Device:
         if not 0 <= index < len(self.devices):
             raise CudaError(call, 101, f"device {index} of {len(self.devices)}")
         return self.devices[index]
@@ -83,4 +84,5 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls):
     def graph(self, handle: int) -> Graph:
         """What a graph or an executable graph holds."""
         kind = self._objects[handle][0]
-        return self.thing(kind, handle, "graph")
+        found: Graph = self.thing(kind, handle, "graph")
+        return found

@@ -89,6 +89,12 @@ enum Collective : unsigned { SHUFFLE = 1, BALLOT, SYNC, MATCH };
 constexpr unsigned MAX_THREADS = 1024;
 constexpr size_t STACK = 64 << 10;
 
+// A place in a source.
+struct Where {
+  const char* file;
+  unsigned line;
+};
+
 struct Range {
   void* start;
   size_t size;
@@ -102,17 +108,18 @@ struct Machine {
   unsigned fixed_count;
   unsigned reversed;      // threads run from the last to the first
   int status;             // out: 0, or CUDA's number
-  unsigned line;          // out: of the source
+  unsigned line;          // out: of the source, and of which file of it
   unsigned block[3];      // out: where it failed
   unsigned thread[3];
   void* fault;            // out: the address, for a bad access
+  char file[64];
   char message[256];      // out
 };
 
 struct Thread {
   char* stack;
   void* stack_pointer;
-  unsigned line;  // where it waits
+  Where where;  // it waits
   unsigned op, mask, lane;  // of a collective; op is the site of a barrier
   u64 in, out;
 };
@@ -211,20 +218,25 @@ static void* first_frame(char* stack, void (*run)()) {
 #error "the emulator knows x86-64 and aarch64"
 #endif
 
+static void copy_text(char* to, size_t size, const char* from) {
+  size_t i = 0;
+  for (; from[i] != 0 && i + 1 < size; ++i) to[i] = from[i];
+  to[i] = 0;
+}
+
 // Note a failure, of the thread that is current.
-static void report(int status, const char* message, unsigned line) {
+static void report(int status, const char* message, Where where) {
   machine->status = status;
-  machine->line = line;
+  machine->line = where.line;
   machine->block[0] = blockIdx.x, machine->block[1] = blockIdx.y, machine->block[2] = blockIdx.z;
   machine->thread[0] = threadIdx.x, machine->thread[1] = threadIdx.y, machine->thread[2] = threadIdx.z;
-  unsigned i = 0;
-  for (; message[i] != 0 && i + 1 < sizeof(machine->message); ++i) machine->message[i] = message[i];
-  machine->message[i] = 0;
+  copy_text(machine->file, sizeof(machine->file), where.file);
+  copy_text(machine->message, sizeof(machine->message), message);
 }
 
 // End the kernel with a status.
-static __attribute__((noinline, noreturn)) void fail(int status, const char* message, unsigned line) {
-  report(status, message, line);
+static __attribute__((noinline, noreturn)) void fail(int status, const char* message, Where where) {
+  report(status, message, where);
   void* gone;
   gd_switch(&gone, home);
   __builtin_unreachable();
@@ -238,9 +250,9 @@ static void place(unsigned thread) {
 }
 
 // The thread that runs waits until it is made runnable.
-static void leave(State why, unsigned line) {
+static void leave(State why, Where where) {
   Thread& me = threads[current];
-  me.line = line;
+  me.where = where;
   me.stack = this_stack;
   state[current] = why;
   waiting++;
@@ -278,22 +290,22 @@ static bool meet(unsigned warp, unsigned op, unsigned mask) {
   return true;
 }
 
-static __attribute__((noinline)) u64 collective(Collective op, unsigned mask, u64 in, unsigned lane, unsigned line) {
+static __attribute__((noinline)) u64 collective(Collective op, unsigned mask, u64 in, unsigned lane, Where where) {
   const unsigned thread = current;
   Thread& me = threads[thread];
-  if (!(mask >> (thread % 32) & 1)) fail(719, "a lane is not in the mask of the collective that it calls", line);
+  if (!(mask >> (thread % 32) & 1)) fail(719, "a lane is not in the mask of the collective that it calls", where);
   me.op = op, me.mask = mask, me.in = in, me.lane = lane;
   state[thread] = AT_COLLECTIVE;
-  if (!meet(thread / 32, op, mask)) leave(AT_COLLECTIVE, line);
+  if (!meet(thread / 32, op, mask)) leave(AT_COLLECTIVE, where);
   return me.out;
 }
 
 // Of the live threads, how many came with a predicate that holds.
-static __attribute__((noinline)) unsigned barrier(unsigned line, unsigned site, bool predicate = false) {
+static __attribute__((noinline)) unsigned barrier(Where where, unsigned site, bool predicate = false) {
   Thread& me = threads[current];
   me.in = predicate;
   me.op = site;
-  leave(AT_BARRIER, line);
+  leave(AT_BARRIER, where);
   return me.out;
 }
 
@@ -325,13 +337,13 @@ static bool release() {
     if (state[thread] == DONE) continue;
     if (state[thread] == AT_COLLECTIVE) {
       place(thread);
-      report(719, "divergent collective: not every lane of its mask came to it", threads[thread].line);
+      report(719, "divergent collective: not every lane of its mask came to it", threads[thread].where);
       return false;
     }
     if (first == count) first = thread;
     if (threads[first].op != threads[thread].op) {
       place(thread);
-      report(719, "divergent barrier: threads of a block wait at different ones", threads[thread].line);
+      report(719, "divergent barrier: threads of a block wait at different ones", threads[thread].where);
       return false;
     }
     votes += threads[thread].in != 0;
@@ -368,35 +380,9 @@ static void run_block() {
   }
 }
 
-// ---- bad addresses and divisions
-
-static void on_signal(int number, siginfo_t* info, void*) {
-  machine->fault = info->si_addr;
-  fail(number == SIGFPE ? 719 : 700,
-       number == SIGFPE ? "an integer division by zero, which a GPU leaves undefined"
-                        : "an address that is not this kernel's to use", 0);
-}
-
-struct Guard {
-  static constexpr int COUNT = 3;
-  const int numbers[COUNT] = {SIGSEGV, SIGBUS, SIGFPE};
-  struct sigaction before[COUNT];
-  stack_t stack_before;
-  explicit Guard(Machine* m) {
-    stack_t stack = {};
-    stack.ss_sp = m->stacks + MAX_THREADS * STACK;
-    stack.ss_size = STACK;
-    sigaltstack(&stack, &stack_before);
-    struct sigaction action = {};
-    action.sa_sigaction = on_signal;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (int i = 0; i < COUNT; ++i) sigaction(numbers[i], &action, &before[i]);
-  }
-  ~Guard() {
-    for (int i = 0; i < COUNT; ++i) sigaction(numbers[i], &before[i], nullptr);
-    sigaltstack(&stack_before, nullptr);
-  }
-};
+}  // namespace gd_emulator
+#include "emulator_checks.h"
+namespace gd_emulator {
 
 // ---- a module's kernels, as the driver finds them
 
@@ -409,13 +395,15 @@ struct Kernel {
   void (*entry)(void**);
   unsigned count;
   const unsigned* sizes;
+  unsigned bound;  // of __launch_bounds__, 0 for none
 };
 template <auto K> struct Entry;
 template <class... A, void (*K)(A...)> struct Entry<K> {
+  static_assert((sizeof(A) + ... + 0) <= 4096, "the parameters of a kernel take 4096 bytes at most");
   static constexpr unsigned sizes[sizeof...(A) + 1] = {sizeof(A)..., 0};
   template <size_t... I> static inline void call(void** p, Numbers<I...>) { K(*reinterpret_cast<A*>(p[I])...); }
   static void run(void** p) { call(p, typename UpTo<sizeof...(A)>::type()); }
-  static constexpr Kernel kernel(const char* name) { return {name, run, sizeof...(A), sizes}; }
+  static constexpr Kernel kernel(const char* name, unsigned bound) { return {name, run, sizeof...(A), sizes, bound}; }
 };
 
 static void run(const Kernel& kernel, const unsigned* grid, const unsigned* block, unsigned shared, void** params, Machine* m) {
@@ -442,10 +430,11 @@ static void run(const Kernel& kernel, const unsigned* grid, const unsigned* bloc
 
 }  // namespace gd_emulator
 
-#define __syncthreads() ((void)gd_emulator::barrier(__LINE__, __COUNTER__))
-#define __syncthreads_count(p) static_cast<int>(gd_emulator::barrier(__LINE__, __COUNTER__, (p) != 0))
-#define __syncthreads_or(p) (gd_emulator::barrier(__LINE__, __COUNTER__, (p) != 0) != 0 ? 1 : 0)
-#define __syncthreads_and(p) (gd_emulator::barrier(__LINE__, __COUNTER__, !(p)) == 0 ? 1 : 0)
+#define GD_HERE (gd_emulator::Where{__FILE__, __LINE__})
+#define __syncthreads() ((void)gd_emulator::barrier(GD_HERE, __COUNTER__))
+#define __syncthreads_count(p) static_cast<int>(gd_emulator::barrier(GD_HERE, __COUNTER__, (p) != 0))
+#define __syncthreads_or(p) (gd_emulator::barrier(GD_HERE, __COUNTER__, (p) != 0) != 0 ? 1 : 0)
+#define __syncthreads_and(p) (gd_emulator::barrier(GD_HERE, __COUNTER__, !(p)) == 0 ? 1 : 0)
 
-#define __trap() gd_emulator::fail(719, "trap", __LINE__)
-#define assert(condition) ((condition) ? (void)0 : gd_emulator::fail(710, #condition, __LINE__))
+#define __trap() gd_emulator::fail(719, "trap", GD_HERE)
+#define assert(condition) ((condition) ? (void)0 : gd_emulator::fail(710, #condition, GD_HERE))

@@ -20,9 +20,10 @@ from graphdock_cuda.driver.errors import CompileError
 __all__ = ["Emulator", "find_compiler", "kernels_of"]
 
 _HERE = Path(__file__).parent
-_HEADERS = ("emulator.h", "emulator_functions.h")
+_HEADERS = ("emulator.h", "emulator_checks.h", "emulator_functions.h")
 _KERNEL = re.compile(
-    r"(?:extern\s+\"C\"\s+__global__\s+void(?:\s+__launch_bounds__\s*\([^)]*\))?\s+(\w+)|^[ \t]*GD_KERNEL\s*\(\s*(\w+)\s*\))\s*\(",
+    r"(?:extern\s+\"C\"\s+__global__\s+void(?:\s+__launch_bounds__\s*\((?P<bound>[^,)]*)[^)]*\))?\s+(?P<name>\w+)"
+    r"|^[ \t]*GD_KERNEL\s*\(\s*(?P<macro>\w+)\s*\))\s*\(",
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -31,12 +32,18 @@ _OPTIONS = (
     "-O1",
     "-fPIC",
     "-shared",
+    # images that are open at once share nothing, not even by name
+    "-fvisibility=hidden",
+    "-fno-gnu-unique",
     "-fno-exceptions",
     "-fno-rtti",
     "-fwrapv",
     "-fno-gnu-unique",  # images have names in common, and what is common to them is not
     "-fno-strict-aliasing",
     "-ffp-contract=off",
+    # what a GPU leaves undefined, see emulator_checks.h
+    "-fsanitize=alignment,shift-exponent,bounds,bool,integer-divide-by-zero",
+    "-nodefaultlibs",
     "-w",
     "-pipe",
 )
@@ -48,10 +55,13 @@ def find_compiler() -> str | None:
     return shutil.which(os.environ.get("CXX") or "g++")
 
 
-def kernels_of(source: str) -> list[str]:
-    """Names of a source's kernels: ``extern "C" __global__ void NAME(`` and ``GD_KERNEL(NAME)(``."""
-    found = (a or b for a, b in _KERNEL.findall(_COMMENT.sub(" ", source)))
-    return list(dict.fromkeys(found))
+def kernels_of(source: str) -> dict[str, str]:
+    """Names of a source's kernels, and the bound of their launches, ``0`` for none.
+
+    They are written ``extern "C" __global__ void NAME(``, with ``__launch_bounds__(N)`` where wanted, or ``GD_KERNEL(NAME)(``.
+    """
+    found = _KERNEL.finditer(_COMMENT.sub(" ", source))
+    return {match["name"] or match["macro"]: match["bound"] or "0" for match in found}
 
 
 class Emulator:
@@ -94,21 +104,24 @@ class Emulator:
             return out.read_bytes()
 
 
-def _unit(source: str, name: str, architecture: str, kernels: list[str]) -> str:
+def _unit(source: str, name: str, architecture: str, kernels: dict[str, str]) -> str:
     """The source as a unit of C++: after the emulator's headers, and with a table of its kernels."""
     number = re.sub(r"\D", "", architecture)
-    table = ", ".join(f'gd_emulator::Entry<&{kernel}>::kernel("{kernel}")' for kernel in kernels)
+    table = ", ".join(
+        f'gd_emulator::Entry<&{kernel}>::kernel("{kernel}", {bound})' for kernel, bound in kernels.items()
+    )
     return f"""#define GD_EMULATED_ARCH {number}0
 #include "{_HERE / _HEADERS[0]}"
 namespace {{
-#include "{_HERE / _HEADERS[1]}"
+#include "{_HERE / _HEADERS[2]}"
 #line 1 "{name}"
 {source}
 }}
 static const gd_emulator::Kernel gd_kernels[] = {{{table}}};
-extern "C" unsigned gd_count() {{ return {len(kernels)}; }}
-extern "C" const gd_emulator::Kernel* gd_kernel(unsigned i) {{ return &gd_kernels[i]; }}
-extern "C" void gd_run(unsigned i, const unsigned* grid, const unsigned* block, unsigned shared, void** params,
+#define GD_EXPORT extern "C" __attribute__((visibility("default")))
+GD_EXPORT unsigned gd_count() {{ return {len(kernels)}; }}
+GD_EXPORT const gd_emulator::Kernel* gd_kernel(unsigned i) {{ return &gd_kernels[i]; }}
+GD_EXPORT void gd_run(unsigned i, const unsigned* grid, const unsigned* block, unsigned shared, void** params,
                        gd_emulator::Machine* machine) {{
   gd_emulator::run(gd_kernels[i], grid, block, shared, params, machine);
 }}

@@ -1,40 +1,44 @@
 // The functions that CUDA gives to device code, for emulator.h. Included within the source's unnamed namespace, so that what a
 // source overloads (exp of a complex number) is found beside them.
 
+// The place of the call.
+#define GD_CALLED , const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
 static inline unsigned gd_lane() { return gd_emulator::current & 31; }
-template <class T> static T gd_shuffle(unsigned mask, T value, int lane) {
+template <class T> static T gd_shuffle(unsigned mask, T value, int lane, gd_emulator::Where where) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 4 or 8 bytes");
   unsigned long long in = 0;
   memcpy(&in, &value, sizeof(T));
-  in = gd_emulator::collective(gd_emulator::SHUFFLE, mask, in, lane & 31, __builtin_LINE());
+  in = gd_emulator::collective(gd_emulator::SHUFFLE, mask, in, lane & 31, where);
   memcpy(&value, &in, sizeof(T));
   return value;
 }
-template <class T> static T __shfl_sync(unsigned mask, T value, int lane, int width = 32) {
-  return gd_shuffle(mask, value, (gd_lane() & ~(width - 1)) | (lane & (width - 1)));
+template <class T> static T __shfl_sync(unsigned mask, T value, int lane, int width = 32 GD_CALLED) {
+  return gd_shuffle(mask, value, (gd_lane() & ~(width - 1)) | (lane & (width - 1)), {file, line});
 }
-template <class T> static T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+template <class T> static T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32 GD_CALLED) {
   const int lane = gd_lane(), from = lane - static_cast<int>(delta);
-  return gd_shuffle(mask, value, from < (lane & ~(width - 1)) ? lane : from);
+  return gd_shuffle(mask, value, from < (lane & ~(width - 1)) ? lane : from, {file, line});
 }
-template <class T> static T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+template <class T> static T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32 GD_CALLED) {
   const int lane = gd_lane(), from = lane + static_cast<int>(delta);
-  return gd_shuffle(mask, value, from > (lane | (width - 1)) ? lane : from);
+  return gd_shuffle(mask, value, from > (lane | (width - 1)) ? lane : from, {file, line});
 }
-template <class T> static T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+template <class T> static T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32 GD_CALLED) {
   const int lane = gd_lane(), from = lane ^ bits;
-  return gd_shuffle(mask, value, from > (lane | (width - 1)) ? lane : from);
+  return gd_shuffle(mask, value, from > (lane | (width - 1)) ? lane : from, {file, line});
 }
-static inline void __syncwarp(unsigned mask = 0xffffffffu) { gd_emulator::collective(gd_emulator::SYNC, mask, 0, 0, 0); }
-static inline unsigned __ballot_sync(unsigned mask, int p) {
-  return static_cast<unsigned>(gd_emulator::collective(gd_emulator::BALLOT, mask, p != 0, 0, 0));
+static inline void __syncwarp(unsigned mask = 0xffffffffu GD_CALLED) {
+  gd_emulator::collective(gd_emulator::SYNC, mask, 0, 0, {file, line});
 }
-static inline int __any_sync(unsigned mask, int p) { return __ballot_sync(mask, p) != 0; }
-static inline int __all_sync(unsigned mask, int p) { return __ballot_sync(mask, !p) == 0; }
-template <class T> static unsigned __match_any_sync(unsigned mask, T value) {
+static inline unsigned __ballot_sync(unsigned mask, int p GD_CALLED) {
+  return static_cast<unsigned>(gd_emulator::collective(gd_emulator::BALLOT, mask, p != 0, 0, {file, line}));
+}
+static inline int __any_sync(unsigned mask, int p GD_CALLED) { return __ballot_sync(mask, p, file, line) != 0; }
+static inline int __all_sync(unsigned mask, int p GD_CALLED) { return __ballot_sync(mask, !p, file, line) == 0; }
+template <class T> static unsigned __match_any_sync(unsigned mask, T value GD_CALLED) {
   unsigned long long in = 0;
   memcpy(&in, &value, sizeof(T));
-  return static_cast<unsigned>(gd_emulator::collective(gd_emulator::MATCH, mask, in, 0, 0));
+  return static_cast<unsigned>(gd_emulator::collective(gd_emulator::MATCH, mask, in, 0, {file, line}));
 }
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}

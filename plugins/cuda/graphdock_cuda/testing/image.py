@@ -33,6 +33,7 @@ class _Machine(ctypes.Structure):
         ("block", ctypes.c_uint * 3),
         ("thread", ctypes.c_uint * 3),
         ("fault", ctypes.c_void_p),
+        ("file", ctypes.c_char * 64),
         ("message", ctypes.c_char * 256),
     )
 
@@ -47,6 +48,7 @@ class _Entry(ctypes.Structure):
         ("entry", ctypes.c_void_p),
         ("count", ctypes.c_uint),
         ("sizes", ctypes.POINTER(ctypes.c_uint)),
+        ("bound", ctypes.c_uint),
     )
 
 
@@ -64,12 +66,13 @@ class KernelFailure(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One of an image. ``sizes``: bytes of each parameter."""
+    """One of an image. ``sizes``: bytes of each parameter; ``bound``: most threads of a block."""
 
     image: Image
     index: int
     name: str
     sizes: tuple[int, ...]
+    bound: int
 
 
 class Image:
@@ -95,14 +98,15 @@ class Image:
         self._library.gd_kernel.restype = ctypes.POINTER(_Entry)
         self._library.gd_run.restype = None
         found = _shared_variables(image)
-        bias = ctypes.cast(self._library.gd_run, ctypes.c_void_p).value - found.pop("gd_run")[0]
-        self._fixed = (_Range * len(found))(*[(bias + start, size) for start, size in found.values()])
+        bias = (ctypes.cast(self._library.gd_run, ctypes.c_void_p).value or 0) - found.pop("gd_run")[0]
+        self._fixed = (_Range * len(found))(*[_Range(bias + start, size) for start, size in found.values()])
         self.fixed_shared = sum(size for _, size in found.values())
         self.kernels: dict[str, Kernel] = {}
         for index in range(self._library.gd_count()):
             entry = self._library.gd_kernel(index).contents
             name = entry.name.decode()
-            self.kernels[name] = Kernel(self, index, name, tuple(entry.sizes[i] for i in range(entry.count)))
+            sizes = tuple(entry.sizes[i] for i in range(entry.count))
+            self.kernels[name] = Kernel(self, index, name, sizes, entry.bound or _THREADS)
 
     def close(self) -> None:
         """Its kernels are gone."""
@@ -141,7 +145,7 @@ class Image:
             )
             if machine.status:
                 where = f"block {tuple(machine.block)}, thread {tuple(machine.thread)}"
-                line = f", line {machine.line}" if machine.line else ""
+                line = f", {machine.file.decode()} line {machine.line}" if machine.line else ""
                 at = f" ({machine.fault:#x})" if machine.status == 700 else ""
                 text = f"{kernel.name}: {machine.message.decode()}{at} in {where}{line}"
                 raise KernelFailure(text, machine.status, machine.fault)

@@ -91,6 +91,7 @@ class Arena:
       limit: bytes that may be in use at once; 0 for as many as there are.
       in_use: bytes that were handed out and not given back.
       blocks: live ones.
+      base, stop: the addresses that its blocks have.
     """
 
     def __init__(self, space: str, limit: int = 0) -> None:
@@ -165,9 +166,6 @@ class Arena:
         region = self._regions[at]
         block = region.block
         return block if block is not None and block.address <= address <= region.stop else None
-
-    def __contains__(self, address: int) -> bool:
-        return self.base <= address < self.stop
 
     def _reuse(self, size: int, owner: Any) -> Region | None:
         idle = self._idle.get(size, [])

@@ -118,6 +118,7 @@ class State:
         self.devices = [Device(index, found) for index, found in enumerate(properties)]
         self.peers = peers
         self.host = Arena("pinned memory")
+        self._arenas = (self.host, *(device.memory for device in self.devices))
         self.scheduler = Scheduler(seed)
         self.faults = Faults()
         self.log = Log()
@@ -219,7 +220,8 @@ class State:
         """The stream of a handle; 0 is the default one of the current device."""
         if handle == 0:
             return self._defaults[self.device.index]
-        return self.thing("stream", handle, call)
+        found: Stream = self.thing("stream", handle, call)
+        return found
 
     def _new_stream(self, device: Device) -> Stream:
         device.streams += 1
@@ -342,8 +344,8 @@ class State:
 
         Raises Misuse for memory that was freed, and beyond a block's end.
         """
-        for arena in (self.host, *(device.memory for device in self.devices)):
-            if address in arena:
+        for arena in self._arenas:
+            if arena.base <= address < arena.stop:
                 block = arena.find(address)
                 if block is None:
                     raise self.misuse(call, 1, f"{address:#x} lies in {arena.space}, and in no block of it")
