@@ -1,0 +1,34 @@
+// Index tuples as the numbers of the rows that they name, checked. After base.cuh.
+//
+// Macros: I: i32 or i64; K: u32 or u64, which holds every row's number and the number of rows.
+
+namespace gd {
+
+struct Dims { i64 at[MAX_RANK]; };
+constexpr u64 NONE_BAD = ~0ull;
+
+}  // namespace gd
+
+// rows[i]: of tuple i. A tuple out of bounds gets `limit`, and `bad` the lowest axis * n + i of those; with `drop` negative ones
+// get `limit` too, and are not bad.
+GD_KERNEL(places)(const I* indices, K* rows, u64* bad, i64 n, int depth, Dims dims, i64 limit, int drop) {
+  GD_GRID_LOOP(i64, i, n) {
+    u64 row = 0;
+    bool inside = true;
+    for (int axis = 0; axis < depth; ++axis) {
+      const i64 at = indices[i * depth + axis], size = dims.at[axis];
+      if (at < 0 || at >= size) {
+        if (inside && !(drop && at < 0)) atomicMin(bad, static_cast<u64>(axis * n + i));
+        inside = false;
+      }
+      row = row * static_cast<u64>(size) + static_cast<u64>(at);
+    }
+    rows[i] = inside ? static_cast<K>(row) : static_cast<K>(limit);
+  }
+}
+
+GD_KERNEL(report_places)(const I* indices, const u64* bad, i64 n, int depth, i64* words, i64 code) {
+  if (*bad == NONE_BAD) return;
+  const i64 at = static_cast<i64>(*bad), axis = at / n;
+  report(words, code, at, indices[(at - axis * n) * depth + axis]);
+}
