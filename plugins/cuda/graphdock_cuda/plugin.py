@@ -8,7 +8,11 @@ from collections.abc import Iterable
 from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
-FAMILIES: tuple[str, ...] = ("elementwise",)
+FAMILIES: tuple[str, ...] = (
+    "elementwise",
+    "linalg",
+    "train",
+)
 
 
 def kernels() -> list[KernelDef]:

@@ -33,6 +33,7 @@ _OPTIONS = (
     "-shared",
     "-fno-exceptions",
     "-fno-rtti",
+    "-fno-gnu-unique",
     "-fwrapv",
     "-fno-strict-aliasing",
     "-ffp-contract=off",
