@@ -9,6 +9,7 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
+    "decompositions",
     "elementwise",
     "linalg",
     "train",
