@@ -9,12 +9,15 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
+    "decompositions",
     "elementwise",
     "gather",
+    "linalg",
     "reduce",
     "scan",
     "scatter",
     "segment",
+    "train",
 )
 
 

@@ -37,6 +37,7 @@ _OPTIONS = (
     "-fno-gnu-unique",
     "-fno-exceptions",
     "-fno-rtti",
+    "-fno-gnu-unique",
     "-fwrapv",
     "-fno-gnu-unique",  # images have names in common, and what is common to them is not
     "-fno-strict-aliasing",
