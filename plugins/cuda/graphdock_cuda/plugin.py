@@ -10,7 +10,12 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 from graphdock_cuda.driver.api import Toolkit
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
-FAMILIES: tuple[str, ...] = ("elementwise",)
+FAMILIES: tuple[str, ...] = (
+    "elementwise",
+    "layer_norm",
+    "normalization",
+    "softmax",
+)
 
 
 def kernels() -> list[KernelDef]:
