@@ -13,6 +13,7 @@ from graphdock_cuda.driver.api import Toolkit
 FAMILIES: tuple[str, ...] = (
     "elementwise",
     "layer_norm",
+    "matmul",
     "normalization",
     "softmax",
 )
