@@ -12,11 +12,15 @@ FAMILIES: tuple[str, ...] = (
     "decompositions",
     "elementwise",
     "gather",
+    "layer_norm",
     "linalg",
+    "matmul",
+    "normalization",
     "reduce",
     "scan",
     "scatter",
     "segment",
+    "softmax",
     "train",
 )
 
