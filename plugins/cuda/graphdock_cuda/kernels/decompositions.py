@@ -154,6 +154,4 @@ def _by_values(w: Work, x: Operand, rhs: Operand, y: Operand) -> None:
     products = matrix_source(w, "products.cuh", x.dtype)
     limit = float(np.finfo(x.dtype.np).eps) * max(m, n)
     adjoint_product(w, products, u, rhs, between, s, limit)
-    w.launch(
-        products, "plain_product", blocks(y.size), 256, v, between, y, i64(y.size), i32(k), i32(n), i64(width)
-    )
+    w.launch(products, "plain_product", blocks(y.size), 256, v, between, y, i64(y.size), i32(k), i32(n), i64(width))

@@ -21,7 +21,17 @@ from graphdock_cuda.kernels.sort import key_dtype, sort_keys
 from graphdock_cuda.launch import i32, i64, raw, u64
 from graphdock_cuda.work import ErrorWord, Operand, Work, blocks
 
-__all__ = ["Rows", "bad_index", "dims_param", "fill_value", "reduce_runs", "rows_of", "sorted_rows", "word", "write_last"]
+__all__ = [
+    "Rows",
+    "bad_index",
+    "dims_param",
+    "fill_value",
+    "reduce_runs",
+    "rows_of",
+    "sorted_rows",
+    "word",
+    "write_last",
+]
 
 THREADS = 256
 #: As source/base.cuh has it.
@@ -98,9 +108,7 @@ def rows_of(
         made = source("report.cuh", "places.cuh", I=w.ctype(indices), K=w.ctype(dtype))
         facts = (i64(n), i32(depth))
         grid = blocks(n, THREADS, 1 << 16)
-        w.launch(
-            made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(drop)
-        )
+        w.launch(made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(drop))
         w.launch(made, "report_places", 1, 1, indices, bad, *facts, error)
     return keys, bad
 

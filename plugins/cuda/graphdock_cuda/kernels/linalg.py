@@ -162,12 +162,8 @@ def normal_equations(w: Work, x: Operand, rhs: Operand, y: Operand, weight: floa
     root = w.scratch(x.dtype, (batch, size, size))
     products = matrix_source(w, "products.cuh", x.dtype)
     linear = matrix_source(w, "linear.cuh", x.dtype, INDEX="i32")
-    w.launch(
-        products, "gram", blocks(gram.size), 256, x, gram, i64(gram.size), i32(m), i32(n), f64(weight)
-    )
-    _root(
-        w, gram, root, refusal(w, "the matrix has not full rank", "use fast=False, or a positive l2_regularizer")
-    )
+    w.launch(products, "gram", blocks(gram.size), 256, x, gram, i64(gram.size), i32(m), i32(n), f64(weight))
+    _root(w, gram, root, refusal(w, "the matrix has not full rank", "use fast=False, or a positive l2_regularizer"))
     chunks = blocks(width, _COLUMNS)
 
     def turned(b: Operand, made: Operand) -> None:

@@ -36,7 +36,8 @@ class Product:
     """``op(A) op(B)`` of the shapes of a node.
 
     Attributes:
-      m, n, k: sizes. ``batch``: dims of the batch, as few as possible; ``a_strides``, ``b_strides``: of each dim, in elements, 0 where
+      m, n, k: sizes. ``batch``: dims of the batch, as few as possible; ``a_strides``, ``b_strides``: of each dim, in
+        elements, 0 where
         an operand is stretched. ``transpose_a``, ``transpose_b``: whether an operand lies transposed. ``out``: shape of the result.
     """
 

@@ -29,9 +29,7 @@ def order_rows(w: Work, rows: Operand, limit: int, refusal: ErrorWord) -> tuple[
     refused = w.scratch(dtypes.uint32, 1)
     w.launch(code, "begin_order", 1, 1024, rows, keys, order, refused, i64(count), i64(limit), refusal)
     if count <= _TILE:
-        w.launch(
-            code, "order_tile", 1, _THREADS, keys, order, other_keys, other_order, i64(count), i32(passes)
-        )
+        w.launch(code, "order_tile", 1, _THREADS, keys, order, other_keys, other_order, i64(count), i32(passes))
         return (other_keys, other_order, refused) if passes % 2 else (keys, order, refused)
     tiles = -(-count // _TILE)
     totals = w.scratch(dtypes.uint32, tiles << _RADIX_BITS)
@@ -39,8 +37,6 @@ def order_rows(w: Work, rows: Operand, limit: int, refusal: ErrorWord) -> tuple[
         shift = i32(_RADIX_BITS * one)
         w.launch(code, "count_tiles", tiles, _THREADS, keys, totals, i64(count), shift)
         w.launch(code, "scan_tiles", 1, 1024, totals, i64(totals.size))
-        w.launch(
-            code, "place_tiles", tiles, _THREADS, keys, order, other_keys, other_order, totals, i64(count), shift
-        )
+        w.launch(code, "place_tiles", tiles, _THREADS, keys, order, other_keys, other_order, totals, i64(count), shift)
         keys, order, other_keys, other_order = other_keys, other_order, keys, order
     return keys, order, refused

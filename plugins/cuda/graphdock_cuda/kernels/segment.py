@@ -80,7 +80,9 @@ def _ascending(r: Run, ids: Operand, limit: int | None = None) -> tuple[Operand,
     bad, last = (int(v) for v in r.read(facts))
     if bad < 0:
         return keys, last + 1
-    before, here = (int(v) for v in r.read(ids.at(max(bad - 1, 0), (2,)))) if bad else (0, int(r.read(ids.at(0, (1,)))[0]))
+    before, here = (
+        (int(v) for v in r.read(ids.at(max(bad - 1, 0), (2,)))) if bad else (0, int(r.read(ids.at(0, (1,)))[0]))
+    )
     if here < 0 and not bad:
         raise errors.InvalidArgumentError(f"segment_ids[0] is {here}", expected="0 or more")
     if here < before:
@@ -89,9 +91,7 @@ def _ascending(r: Run, ids: Operand, limit: int | None = None) -> tuple[Operand,
             expected="ids that do not decrease",
             hint="tf.unsorted_segment_sum and its kin take ids in any order",
         )
-    raise errors.InvalidArgumentError(
-        f"segment_ids[{bad}] is {here}, which is out of bounds for num_segments {limit}"
-    )
+    raise errors.InvalidArgumentError(f"segment_ids[{bad}] is {here}, which is out of bounds for num_segments {limit}")
 
 
 def _no_error(r: Run) -> Operand:
@@ -105,7 +105,8 @@ def _sorted(name: str) -> Callable[[Run], None]:
         data, ids = r.input("data"), r.input("segment_ids")
         if ids.rank != 1 or not data.rank or ids.shape[0] != data.shape[0]:
             raise errors.InvalidArgumentError(
-                f"segment_ids has shape {list(ids.shape)} for data of shape {list(data.shape)}", expected="one id per row"
+                f"segment_ids has shape {list(ids.shape)} for data of shape {list(data.shape)}",
+                expected="one id per row",
             )
         keys, count = _ascending(r, ids)
         out = r.output((count, *data.shape[1:]))

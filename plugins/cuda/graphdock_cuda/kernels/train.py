@@ -50,7 +50,11 @@ _PER_THREAD = 16
 def _source(rule: str, held: int, dtype: str, rates: tuple[str, ...]) -> Source:
     """The kernels of a rule: its variable and slots, the gradient, the rates, and what names rows."""
     slots = [f"h{i}" for i in range(held)]
-    params = [*(f"ELEMENT* {h}" for h in slots), "const ELEMENT* grad", *(f"const {r}* r{i}" for i, r in enumerate(rates))]
+    params = [
+        *(f"ELEMENT* {h}" for h in slots),
+        "const ELEMENT* grad",
+        *(f"const {r}* r{i}" for i, r in enumerate(rates)),
+    ]
     begin = (
         f"  ELEMENT* const held[] = {{{', '.join(slots)}}};\n"
         f"  const double rates[] = {{{', '.join(f'static_cast<double>(*r{i})' for i in range(len(rates)))}}};\n"
@@ -58,7 +62,8 @@ def _source(rule: str, held: int, dtype: str, rates: tuple[str, ...]) -> Source:
     )
     code = (
         f"GD_KERNEL(dense_update)({', '.join(params)}, i64 n) {{\n{begin}  dense(held, grad, rule, n);\n}}\n"
-        f"GD_KERNEL(sparse_update)({', '.join(params)}, const u32* rows, const u32* order, const u32* refused, i64 count, i64 width) {{\n"
+        f"GD_KERNEL(sparse_update)({', '.join(params)}, const u32* rows, const u32* order, const u32* refused, i64 count, "
+        "i64 width) {\n"
         f"{begin}  sparse(held, grad, rows, order, refused, rule, count, width);\n}}\n"
     )
     return source("updates.cuh", code=code, name=rule, ELEMENT=CTYPES[dtype])
@@ -106,9 +111,7 @@ def _sparse(w: Work, name: str) -> None:
         return
     for tensor in held:
         if tensor.shape[1:] != grad.shape[1:]:
-            raise _misfit(
-                w, errors.ShapeError, "row shape", _grad(w), str(tensor.shape[1:]), str(grad.shape[1:])
-            )
+            raise _misfit(w, errors.ShapeError, "row shape", _grad(w), str(tensor.shape[1:]), str(grad.shape[1:]))
     rows, order, refused = order_rows(w, indices, held[0].shape[0], ErrorWord(_no_row))
     if grad.size:
         grid = blocks(grad.size, 256 * 4)

@@ -87,7 +87,7 @@ class Image:
 
     def __init__(self, image: bytes) -> None:
         # the loader knows libraries by their inode: while one is open, no other file may get it
-        self._file = tempfile.NamedTemporaryFile(prefix="graphdock-cuda-", suffix=".so")
+        self._file = tempfile.NamedTemporaryFile(prefix="graphdock-cuda-", suffix=".so")  # noqa: SIM115
         self._file.write(image)
         self._file.flush()
         try:

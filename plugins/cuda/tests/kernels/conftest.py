@@ -1,0 +1,43 @@
+"""Conformance of kernels, on a CUDA that runs their sources on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from graphdock.plugin.host import Host
+from graphdock.testing.conformance import Conformance
+from graphdock.testing.covering import covering
+from graphdock_cuda.driver.api import Toolkit
+from graphdock_cuda.testing import toolkit
+from graphdock_cuda.testing.install import install
+
+#: dtypes of the quick run; `exhaustive` tests take all.
+QUICK = frozenset({"-", "float32", "int32", "bfloat16"})
+
+
+@pytest.fixture(scope="session")
+def cuda() -> Toolkit:
+    """One emulated CUDA for tests that look at results only."""
+    return toolkit(seed=1)
+
+
+@pytest.fixture(scope="session")
+def kit(cuda: Toolkit) -> Iterator[Conformance]:
+    """Conformance of the plugin with the specs' oracles."""
+    host = Host()
+    install(host, cuda)
+    yield Conformance("cuda", host=host, oracle="reference")
+    cuda.driver.verify()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def conforms(kit: Conformance) -> Callable[..., None]:
+    """``conforms(op)`` checks a sample of an op's cases, ``conforms(op, every=True)`` all of them."""
+
+    def check(op: str, every: bool = False) -> None:
+        cases = [c for c in kit.cases(op) if every or c.dtype in QUICK]
+        for case in cases if every else covering(c for c in cases if c.kind != "gradient"):
+            kit.check(case)
+
+    return check
