@@ -43,7 +43,9 @@ _OPTIONS = (
     "-pipe",
 )
 #: What a GPU leaves undefined; emulator.cc says it.
-_CHECKS = ("-fsanitize=alignment,shift-exponent,bounds,bool,integer-divide-by-zero", "-nodefaultlibs")
+_CHECKS = ("-fsanitize=alignment,shift-exponent,bounds,bool,integer-divide-by-zero",)
+#: Without the library of the checks: emulator.cc has what is needed of it.
+_LIBRARIES = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
 
 
 @functools.cache
@@ -105,6 +107,7 @@ class Emulator:
                     "-x",
                     "none",
                     _core(self._command),
+                    *_LIBRARIES,
                 ],
                 input=_unit(source, name, architecture, kernels),
                 capture_output=True,
