@@ -1,6 +1,6 @@
 """A compiler that makes CUDA C++ run on the CPU: g++ and ``emulator.h``.
 
-An image is a shared object. It holds all that runs its kernels; :mod:`graphdock_cuda.testing.image` opens it.
+An image is a shared object, which holds what runs its kernels too; :mod:`graphdock_cuda.testing.image` opens it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphdock_cuda.driver.errors import CompileError
 __all__ = ["Emulator", "find_compiler", "kernels_of"]
 
 _HERE = Path(__file__).parent
-_HEADERS = ("emulator.h", "emulator_checks.h", "emulator_functions.h")
+_FILES = ("emulator.h", "emulator_functions.h", "emulator.cc")
 _KERNEL = re.compile(
     r"(?:extern\s+\"C\"\s+__global__\s+void(?:\s+__launch_bounds__\s*\((?P<bound>[^,)]*)[^)]*\))?\s+(?P<name>\w+)"
     r"|^[ \t]*GD_KERNEL\s*\(\s*(?P<macro>\w+)\s*\))\s*\(",
@@ -31,7 +31,6 @@ _OPTIONS = (
     "-std=c++17",
     "-O1",
     "-fPIC",
-    "-shared",
     # images that are open at once share nothing, not even by name
     "-fvisibility=hidden",
     "-fno-gnu-unique",
@@ -42,12 +41,13 @@ _OPTIONS = (
     "-fno-gnu-unique",  # images have names in common, and what is common to them is not
     "-fno-strict-aliasing",
     "-ffp-contract=off",
-    # what a GPU leaves undefined, see emulator_checks.h
-    "-fsanitize=alignment,shift-exponent,bounds,bool,integer-divide-by-zero",
-    "-nodefaultlibs",
     "-w",
     "-pipe",
 )
+#: What a GPU leaves undefined; emulator.cc says it.
+_CHECKS = ("-fsanitize=alignment,shift-exponent,bounds,bool,integer-divide-by-zero",)
+#: Without the library of the checks: emulator.cc has what is needed of it.
+_LIBRARIES = ("-nodefaultlibs", "-lm", "-lc", "-lgcc")
 
 
 @functools.cache
@@ -76,11 +76,12 @@ class Emulator:
         if command is None or platform.system() != "Linux":
             raise RuntimeError("the emulated CUDA needs Linux and a C++ compiler: install g++, or name one with CXX")
         self._command = command
-        text = "".join((_HERE / name).read_text(encoding="utf-8") for name in _HEADERS)
+        text = "".join((_HERE / name).read_text(encoding="utf-8") for name in _FILES)
         release = subprocess.run(
             [command, "-dumpfullversion"], capture_output=True, text=True, check=True
         ).stdout.strip()
-        self.version = f"emulator {hashlib.sha256(text.encode()).hexdigest()[:16]} {' '.join(_OPTIONS)} g++ {release}"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.version = f"emulator {digest} {' '.join(_OPTIONS + _CHECKS)} g++ {release}"
 
     def compile(self, source: str, name: str, architecture: str) -> bytes:
         """See Compiler.compile: the image is a shared object.
@@ -95,7 +96,21 @@ class Emulator:
         with tempfile.TemporaryDirectory(prefix="graphdock-cuda-") as folder:
             out = Path(folder) / "image.so"
             done = subprocess.run(
-                [self._command, *_OPTIONS, "-x", "c++", "-", "-o", str(out)],
+                [
+                    self._command,
+                    *_OPTIONS,
+                    *_CHECKS,
+                    "-shared",
+                    "-o",
+                    out,
+                    "-x",
+                    "c++",
+                    "-",
+                    "-x",
+                    "none",
+                    _core(self._command),
+                    *_LIBRARIES,
+                ],
                 input=_unit(source, name, architecture, kernels),
                 capture_output=True,
                 text=True,
@@ -105,6 +120,24 @@ class Emulator:
             return out.read_bytes()
 
 
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="graphdock-cuda-")
+
+
+@functools.cache
+def _core(command: str) -> Path:
+    """What is in every image, compiled once in a process."""
+    out = Path(_folder().name) / "emulator.o"
+    subprocess.run(
+        [command, *_OPTIONS, "-DGD_EMULATED_ARCH=0", "-c", _HERE / "emulator.cc", "-o", out],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return out
+
+
 def _unit(source: str, name: str, architecture: str, kernels: dict[str, str]) -> str:
     """The source as a unit of C++: after the emulator's headers, and with a table of its kernels."""
     number = re.sub(r"\D", "", architecture)
@@ -112,9 +145,9 @@ def _unit(source: str, name: str, architecture: str, kernels: dict[str, str]) ->
         f'gd_emulator::Entry<&{kernel}>::kernel("{kernel}", {bound})' for kernel, bound in kernels.items()
     )
     return f"""#define GD_EMULATED_ARCH {number}0
-#include "{_HERE / _HEADERS[0]}"
+#include "{_HERE / "emulator.h"}"
 namespace {{
-#include "{_HERE / _HEADERS[2]}"
+#include "{_HERE / "emulator_functions.h"}"
 #line 1 "{name}"
 {source}
 }}
