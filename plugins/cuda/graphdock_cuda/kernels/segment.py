@@ -31,7 +31,9 @@ def _blank(name: str, dtype: DType, unsorted: bool) -> Any:
     """The element of a segment without rows."""
     if name == "product":
         return 1
-    return {"max": dtype.min, "min": dtype.max}.get(name, 0) if unsorted else 0
+    if not unsorted or name == "sum":
+        return 0
+    return dtype.min if name == "max" else dtype.max
 
 
 def _unsorted(name: str) -> Callable[[Work], None]:
