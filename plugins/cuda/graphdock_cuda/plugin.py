@@ -22,6 +22,8 @@ FAMILIES: tuple[str, ...] = (
     "segment",
     "softmax",
     "train",
+    "unique",
+    "where",
 )
 
 

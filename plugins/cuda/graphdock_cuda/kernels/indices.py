@@ -22,6 +22,7 @@ from graphdock_cuda.launch import i32, i64, raw, u64
 from graphdock_cuda.work import ErrorWord, Operand, Work, blocks
 
 __all__ = [
+<<<<<<< HEAD
     "Rows",
     "bad_index",
     "dims_param",
@@ -32,10 +33,18 @@ __all__ = [
     "word",
     "write_last",
 ]
+=======
+    "BY_TUPLE",
+    "DROP_BEYOND",
+    "DROP_NEGATIVE",
+    "Rows", "bad_index", "dims_param", "fill_value", "reduce_runs", "rows_of", "sorted_rows", "word", "write_last"]
+>>>>>>> ckreduce
 
 THREADS = 256
 #: As source/base.cuh has it.
 MAX_RANK = 8
+#: Flags of :func:`rows_of`, as source/places.cuh has them.
+DROP_NEGATIVE, DROP_BEYOND, BY_TUPLE = 1, 2, 4
 _WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "pack<u64, 2>"}
 
 
@@ -90,13 +99,14 @@ class Rows:
 
 
 def rows_of(
-    w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, drop: bool = False
+    w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0
 ) -> tuple[Operand, Operand]:
     """The number of the row that each index tuple names, and the word that says whether one is bad.
 
     Args:
       indices: tuples of ``depth`` numbers, flat. ``dims``: that they lie within.
-      drop: negative ones name no row: they get the number of rows.
+      flags: DROP_NEGATIVE, DROP_BEYOND: such ones name no row, and get the number of rows. BY_TUPLE: the error's first number is
+        ``i * depth + axis``.
     """
     limit = math.prod(dims)
     n = indices.size // depth if depth else math.prod(indices.shape[:-1])
@@ -108,16 +118,23 @@ def rows_of(
         made = source("report.cuh", "places.cuh", I=w.ctype(indices), K=w.ctype(dtype))
         facts = (i64(n), i32(depth))
         grid = blocks(n, THREADS, 1 << 16)
+<<<<<<< HEAD
         w.launch(made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(drop))
         w.launch(made, "report_places", 1, 1, indices, bad, *facts, error)
+=======
+        w.launch(
+            made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags)
+        )
+        w.launch(made, "report_places", 1, 1, indices, bad, *facts, i32(flags), error)
+>>>>>>> ckreduce
     return keys, bad
 
 
 def sorted_rows(
-    w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, drop: bool = False
+    w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0
 ) -> Rows:
     """The rows that index tuples name, sorted; see :func:`rows_of`."""
-    keys, bad = rows_of(w, indices, dims, depth, error, drop)
+    keys, bad = rows_of(w, indices, dims, depth, error, flags)
     limit = math.prod(dims)
     found, order = sort_keys(w, keys, max(limit, 1).bit_length())
     return Rows(found, order, bad, limit)

@@ -15,7 +15,7 @@ from graphdock.contracts import DType, KernelDef, dtypes, errors
 from graphdock_cuda.compiled import source
 from graphdock_cuda.immediate import Run, dynamic_family
 from graphdock_cuda.kernel import family
-from graphdock_cuda.kernels.indices import THREADS, Rows, bad_index, fill_value, reduce_runs, sorted_rows
+from graphdock_cuda.kernels.indices import DROP_NEGATIVE, THREADS, Rows, bad_index, fill_value, reduce_runs, sorted_rows
 from graphdock_cuda.kernels.reduce import reducer
 from graphdock_cuda.launch import i64
 from graphdock_cuda.work import ErrorWord, Operand, Work, blocks
@@ -31,7 +31,9 @@ def _blank(name: str, dtype: DType, unsorted: bool) -> Any:
     """The element of a segment without rows."""
     if name == "product":
         return 1
-    return {"max": dtype.min, "min": dtype.max}.get(name, 0) if unsorted else 0
+    if not unsorted or name == "sum":
+        return 0
+    return dtype.min if name == "max" else dtype.max
 
 
 def _unsorted(name: str) -> Callable[[Work], None]:
@@ -44,7 +46,7 @@ def _unsorted(name: str) -> Callable[[Work], None]:
         count = max(int(w.host("num_segments")), 0)
         out = w.output((count, *data.shape[ids.rank :]))
         fill_value(w, out, _blank(name, out.dtype, True))
-        rows = sorted_rows(w, ids, [count], 1, _beyond(bad_index(ids.shape, [count], "segment_ids"), count), drop=True)
+        rows = sorted_rows(w, ids, [count], 1, _beyond(bad_index(ids.shape, [count], "segment_ids"), count), DROP_NEGATIVE)
         flat = data.reshaped(ids.size, math.prod(data.shape[ids.rank :]))
         reduce_runs(w, reducer(name, data.dtype), flat, rows, out, flat.shape[1])
 

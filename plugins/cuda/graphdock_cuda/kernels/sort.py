@@ -76,7 +76,7 @@ def argsort(w: Work, x: Operand, *, rows: int = 1, descending: bool = False) -> 
     part = {8: dtypes.float32, 16: dtypes.float64}[x.dtype.size] if pair else x.dtype
     bits, stride = 8 * part.size, 2 if pair else 1
     dtype = key_dtype(bits)
-    made = source("sort_keys.cuh", TX=w.ctype(part), K=w.ctype(dtype))
+    made = source("sort_order.cuh", "sort_keys.cuh", TX=w.ctype(part), K=w.ctype(dtype))
     order: Operand | None = None
     for at in reversed(range(stride)):
         keys = w.scratch(dtype, max(x.size, 1)).reshaped(x.size)

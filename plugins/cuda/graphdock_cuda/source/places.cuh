@@ -9,16 +9,19 @@ constexpr u64 NONE_BAD = ~0ull;
 
 }  // namespace gd
 
-// rows[i]: of tuple i. A tuple out of bounds gets `limit`, and `bad` the lowest axis * n + i of those; with `drop` negative ones
-// get `limit` too, and are not bad.
-GD_KERNEL(places)(const I* indices, K* rows, u64* bad, i64 n, int depth, Dims dims, i64 limit, int drop) {
+constexpr int DROP_NEGATIVE = 1, DROP_BEYOND = 2, BY_TUPLE = 4;
+
+// rows[i]: of tuple i. A tuple out of bounds gets `limit`, and `bad` the lowest axis * n + i of those, or i * depth + axis (BY_TUPLE).
+// What is to be dropped gets `limit` too, and is not bad.
+GD_KERNEL(places)(const I* indices, K* rows, u64* bad, i64 n, int depth, Dims dims, i64 limit, int flags) {
   GD_GRID_LOOP(i64, i, n) {
     u64 row = 0;
     bool inside = true;
     for (int axis = 0; axis < depth; ++axis) {
       const i64 at = indices[i * depth + axis], size = dims.at[axis];
       if (at < 0 || at >= size) {
-        if (inside && !(drop && at < 0)) atomicMin(bad, static_cast<u64>(axis * n + i));
+        if (inside && !(flags & (at < 0 ? DROP_NEGATIVE : DROP_BEYOND)))
+          atomicMin(bad, static_cast<u64>(flags & BY_TUPLE ? i * depth + axis : axis * n + i));
         inside = false;
       }
       row = row * static_cast<u64>(size) + static_cast<u64>(at);
@@ -27,8 +30,8 @@ GD_KERNEL(places)(const I* indices, K* rows, u64* bad, i64 n, int depth, Dims di
   }
 }
 
-GD_KERNEL(report_places)(const I* indices, const u64* bad, i64 n, int depth, i64* words, i64 code) {
+GD_KERNEL(report_places)(const I* indices, const u64* bad, i64 n, int depth, int flags, i64* words, i64 code) {
   if (*bad == NONE_BAD) return;
   const i64 at = static_cast<i64>(*bad), axis = at / n;
-  report(words, code, at, indices[(at - axis * n) * depth + axis]);
+  report(words, code, at, indices[flags & BY_TUPLE ? at : (at - axis * n) * depth + axis]);
 }

@@ -84,8 +84,13 @@ template <class T> static inline T __ldg(const T* at) { return *at; }
 template <class T> static inline T __ldcs(const T* at) { return *at; }
 template <class T> static inline T __ldcg(const T* at) { return *at; }
 template <class T> static inline void __stcs(T* at, T value) { *at = value; }
-static inline int __popc(unsigned v) { return __builtin_popcount(v); }
-static inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
+// without the compiler's own library, which has the builtin
+static inline int __popcll(unsigned long long v) {
+  v -= v >> 1 & 0x5555555555555555ull;
+  v = (v & 0x3333333333333333ull) + (v >> 2 & 0x3333333333333333ull);
+  return static_cast<int>(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56);
+}
+static inline int __popc(unsigned v) { return __popcll(v); }
 static inline int __clz(int v) { return v == 0 ? 32 : __builtin_clz(static_cast<unsigned>(v)); }
 static inline int __clzll(long long v) { return v == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(v)); }
 static inline int __ffs(int v) { return __builtin_ffs(v); }
