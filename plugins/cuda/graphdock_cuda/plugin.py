@@ -21,6 +21,7 @@ FAMILIES: tuple[str, ...] = (
     "scatter",
     "segment",
     "softmax",
+    "spectral",
     "train",
 )
 
