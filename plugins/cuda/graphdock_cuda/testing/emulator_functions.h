@@ -84,8 +84,13 @@ template <class T> static inline T __ldg(const T* at) { return *at; }
 template <class T> static inline T __ldcs(const T* at) { return *at; }
 template <class T> static inline T __ldcg(const T* at) { return *at; }
 template <class T> static inline void __stcs(T* at, T value) { *at = value; }
-static inline int __popc(unsigned v) { return __builtin_popcount(v); }
-static inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
+// without libgcc, of whose functions the built-in ones are made
+static inline int __popcll(unsigned long long v) {
+  int bits = 0;
+  for (; v != 0; v &= v - 1) ++bits;
+  return bits;
+}
+static inline int __popc(unsigned v) { return __popcll(v); }
 static inline int __clz(int v) { return v == 0 ? 32 : __builtin_clz(static_cast<unsigned>(v)); }
 static inline int __clzll(long long v) { return v == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(v)); }
 static inline int __ffs(int v) { return __builtin_ffs(v); }
