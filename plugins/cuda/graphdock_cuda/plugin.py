@@ -15,6 +15,7 @@ FAMILIES: tuple[str, ...] = (
     "layer_norm",
     "linalg",
     "matmul",
+    "matrix_functions",
     "normalization",
     "reduce",
     "scan",
