@@ -10,6 +10,8 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
     "decompositions",
+    "conv",
+    "depthwise",
     "elementwise",
     "gather",
     "layer_norm",
