@@ -1,0 +1,207 @@
+"""Matrix products by cuBLASLt, through nvmath-python's bindings.
+
+cuBLASLt counts along columns. A row-major matrix is the transpose of a column-major one, so that ``D = op(A) op(B)`` is asked for as
+``D^T = op(B)^T op(A)^T``: the operands change places, none is moved. A bias per column of D is one per row of what is asked for,
+which is what the library adds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphdock_cuda.driver.api import Gemm, GemmPlan
+
+__all__ = ["CublasLt"]
+
+#: ``cudaDataType``, ``cublasComputeType_t`` and the type of alpha, by dtype.
+_TYPES = {
+    "float16": (2, 68, np.float32),
+    "bfloat16": (14, 68, np.float32),
+    "float32": (0, 68, np.float32),
+    "float64": (1, 70, np.float64),
+}
+_FAST_TF32 = 77
+_SCALE_TYPES = {np.float32: 0, np.float64: 1}
+_SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+_TRANSPOSED = 1
+_NOT_SUPPORTED = 15
+#: Algorithms that the library is asked for.
+_ASKED = 8
+#: Bytes that operands are mostly aligned to; others take an algorithm that needs no more than an element's.
+_ALIGNED = 16
+
+
+def _cupy_device() -> int:
+    from cupy_backends.cuda.api import runtime
+
+    device: int = runtime.getDevice()
+    return device
+
+
+def _bindings() -> Any:
+    from nvmath.bindings import cublasLt
+
+    return cublasLt
+
+
+class CublasLt:
+    """See Blas. Safe from any thread; ``plans`` is of the current device.
+
+    Args:
+      bindings: module with the functions and enumerations of ``nvmath.bindings.cublasLt``; default: that one.
+      device: gives the current device.
+    """
+
+    def __init__(self, bindings: Any = None, device: Callable[[], int] = _cupy_device) -> None:
+        self._lt = bindings if bindings is not None else _bindings()
+        self._device = device
+        self._handles: dict[int, int] = {}
+        self._plans: dict[tuple[int, Gemm, int], tuple[GemmPlan, ...]] = {}
+        self._lock = threading.Lock()
+
+    def plans(self, gemm: Gemm, workspace: int) -> Sequence[GemmPlan]:
+        """See Blas.plans. Empty for dtypes that the library has no product of, and for an empty product."""
+        if gemm.dtype not in _TYPES or not (gemm.m and gemm.n and gemm.k and gemm.batch):
+            return ()
+        with self._lock:
+            key = (self._device(), gemm, workspace)
+            found = self._plans.get(key)
+            if found is None:
+                handle = self._handles.get(key[0])
+                if handle is None:
+                    handle = self._handles[key[0]] = self._lt.create()
+                found = self._plans[key] = tuple(_made(self._lt, handle, gemm, workspace))
+            return found
+
+
+def _made(lt: Any, handle: int, gemm: Gemm, workspace: int) -> list[GemmPlan]:
+    request = _Request(lt, handle, gemm)
+    element = _SIZES[gemm.dtype]
+    aligned = request.algorithms(workspace, _ALIGNED)
+    anyhow = request.algorithms(workspace, element)
+    if not anyhow:  # an address that is not aligned would have no algorithm
+        return []
+    plans = []
+    for algorithm, nbytes in aligned or anyhow:
+        most = max(nbytes, anyhow[0][1])
+        plans.append(GemmPlan(gemm, most, _Run(request, algorithm, anyhow[0][0], most)))
+    return plans
+
+
+class _Request:
+    """The library's description of a product. It lives as long as the plans that came from it."""
+
+    def __init__(self, lt: Any, handle: int, gemm: Gemm) -> None:
+        self.lt, self.handle, self.gemm = lt, handle, gemm
+        kind, compute, scale = _TYPES[gemm.dtype]
+        if gemm.tf32 and gemm.dtype == "float32":
+            compute = _FAST_TF32
+        self.alpha, self.beta = np.array([gemm.alpha], scale), np.zeros(1, scale)
+        self.lock = threading.Lock()
+        self.desc = lt.matmul_desc_create(compute, _SCALE_TYPES[scale])
+        m, n, k = gemm.m, gemm.n, gemm.k
+        # as the library sees them: B, then A, then D, each the transpose of what lies there
+        left = (k, n, k) if gemm.transpose_b else (n, k, n)
+        right = (m, k, m) if gemm.transpose_a else (k, m, k)
+        self.left = self._layout(kind, left, gemm.stride_b)
+        self.right = self._layout(kind, right, gemm.stride_a)
+        self.result = self._layout(kind, (n, m, n), gemm.stride_d)
+        attributes = lt.MatmulDescAttribute
+        if gemm.transpose_b:
+            self.describe(attributes.TRANSA, np.int32, _TRANSPOSED)
+        if gemm.transpose_a:
+            self.describe(attributes.TRANSB, np.int32, _TRANSPOSED)
+        if gemm.epilogue != "none":
+            self.describe(attributes.EPILOGUE, np.uint32, int(lt.Epilogue[gemm.epilogue.upper()]))
+        if gemm.epilogue.endswith("bias"):
+            self.describe(attributes.BIAS_POINTER, np.int64, 256)  # some address, for the heuristics
+
+    def _layout(self, kind: int, dims: tuple[int, int, int], stride: int) -> int:
+        """Rows, columns and leading dim, along columns."""
+        lt = self.lt
+        layout: int = lt.matrix_layout_create(kind, *dims)
+        if self.gemm.batch > 1:
+            for attribute, dtype, value in (
+                (lt.MatrixLayoutAttribute.BATCH_COUNT, np.int32, self.gemm.batch),
+                (lt.MatrixLayoutAttribute.STRIDED_BATCH_OFFSET, np.int64, stride),
+            ):
+                held = np.array([value], dtype)
+                lt.matrix_layout_set_attribute(layout, int(attribute), held.ctypes.data, held.nbytes)
+        return layout
+
+    def describe(self, attribute: Any, dtype: Any, value: int) -> None:
+        held = np.array([value], dtype)
+        self.lt.matmul_desc_set_attribute(self.desc, int(attribute), held.ctypes.data, held.nbytes)
+
+    def algorithms(self, workspace: int, alignment: int) -> list[tuple[np.ndarray, int]]:
+        """What the library's heuristics propose for operands aligned so, each with the bytes of workspace that it needs."""
+        lt = self.lt
+        preference = lt.matmul_preference_create()
+        try:
+            wanted = [(lt.MatmulPreferenceAttribute.MAX_WORKSPACE_BYTES, np.uint64, workspace)]
+            wanted += [
+                (lt.MatmulPreferenceAttribute[f"MIN_ALIGNMENT_{x}_BYTES"], np.uint32, alignment) for x in "ABCD"
+            ]
+            for attribute, dtype, value in wanted:
+                held = np.array([value], dtype)
+                lt.matmul_preference_set_attribute(preference, int(attribute), held.ctypes.data, held.nbytes)
+            results = np.zeros(_ASKED, lt.matmul_heuristic_result_dtype)
+            count = np.zeros(1, np.int32)
+            layouts = (self.left, self.right, self.result, self.result)
+            try:
+                lt.matmul_algo_get_heuristic(
+                    self.handle, self.desc, *layouts, preference, _ASKED, results.ctypes.data, count.ctypes.data
+                )
+            except lt.cuBLASLtError as error:
+                if getattr(error, "status", None) == _NOT_SUPPORTED:
+                    return []
+                raise
+        finally:
+            lt.matmul_preference_destroy(preference)
+        found = results[: int(count[0])]
+        return [(r["algo"].copy(), int(r["workspace_size"])) for r in found if int(r["state"]) == 0]
+
+
+class _Run:
+    """``run`` of a GemmPlan."""
+
+    def __init__(self, request: _Request, algorithm: np.ndarray, anyhow: np.ndarray, workspace: int) -> None:
+        self._request = request
+        self._algorithms = (np.array(algorithm), np.array(anyhow))
+        self._workspace = workspace
+        self._bias = request.gemm.epilogue.endswith("bias")
+
+    def __call__(self, stream: int, a: int, b: int, d: int, bias: int, workspace: int) -> None:
+        if not self._bias:
+            self._queue(stream, a, b, d, workspace)
+            return
+        request = self._request
+        with request.lock:  # the description holds the bias's address; the library reads it within the call
+            request.describe(request.lt.MatmulDescAttribute.BIAS_POINTER, np.int64, bias)
+            self._queue(stream, a, b, d, workspace)
+
+    def _queue(self, stream: int, a: int, b: int, d: int, workspace: int) -> None:
+        r = self._request
+        algorithm = self._algorithms[bool((a | b | d) % _ALIGNED)]
+        r.lt.matmul(
+            r.handle,
+            r.desc,
+            r.alpha.ctypes.data,
+            b,
+            r.left,
+            a,
+            r.right,
+            r.beta.ctypes.data,
+            d,
+            r.result,
+            d,
+            r.result,
+            algorithm.ctypes.data,
+            workspace,
+            self._workspace if workspace else 0,
+            stream,
+        )
