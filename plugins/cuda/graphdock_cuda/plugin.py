@@ -9,8 +9,8 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
-    "decompositions",
     "conv",
+    "decompositions",
     "depthwise",
     "elementwise",
     "gather",
@@ -23,12 +23,12 @@ FAMILIES: tuple[str, ...] = (
     "matrix_functions",
     "morphology",
     "normalization",
+    "pool",
+    "pool_argmax",
     "reduce",
     "scan",
     "scatter",
     "segment",
-    "pool",
-    "pool_argmax",
     "softmax",
     "spectral",
     "train",
