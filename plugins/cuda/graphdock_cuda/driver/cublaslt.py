@@ -143,9 +143,7 @@ class _Request:
         preference = lt.matmul_preference_create()
         try:
             wanted = [(lt.MatmulPreferenceAttribute.MAX_WORKSPACE_BYTES, np.uint64, workspace)]
-            wanted += [
-                (lt.MatmulPreferenceAttribute[f"MIN_ALIGNMENT_{x}_BYTES"], np.uint32, alignment) for x in "ABCD"
-            ]
+            wanted += [(lt.MatmulPreferenceAttribute[f"MIN_ALIGNMENT_{x}_BYTES"], np.uint32, alignment) for x in "ABCD"]
             for attribute, dtype, value in wanted:
                 held = np.array([value], dtype)
                 lt.matmul_preference_set_attribute(preference, int(attribute), held.ctypes.data, held.nbytes)

@@ -24,7 +24,14 @@ kernel = family(KERNELS)
 
 
 def _gathered(
-    w: Work, entry: str, a: Operand, b: Operand, d: Operand, slide: Slide, sizes: tuple[int, int, int], along: tuple[bool, bool]
+    w: Work,
+    entry: str,
+    a: Operand,
+    b: Operand,
+    d: Operand,
+    slide: Slide,
+    sizes: tuple[int, int, int],
+    along: tuple[bool, bool],
 ) -> None:
     """Launch a product of ``source/conv.cuh``.
 

@@ -105,6 +105,14 @@ def draw_bounding_boxes(w: Work) -> None:
     _, height, width, channels = x.shape
     colors = rest[0] if rest else boxes
     count, wide = colors.shape if rest else (0, 0)
-    sizes = (i64(x.size // channels), i64(height), i64(width), i32(channels), i64(boxes.shape[1]), i64(count), i64(wide))
+    sizes = (
+        i64(x.size // channels),
+        i64(height),
+        i64(width),
+        i32(channels),
+        i64(boxes.shape[1]),
+        i64(count),
+        i64(wide),
+    )
     made = source("draw_boxes.cuh", TYPE=w.ctype(x))
     w.launch(made, "draw_boxes", blocks(x.size // channels), 256, x, boxes, colors, y, *sizes)

@@ -22,7 +22,9 @@ from graphdock_cuda.launch import i32, i64, raw, u64
 from graphdock_cuda.work import ErrorWord, Operand, Work, blocks
 
 __all__ = [
-<<<<<<< HEAD
+    "BY_TUPLE",
+    "DROP_BEYOND",
+    "DROP_NEGATIVE",
     "Rows",
     "bad_index",
     "dims_param",
@@ -33,12 +35,6 @@ __all__ = [
     "word",
     "write_last",
 ]
-=======
-    "BY_TUPLE",
-    "DROP_BEYOND",
-    "DROP_NEGATIVE",
-    "Rows", "bad_index", "dims_param", "fill_value", "reduce_runs", "rows_of", "sorted_rows", "word", "write_last"]
->>>>>>> ckreduce
 
 THREADS = 256
 #: As source/base.cuh has it.
@@ -118,21 +114,12 @@ def rows_of(
         made = source("report.cuh", "places.cuh", I=w.ctype(indices), K=w.ctype(dtype))
         facts = (i64(n), i32(depth))
         grid = blocks(n, THREADS, 1 << 16)
-<<<<<<< HEAD
-        w.launch(made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(drop))
-        w.launch(made, "report_places", 1, 1, indices, bad, *facts, error)
-=======
-        w.launch(
-            made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags)
-        )
+        w.launch(made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags))
         w.launch(made, "report_places", 1, 1, indices, bad, *facts, i32(flags), error)
->>>>>>> ckreduce
     return keys, bad
 
 
-def sorted_rows(
-    w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0
-) -> Rows:
+def sorted_rows(w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0) -> Rows:
     """The rows that index tuples name, sorted; see :func:`rows_of`."""
     keys, bad = rows_of(w, indices, dims, depth, error, flags)
     limit = math.prod(dims)

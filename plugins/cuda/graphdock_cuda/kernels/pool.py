@@ -57,7 +57,9 @@ def _check(w: Work, name: str, have: Shape, want: Shape) -> None:
     """What the shape rule asks, where shapes were not known before."""
     if have != want:
         raise errors.InvalidArgumentError(
-            f"{name} does not have the shape of what was pooled" if name == "orig_input" else f"{name} has another shape than the pool",
+            f"{name} does not have the shape of what was pooled"
+            if name == "orig_input"
+            else f"{name} has another shape than the pool",
             op=w.node.origin,
             site=w.node.site,
             expected=str(list(want)),

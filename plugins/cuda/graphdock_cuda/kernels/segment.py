@@ -46,7 +46,9 @@ def _unsorted(name: str) -> Callable[[Work], None]:
         count = max(int(w.host("num_segments")), 0)
         out = w.output((count, *data.shape[ids.rank :]))
         fill_value(w, out, _blank(name, out.dtype, True))
-        rows = sorted_rows(w, ids, [count], 1, _beyond(bad_index(ids.shape, [count], "segment_ids"), count), DROP_NEGATIVE)
+        rows = sorted_rows(
+            w, ids, [count], 1, _beyond(bad_index(ids.shape, [count], "segment_ids"), count), DROP_NEGATIVE
+        )
         flat = data.reshaped(ids.size, math.prod(data.shape[ids.rank :]))
         reduce_runs(w, reducer(name, data.dtype), flat, rows, out, flat.shape[1])
 

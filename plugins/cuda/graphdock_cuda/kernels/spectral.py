@@ -92,9 +92,7 @@ class _Lines:
             self.split, self.out_outer, self.out_step, self.kept, self.twist,
         )  # fmt: skip
         small = (self.n, self.per_block, self.hermitian, self.inverse, len(radices))
-        return raw(
-            struct.pack("<13qd5i27i", *numbers, self.scale, *small, *radices, *[0] * (_PASSES - len(radices)))
-        )
+        return raw(struct.pack("<13qd5i27i", *numbers, self.scale, *small, *radices, *[0] * (_PASSES - len(radices))))
 
 
 def _whole(axis: _Axis, scale: float) -> _Lines:

@@ -38,7 +38,6 @@ _OPTIONS = (
     "-fno-rtti",
     "-fno-gnu-unique",
     "-fwrapv",
-    "-fno-gnu-unique",  # images have names in common, and what is common to them is not
     "-fno-strict-aliasing",
     "-ffp-contract=off",
     "-w",
