@@ -181,6 +181,9 @@ class Spaces:
                 self.home[value] = space
 
     def is_constant(self, value: Value) -> bool:
+        """A constant, or another name of one."""
+        while value.node is not None and value.node.verb == "alias":
+            value = value.node.inputs[0]
         return value.node is not None and value.node.verb == "constant"
 
     def near(self, value: Value) -> DeviceSpec | None:
