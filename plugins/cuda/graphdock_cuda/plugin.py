@@ -34,6 +34,12 @@ FAMILIES: tuple[str, ...] = (
     "train",
     "unique",
     "where",
+    "array",
+    "array_values",
+    "core",
+    "elementwise",
+    "pads",
+    "views",
 )
 
 

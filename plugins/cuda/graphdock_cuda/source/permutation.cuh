@@ -1,0 +1,19 @@
+// The inverse of a permutation, and whether it was one. T: type of elements.
+
+GD_KERNEL(invert)(const T* x, T* y, i64 n) {
+  GD_GRID_LOOP(i64, i, n) {
+    const i64 place = x[i];
+    if (place >= 0 && place < n) y[place] = static_cast<T>(i);
+  }
+}
+
+// y was -1 throughout: what is still so, nothing points to.
+GD_KERNEL(check)(const T* y, i64 n, i64* words, i64 code) {
+  GD_GRID_LOOP(i64, i, n) {
+    if (y[i] >= 0) continue;
+    words[0] = n;
+    words[1] = i;
+    __threadfence_system();
+    words[2] = code;
+  }
+}
