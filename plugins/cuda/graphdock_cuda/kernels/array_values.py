@@ -31,7 +31,7 @@ def range_(w: Work) -> None:
     out = w.output((count,))
     if count:
         wide, number = ("double", f64) if floating else ("i64", i64)
-        kept = source("ranges.cuh", T=w.ctype(out), WIDE=wide)
+        kept = source("ranges.cuh", ELEMENT=w.ctype(out), WIDE=wide)
         w.launch(kept, "range", blocks(count, 1024), 256, number(start), number(delta), out, i64(count))
 
 
@@ -41,7 +41,7 @@ def lin_space(w: Work) -> None:
     if num < 1:
         raise errors.InvalidArgumentError(f"LinSpace: num is {num}", expected="1 or more")
     out = w.output((num,))
-    kept = source("ranges.cuh", T=w.ctype(out), WIDE="double")
+    kept = source("ranges.cuh", ELEMENT=w.ctype(out), WIDE="double")
     w.launch(kept, "lin_space", blocks(num, 1024), 256, w.input("start"), w.input("stop"), out, i64(num))
 
 
@@ -72,7 +72,7 @@ def invert_permutation(w: Work) -> None:
     out = w.output(x.shape)
     if x.size:
         w.fill(out, 0xFF)
-        kept = source("permutation.cuh", T=w.ctype(x))
+        kept = source("report.cuh", "permutation.cuh", ELEMENT=w.ctype(x))
         w.launch(kept, "invert", blocks(x.size), 256, x, out, i64(x.size))
         w.launch(kept, "check", blocks(x.size), 256, out, i64(x.size), ErrorWord(_no_permutation))
 

@@ -71,7 +71,7 @@ def check_numerics(w: Work) -> None:
 
     found = w.scratch(dtypes.uint32, 1)
     w.fill(found)
-    kept = source("check_numerics.cuh", T=w.ctype(x))
+    kept = source("report.cuh", "check_numerics.cuh", ELEMENT=w.ctype(x))
     w.launch(kept, "look", blocks(x.size, 1024, 1 << 16), 256, x, out, i64(x.size), found)
     w.launch(kept, "tell", 1, 1, found, ErrorWord(wrong))
 

@@ -16,7 +16,7 @@ from graphdock.contracts import KernelDef
 
 from graphdock_cuda.compiled import Source
 from graphdock_cuda.formula import printed
-from graphdock_cuda.kernel import family
+from graphdock_cuda.kernel import PLAIN, family
 from graphdock_cuda.launch import i32, i64, raw
 from graphdock_cuda.work import CTYPES, Operand, Work, blocks
 
@@ -182,3 +182,4 @@ kernel(*_TO_BOOL, "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot")(_by_for
 _FEATURES = {"inplace": {"activations": ("features",)}, "modes": ("planned", "fresh", "inplace")}
 kernel("Relu", "Relu6", "LeakyRelu", **_FEATURES)(_by_formula)
 kernel("ReluGrad", "Cast")(_by_formula)
+kernel("Select", types={"T": PLAIN}, inplace={"z": ("y",)}, modes=("planned", "fresh", "inplace"))(_by_formula)

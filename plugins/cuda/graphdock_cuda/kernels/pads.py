@@ -68,5 +68,5 @@ def mirror_pad_grad(w: Work) -> None:
     if not out.size:
         return
     rank, packed = packed_pads(w, rows, sizes, mode)
-    kept = source("complex.cuh", "pads.cuh", "mirror_pad_grad.cuh", T=w.ctype(dy), MODE=f"mode_{mode}")
+    kept = source("complex.cuh", "pads.cuh", "mirror_pad_grad.cuh", ELEMENT=w.ctype(dy), MODE=f"mode_{mode}")
     w.launch(kept, "mirror_pad_grad", blocks(out.size), 256, dy, out, i64(out.size), i32(rank), raw(packed))

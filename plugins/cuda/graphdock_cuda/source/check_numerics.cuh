@@ -1,4 +1,6 @@
-// Numbers copied, and what among them is none. T: type of elements.
+// Numbers copied, and what among them is none. ELEMENT: type of elements.
+
+typedef ELEMENT T;
 
 // *found: bit 0 for NaN, bit 1 for infinity; zero before.
 GD_KERNEL(look)(const T* x, T* y, i64 n, u32* found) {
@@ -15,8 +17,5 @@ GD_KERNEL(look)(const T* x, T* y, i64 n, u32* found) {
 
 GD_KERNEL(tell)(const u32* found, i64* words, i64 code) {
   if (*found == 0) return;
-  words[0] = *found;
-  words[1] = 0;
-  __threadfence_system();
-  words[2] = code;
+  report(words, code, *found, 0);
 }

@@ -1,4 +1,6 @@
-// The gradient of an array with mirrored margins: of each element the sum of what its mirror images got. T: type of elements.
+// The gradient of an array with mirrored margins: of each element the sum of what its mirror images got. ELEMENT: type of elements.
+
+typedef ELEMENT T;
 
 GD_KERNEL(mirror_pad_grad)(const T* dy, T* y, i64 n, int rank, Pads at) {
   const i64 skip = MODE == mode_reflect ? 1 : 0;

@@ -1,4 +1,6 @@
-// Evenly spaced numbers. T: type of elements; WIDE: type that they are computed in. Products are rounded before they are added.
+// Evenly spaced numbers. ELEMENT: type of elements; WIDE: type that they are computed in. Products are rounded before they are added.
+
+typedef ELEMENT T;
 
 GD_DEVICE i64 spaced(i64 start, i64 i, i64 delta) { return wrap_add(start, wrap_mul(i, delta)); }
 GD_DEVICE double spaced(double start, i64 i, double delta) {
