@@ -129,6 +129,12 @@ def _spaces(draft: Draft) -> None:
         check_order(draft.graph, "placement")
 
 
+def _accepting(kernel: KernelDef, modes: tuple[str, ...]) -> KernelDef:
+    """The kernel, as one that accepts these modes alone."""
+    views = kernel.views if "view" in modes else {}
+    return replace(kernel, modes=modes, views=views, inplace=kernel.inplace if "inplace" in modes else {})
+
+
 def _seal(draft: Draft) -> None:
     """What an executor compiles: everything but storage is decided."""
     setting, graph, spaces = draft.setting, draft.graph, draft.spaces
@@ -137,7 +143,7 @@ def _seal(draft: Draft) -> None:
     kernels = {node: registered.kernel for node, registered in draft.placement.kernels.items()}
     for node, prepared in draft.prepared.items():
         if prepared.modes is not None:
-            kernels[node] = replace(kernels[node], modes=prepared.modes)
+            kernels[node] = _accepting(kernels[node], prepared.modes)
     blocking = any("blocks" in n.opdef.effects for g in graph.all_graphs() for n in g.nodes)
     draft.placed = PlacedGraph(
         graph=graph,

@@ -10,6 +10,13 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
     "conv",
+    "activations",
+    "arithmetic",
+    "array",
+    "array_values",
+    "bits",
+    "complex_parts",
+    "core",
     "decompositions",
     "depthwise",
     "elementwise",
@@ -25,6 +32,9 @@ FAMILIES: tuple[str, ...] = (
     "normalization",
     "pool",
     "pool_argmax",
+    "pads",
+    "random",
+    "rearrange",
     "reduce",
     "scan",
     "scatter",
@@ -34,6 +44,15 @@ FAMILIES: tuple[str, ...] = (
     "train",
     "unique",
     "where",
+    "array",
+    "array_values",
+    "core",
+    "elementwise",
+    "pads",
+    "space",
+    "special",
+    "train",
+    "views",
 )
 
 

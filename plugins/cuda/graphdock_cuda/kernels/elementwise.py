@@ -16,11 +16,11 @@ from graphdock.contracts import KernelDef
 
 from graphdock_cuda.compiled import Source
 from graphdock_cuda.formula import printed
-from graphdock_cuda.kernel import family
+from graphdock_cuda.kernel import PLAIN, family
 from graphdock_cuda.launch import i32, i64, raw
 from graphdock_cuda.work import CTYPES, Operand, Work, blocks
 
-__all__ = ["KERNELS", "elementwise", "merged"]
+__all__ = ["KERNELS", "elementwise", "mapped", "merged"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
@@ -40,13 +40,19 @@ def _template() -> Any:
 
 @functools.lru_cache(4096)
 def _source(
-    name: str, body: str, inputs: tuple[tuple[str, str], ...], uniform: frozenset[str], out: str, work: str
+    name: str,
+    body: str,
+    inputs: tuple[tuple[str, str], ...],
+    uniform: frozenset[str],
+    out: str,
+    work: str,
+    parts: tuple[str, ...] = (),
 ) -> Source:
     sizes = [_SIZES[ctype] for _, ctype in inputs] + [_SIZES[out]]
     code = _template().render(
         body=body, inputs=inputs, uniform=uniform, out=out, work=work, width=max(1, 16 // max(sizes))
     )
-    return Source(name, ("complex.cuh", "scalar.cuh"), code=code)
+    return Source(name, ("complex.cuh", "scalar.cuh", *parts), code=code)
 
 
 _SIZES = {
@@ -107,25 +113,43 @@ def elementwise(
       operands: name in the formula and array, broadcast to ``out``'s shape. Other names are attributes of the op.
       work: dtype that numbers of the formula have; default: the output's, of a bool output the first operand's.
     """
+    names = {name: f"x{i}" for i, (name, _) in enumerate(operands)}
+    body = printed(text, names, w.node.attrs, CTYPES[out.dtype.name])
+    mapped(w, w.node.op.lower(), body, [x for _, x in operands], out, work)
+
+
+def mapped(
+    w: Work,
+    name: str,
+    body: str,
+    arrays: Sequence[Operand],
+    out: Operand,
+    work: str | None = None,
+    parts: tuple[str, ...] = (),
+) -> None:
+    """Launch an expression of C++ over single elements.
+
+    Args:
+      body: over ``x0``, ``x1``, ... as compute types, with the functions of ``source/scalar.cuh``; ``TO`` is the type of
+        elements of the output, ``C`` the compute type of ``work``.
+      arrays: broadcast to ``out``'s shape. One of them may be ``out`` itself.
+      parts: further files of ``source`` that the expression needs.
+    """
     if not out.size:
         return
-    names = {name: f"x{i}" for i, (name, _) in enumerate(operands)}
-    ctypes = tuple((names[name], CTYPES[x.dtype.name]) for name, x in operands)
+    ctypes = tuple((f"x{i}", CTYPES[x.dtype.name]) for i, x in enumerate(arrays))
     if work is None:
         work = (
-            next((x.dtype for _, x in operands if not x.dtype.is_bool), out.dtype).name
+            next((x.dtype for x in arrays if not x.dtype.is_bool), out.dtype).name
             if out.dtype.is_bool
             else out.dtype.name
         )
-    body = printed(text, names, w.node.attrs, CTYPES[out.dtype.name])
     of_work = f"compute_t<{CTYPES[work]}>"
-    arrays = [x for _, x in operands]
     index = "32" if out.size < 1 << 31 else "64"
     grid = blocks(out.size, 256 * _PER_THREAD)
-    name = w.node.op.lower()
     if all(x.size == 1 or x.shape == out.shape for x in arrays):
-        uniform = frozenset(names[n] for n, x in operands if x.size == 1)
-        source = _source(name, body, ctypes, uniform, CTYPES[out.dtype.name], of_work)
+        uniform = frozenset(f"x{i}" for i, x in enumerate(arrays) if x.size == 1)
+        source = _source(name, body, ctypes, uniform, CTYPES[out.dtype.name], of_work, parts)
         w.launch(source, f"flat_{index}", grid, 256, *arrays, out, i64(out.size))
         return
     dims, strides = merged(out.shape, [x.shape for x in arrays])
@@ -133,7 +157,7 @@ def elementwise(
         raise w.refuse(f"it broadcasts over {len(dims)} axes, and the kernel over at most {MAX_RANK}")
     packed = [steps + [0] * (MAX_RANK - len(dims)) for steps in (dims, *strides)]
     at = struct.pack(f"<{MAX_RANK * len(packed)}q", *[n for steps in packed for n in steps])
-    source = _source(name, body, ctypes, frozenset(), CTYPES[out.dtype.name], of_work)
+    source = _source(name, body, ctypes, frozenset(), CTYPES[out.dtype.name], of_work, parts)
     w.launch(source, f"broadcast_{index}", grid, 256, *arrays, out, i64(out.size), i32(len(dims)), raw(at))
 
 
@@ -158,3 +182,4 @@ kernel(*_TO_BOOL, "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot")(_by_for
 _FEATURES = {"inplace": {"activations": ("features",)}, "modes": ("planned", "fresh", "inplace")}
 kernel("Relu", "Relu6", "LeakyRelu", **_FEATURES)(_by_formula)
 kernel("ReluGrad", "Cast")(_by_formula)
+kernel("Select", types={"T": PLAIN}, inplace={"z": ("y",)}, modes=("planned", "fresh", "inplace"))(_by_formula)
