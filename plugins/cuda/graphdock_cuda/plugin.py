@@ -9,13 +9,13 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
-    "conv",
     "activations",
     "arithmetic",
     "array",
     "array_values",
     "bits",
     "complex_parts",
+    "conv",
     "core",
     "decompositions",
     "depthwise",
@@ -30,9 +30,9 @@ FAMILIES: tuple[str, ...] = (
     "matrix_functions",
     "morphology",
     "normalization",
+    "pads",
     "pool",
     "pool_argmax",
-    "pads",
     "random",
     "rearrange",
     "reduce",
@@ -40,19 +40,13 @@ FAMILIES: tuple[str, ...] = (
     "scatter",
     "segment",
     "softmax",
+    "space",
+    "special",
     "spectral",
     "train",
     "unique",
-    "where",
-    "array",
-    "array_values",
-    "core",
-    "elementwise",
-    "pads",
-    "space",
-    "special",
-    "train",
     "views",
+    "where",
 )
 
 
