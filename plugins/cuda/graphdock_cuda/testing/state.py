@@ -138,9 +138,12 @@ class State:
     def thing(self, kind: str, handle: int, call: str) -> Any:
         """What a handle stands for. Raises Misuse for one that was destroyed, and for one of another kind."""
         found = self._objects.get(handle)
+        if found is None and handle in self._dead:
+            raise self.misuse(call, 400, f"{self._dead[handle]} {handle:#x} was destroyed")
         if found is None or found[0] != kind:
-            was = f"a {self._dead[handle]} that was destroyed" if handle in self._dead else "none"
-            raise self.misuse(call, 400, f"expected a {kind}, got {found[0] if found else was}: {handle:#x}")
+            raise self.misuse(
+                call, 400, f"expected the handle of a {kind}, got {found[0] if found else 'none'}: {handle:#x}"
+            )
         return found[1]
 
     def drop_handle(self, kind: str, handle: int, call: str) -> Any:
