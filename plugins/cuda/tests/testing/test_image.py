@@ -11,7 +11,9 @@ from graphdock_cuda.testing.image import Image
 CODE = """
 struct Odd { char c[5]; };
 template <class T> GD_DEVICE T* tile() { __shared__ T values[16]; return values; }
-GD_KERNEL(first)(i32 a, Odd b, double* c) { __shared__ double s[8]; s[threadIdx.x] = a; __syncthreads(); c[0] = s[a] + tile<float>()[a]; }
+GD_KERNEL(first)(i32 a, Odd b, double* c) {
+  __shared__ double s[8];
+  s[threadIdx.x] = a; __syncthreads(); c[0] = s[a] + tile<float>()[a]; }
 extern "C" __global__ void __launch_bounds__(2 * 64) second(const float* x) { tile<float>()[1] = x[0]; }
 """
 
