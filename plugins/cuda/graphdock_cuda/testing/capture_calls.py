@@ -117,7 +117,7 @@ class CaptureCalls(State):
 
                 def run() -> None:
                     if late is not None:
-                        on.device.lose(late.status, f"{what}, call {late.number}, was told to fail late")
+                        self.end_context(on.device, late.status, f"{what}, call {late.number}, was told to fail late")
                     found.segment.run(self.scheduler.random)
 
                 self.scheduler.add(on.line, Work(what, run))

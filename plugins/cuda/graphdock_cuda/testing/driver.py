@@ -73,7 +73,7 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls):
     def lose(self, device: int, status: int = 719, reason: str = "the test says so") -> None:
         """The context of a device dies. Nothing is raised here: the next call notices."""
         with self.lock:
-            self.devices[device].lose(status, reason)
+            self.end_context(self.devices[device], status, reason)
 
     def verify(self) -> None:
         """Raises the first misuse, and RaceError when races were found."""

@@ -23,8 +23,7 @@ _HERE = Path(__file__).parent
 _FILES = ("emulator.h", "emulator_functions.h", "emulator.cc")
 _KERNEL = re.compile(
     r"(?:extern\s+\"C\"\s+__global__\s+void(?:\s+__launch_bounds__\s*\((?P<bound>[^,)]*)[^)]*\))?\s+(?P<name>\w+)"
-    r"|^[ \t]*GD_KERNEL\s*\(\s*(?P<macro>\w+)\s*\))\s*\(",
-    re.MULTILINE,
+    r"|\bGD_KERNEL\s*\(\s*(?P<macro>\w+)\s*\))\s*\("
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _OPTIONS = (

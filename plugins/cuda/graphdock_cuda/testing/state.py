@@ -48,12 +48,6 @@ class Device:
         self.peers: set[int] = set()
         self.streams = 0
 
-    def lose(self, status: int, reason: str) -> None:
-        """The context dies; a second reason changes nothing."""
-        if not self.status:
-            self.status = status
-            self.health.lose(reason)
-
     def check(self, call: str) -> None:
         """Raises CudaError when the context is dead."""
         if self.status:
@@ -67,9 +61,9 @@ class Device:
 class Stream:
     """A stream. ``capture`` is what records it, or None; when ``destroyed``, its work still runs."""
 
-    def __init__(self, device: Device, number: int) -> None:
+    def __init__(self, device: Device, name: str) -> None:
         self.device = device
-        self.name = f"{device.name}/stream:{number}"
+        self.name = f"{device.name}/{name}"
         self.line = Line(self.name, device.health)
         self.capture: Capture | None = None
         self.destroyed = False
@@ -130,7 +124,7 @@ class State:
         self._thread = threading.local()
         self._captures: list[Capture] = []
         self._streams: list[Stream] = []
-        self._defaults = [self._new_stream(device) for device in self.devices]
+        self._defaults = [self._new_stream(device, "default stream") for device in self.devices]
 
     # -- handles
 
@@ -144,9 +138,12 @@ class State:
     def thing(self, kind: str, handle: int, call: str) -> Any:
         """What a handle stands for. Raises Misuse for one that was destroyed, and for one of another kind."""
         found = self._objects.get(handle)
+        if found is None and handle in self._dead:
+            raise self.misuse(call, 400, f"{self._dead[handle]} {handle:#x} was destroyed")
         if found is None or found[0] != kind:
-            was = f"a {self._dead[handle]} that was destroyed" if handle in self._dead else "none"
-            raise self.misuse(call, 400, f"expected a {kind}, got {found[0] if found else was}: {handle:#x}")
+            raise self.misuse(
+                call, 400, f"expected the handle of a {kind}, got {found[0] if found else 'none'}: {handle:#x}"
+            )
         return found[1]
 
     def drop_handle(self, kind: str, handle: int, call: str) -> Any:
@@ -200,7 +197,7 @@ class State:
             self.log.add(name, what)
             fault = self.faults.call(name, what)
             if fault is not None and not fault.late and fault.status in STICKY:
-                device.lose(fault.status, f"call {fault.number}, {name}, was told to")
+                self.end_context(device, fault.status, f"call {fault.number}, {name}, was told to")
             if unsafe:
                 self.refuse_in_capture(name)
             failure: Exception | None = None
@@ -214,6 +211,14 @@ class State:
             if failure is not None:
                 raise failure
 
+    def end_context(self, device: Device, status: int, reason: str) -> None:
+        """A context dies: its work is gone, and every call says so. A second reason changes nothing."""
+        if not device.status:
+            device.status = status
+            device.health.lose(reason)
+            for stream in self.streams_of(device):
+                self.detector.fenced(stream.name)
+
     # -- streams
 
     def stream_of(self, handle: int, call: str) -> Stream:
@@ -223,9 +228,11 @@ class State:
         found: Stream = self.thing("stream", handle, call)
         return found
 
-    def _new_stream(self, device: Device) -> Stream:
-        device.streams += 1
-        stream = Stream(device, device.streams - 1)
+    def _new_stream(self, device: Device, name: str = "") -> Stream:
+        if not name:
+            name = f"stream:{device.streams}"
+            device.streams += 1
+        stream = Stream(device, name)
         self._streams.append(stream)
         return stream
 
@@ -275,14 +282,14 @@ class State:
                 return
             device.clock += _TICK
             if late is not None:
-                device.lose(late.status, f"{what}, call {late.number}, was told to fail late")
+                self.end_context(device, late.status, f"{what}, call {late.number}, was told to fail late")
                 return
             try:
                 self._alive(what, uses)
                 run()
                 self._intact(what, pieces)
             except KernelFailure as failure:
-                device.lose(failure.status, str(failure))
+                self.end_context(device, failure.status, str(failure))
 
         capture = stream.capture
         if capture is None:

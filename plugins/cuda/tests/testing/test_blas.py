@@ -1,0 +1,111 @@
+"""The fake matrix library against NumPy."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graphdock_cuda.driver.api import Gemm
+from graphdock_cuda.testing import FakeBlas
+from graphdock_cuda.testing.blas import round_to_tf32
+from graphdock_cuda.testing.state import Misuse
+
+DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
+
+
+def _run(rig, gemm, a, b, bias=None, plan=0, count=None):
+    d = rig.driver
+    found = FakeBlas(d).plans(gemm, 1 << 20)[plan]
+    size = np.dtype(DTYPES[gemm.dtype]).itemsize
+    count = count or gemm.m * gemm.n * gemm.batch
+    out = d.malloc(count * size, rig.s)
+    work = d.malloc(found.workspace, rig.s) if found.workspace else 0
+    found.run(rig.s, rig.put(a), rig.put(b), out, 0 if bias is None else rig.put(bias), work)
+    got = rig.get(out, count, DTYPES[gemm.dtype])
+    d.verify()
+    return got
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("epilogue", ["none", "bias", "relu", "relu_bias", "gelu", "gelu_bias"])
+def test_products_with_epilogues(rig, dtype, epilogue):
+    rng = np.random.default_rng(0)
+    a, b, bias = (rng.standard_normal(s).astype(DTYPES[dtype]) for s in ((5, 7), (7, 3), (3,)))
+    wide = np.float64 if dtype == "float64" else np.float32
+    wanted = 0.5 * (a.astype(wide) @ b.astype(wide)) + (bias.astype(wide) if "bias" in epilogue else 0)
+    if "relu" in epilogue:
+        wanted = np.maximum(wanted, 0)
+    if "gelu" in epilogue:
+        wanted = 0.5 * wanted * (1 + np.tanh(math.sqrt(2 / math.pi) * (wanted + 0.044715 * wanted**3)))
+    got = _run(rig, Gemm(5, 3, 7, dtype, alpha=0.5, epilogue=epilogue), a, b, bias).reshape(5, 3)
+    exact = ml_dtypes.finfo(DTYPES[dtype]).eps
+    np.testing.assert_allclose(got.astype(float), wanted.astype(float), rtol=4 * exact, atol=4 * exact)
+
+
+@pytest.mark.parametrize("plan", [0, 1])
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_transposed_operands_and_batches(rig, plan, transpose_a, transpose_b):
+    """B is shared by the batch; D has gaps."""
+    rng = np.random.default_rng(1)
+    m, n, k, batch = 4, 6, 5, 3
+    a = rng.standard_normal((batch, k, m) if transpose_a else (batch, m, k))
+    b = rng.standard_normal((n, k) if transpose_b else (k, n))
+    gemm = Gemm(m, n, k, "float64", transpose_a, transpose_b, batch, m * k, 0, m * n + 2)
+    got = _run(rig, gemm, a, b, plan=plan, count=(m * n + 2) * batch).reshape(batch, m * n + 2)
+    wanted = (a.swapaxes(1, 2) if transpose_a else a) @ (b.T if transpose_b else b)
+    np.testing.assert_allclose(got[:, : m * n].reshape(batch, m, n), wanted, rtol=1e-13, atol=1e-14)
+    assert np.isnan(got[:, m * n :]).all()
+
+
+def test_tf32_rounds_operands(rig):
+    a = np.array([[1 + 2.0**-11, 1 + 2.0**-10 + 2.0**-11, 1 + 2.0**-12, np.inf]], np.float32)
+    rounded = round_to_tf32(a)
+    assert rounded.tolist() == [[1, 1 + 2.0**-9, 1, np.inf]]
+    one = np.eye(3, dtype=np.float32)[:, :1]
+    got = _run(rig, Gemm(1, 1, 3, "float32", tf32=True), a[:, :3].copy(), one)
+    assert got.tolist() == [1]
+    assert _run(rig, Gemm(1, 1, 3, "float32"), a[:, :3].copy(), one).tolist() == [1 + 2.0**-11]
+
+
+def test_the_second_plan_writes_to_its_workspace(rig):
+    gemm = Gemm(2, 2, 2, "float32")
+    blas = FakeBlas(rig.driver)
+    assert [plan.workspace for plan in blas.plans(gemm, 1 << 20)] == [0, 4096]
+    assert [plan.workspace for plan in blas.plans(gemm, 100)] == [0]
+    work = rig.put(np.zeros(4096, "u1"))
+    x = rig.put(np.zeros((2, 2), "f4"))
+    blas.plans(gemm, 4096)[1].run(rig.s, x, x, rig.put(np.zeros((2, 2), "f4")), 0, work)
+    assert rig.get(work, 4096, "u1").all()
+
+
+def test_what_it_has_no_plan_for(rig):
+    blas = FakeBlas(rig.driver)
+    assert not blas.plans(Gemm(2, 2, 2, "int32"), 0)
+    assert not blas.plans(Gemm(2, 2, 2, "float32", epilogue="tanh"), 0)
+
+
+def test_it_works_in_the_order_of_the_stream_and_in_recordings(rig):
+    d = rig.driver
+    x, y = rig.put(np.eye(2, dtype="f4")), rig.put(np.zeros((2, 2), "f4"))
+    (plan,) = FakeBlas(d).plans(Gemm(2, 2, 2, "float32", alpha=2.0), 0)
+    d.capture_begin(rig.s)
+    plan.run(rig.s, x, x, y, 0, 0)
+    d.copy(x, y, 16, rig.s)
+    executable = d.instantiate(d.capture_end(rig.s))
+    d.graph_launch(executable, rig.s)
+    d.graph_launch(executable, rig.s)
+    assert rig.get(x, 4, "f4").tolist() == [8, 0, 0, 8]
+    d.verify()
+
+
+@pytest.mark.parametrize("bad", ["short", "pinned", "bias"])
+def test_operands_that_are_no_memory_for_it(rig, bad):
+    d = rig.driver
+    x = rig.put(np.zeros(3 if bad == "short" else 4, "f4"))
+    a = d.host_alloc(16) if bad == "pinned" else x
+    epilogue = "bias" if bad == "bias" else "none"
+    with pytest.raises(Misuse, match="not within|no memory of cuda:0"):
+        FakeBlas(d).plans(Gemm(2, 2, 2, "float32", epilogue=epilogue), 0)[0].run(rig.s, a, x, x, 0, 0)
