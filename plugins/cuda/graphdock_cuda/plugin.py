@@ -9,6 +9,8 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
+    "bins",
+    "counting",
     "decompositions",
     "elementwise",
     "gather",
@@ -21,6 +23,7 @@ FAMILIES: tuple[str, ...] = (
     "scatter",
     "segment",
     "softmax",
+    "top_k",
     "train",
     "unique",
     "where",
