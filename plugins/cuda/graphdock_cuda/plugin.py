@@ -23,6 +23,7 @@ FAMILIES: tuple[str, ...] = (
     "scan",
     "scatter",
     "segment",
+    "sets",
     "softmax",
     "sparse",
     "top_k",
