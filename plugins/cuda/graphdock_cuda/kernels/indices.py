@@ -25,16 +25,7 @@ __all__ = [
     "BY_TUPLE",
     "DROP_BEYOND",
     "DROP_NEGATIVE",
-    "Rows",
-    "bad_index",
-    "dims_param",
-    "fill_value",
-    "reduce_runs",
-    "rows_of",
-    "sorted_rows",
-    "word",
-    "write_last",
-]
+    "Rows", "bad_index", "dims_param", "fill_value", "reduce_runs", "rows_of", "sorted_rows", "starts_of", "word", "write_last"]
 
 THREADS = 256
 #: As source/base.cuh has it.
@@ -111,15 +102,19 @@ def rows_of(
     bad = w.scratch(dtypes.uint64, 1)
     w.fill(bad, 0xFF)
     if n:
-        made = source("report.cuh", "places.cuh", I=w.ctype(indices), K=w.ctype(dtype))
+        made = source("report.cuh", "places.cuh", INDEX=w.ctype(indices), KEY=w.ctype(dtype))
         facts = (i64(n), i32(depth))
         grid = blocks(n, THREADS, 1 << 16)
-        w.launch(made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags))
+        w.launch(
+            made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags)
+        )
         w.launch(made, "report_places", 1, 1, indices, bad, *facts, i32(flags), error)
     return keys, bad
 
 
-def sorted_rows(w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0) -> Rows:
+def sorted_rows(
+    w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0
+) -> Rows:
     """The rows that index tuples name, sorted; see :func:`rows_of`."""
     keys, bad = rows_of(w, indices, dims, depth, error, flags)
     limit = math.prod(dims)
@@ -146,7 +141,7 @@ def reduce_runs(
         *how.parts,
         "runs.cuh",
         TX=w.ctype(updates),
-        K=w.ctype(rows.keys),
+        KEY=w.ctype(rows.keys),
         REDUCER=how.struct,
         INTO=f"into_{into}",
     )
@@ -168,11 +163,20 @@ def write_last(w: Work, updates: Operand, rows: Rows, out: Operand, width: int) 
     if not n * width or not out.size:
         return
     assert rows.order is not None
-    made = source("last_rows.cuh", E=word(updates.dtype), K=w.ctype(rows.keys))
+    made = source("last_rows.cuh", WORD=word(updates.dtype), KEY=w.ctype(rows.keys))
     steps = (i64(0), i32(0)) if updates.rank == 0 else (i64(width), i32(1))
     facts = (i64(n), i64(width), i64(rows.limit))
     grid = blocks(n * width, THREADS, 1 << 20)
     w.launch(made, "last_rows", grid, THREADS, updates, rows.order, rows.keys, out, rows.bad, *facts, *steps)
+
+
+def starts_of(w: Work, keys: Operand, count: int) -> Operand:
+    """Where each number from 0 to ``count`` begins among ascending keys: ``count + 1`` places, int64."""
+    starts = w.scratch(dtypes.int64, count + 1)
+    made = source("starts.cuh", KEY=w.ctype(keys))
+    grid = blocks(count + 1, THREADS, 1 << 16)
+    w.launch(made, "find_starts", grid, THREADS, keys, starts, i64(keys.size), i64(count))
+    return starts
 
 
 def fill_value(w: Work, out: Operand, value: object) -> None:
@@ -181,5 +185,5 @@ def fill_value(w: Work, out: Operand, value: object) -> None:
     if len(set(bits)) == 1:
         w.fill(out, bits[0])
     elif out.size:
-        made = source("fill.cuh", E=word(out.dtype))
+        made = source("fill.cuh", WORD=word(out.dtype))
         w.launch(made, "fill", blocks(out.size, THREADS, 1 << 16), THREADS, out, i64(out.size), raw(bits))
