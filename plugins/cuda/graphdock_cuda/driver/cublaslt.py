@@ -1,7 +1,7 @@
 """Matrix products by cuBLASLt, through nvmath-python's bindings.
 
-cuBLASLt counts along columns. A row-major matrix is the transpose of a column-major one, so that ``D = op(A) op(B)`` is asked for as
-``D^T = op(B)^T op(A)^T``: the operands change places, none is moved. A bias per column of D is one per row of what is asked for,
+cuBLASLt counts along columns. A row-major matrix is the transpose of a column-major one, so that ``D = op(A) op(B)`` is asked for
+as ``D^T = op(B)^T op(A)^T``: the operands change places, none is moved. A bias per column of D is one per row of what is asked for,
 which is what the library adds.
 """
 

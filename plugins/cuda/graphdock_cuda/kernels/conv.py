@@ -36,7 +36,8 @@ def _gathered(
     """Launch a product of ``source/conv.cuh``.
 
     Args:
-      sizes: of rows, columns and the inner dim. ``along``: of both operands, whether neighbours of the inner dim are neighbours in memory.
+      sizes: of rows, columns and the inner dim. ``along``: whether neighbours of the inner dim are neighbours in memory, of both
+        operands.
     """
     m, n, k = sizes
     multiprocessors, wide = max(w.device.info.multiprocessors, 1), d.dtype.accumulator

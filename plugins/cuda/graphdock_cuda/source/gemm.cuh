@@ -130,7 +130,7 @@ template <class R> GD_DEVICE R scaled(R x, double alpha) {
 enum { NONE = 0, RELU = 1, GELU = 2 };
 template <int ACTIVATION, class R> GD_DEVICE R activated(R x) {
   if constexpr (ACTIVATION == RELU) return x > R(0) || x != x ? x : R(0);
-  else if constexpr (ACTIVATION == GELU) return R(0.5) * x * (R(1) + tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x)));
+  else if constexpr (ACTIVATION == GELU) return R(0.5) * x * (R(1) + ::tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x)));
   else return x;
 }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import graphdock as tf
 import pytest
 from graphdock.plugin.host import Host
 from graphdock.testing.conformance import Conformance
@@ -41,3 +43,18 @@ def conforms(kit: Conformance) -> Callable[..., None]:
             kit.check(case)
 
     return check
+
+
+@pytest.fixture
+def run(kit: Conformance) -> Callable[..., Any]:
+    """``run(function, *arrays, backend="cuda", **config)``: what a graph of placeholders, made by ``function``, gives."""
+
+    def compute(function: Callable[..., Any], *arrays: Any, backend: str = "cuda", **config: Any) -> Any:
+        with tf.Graph().as_default() as graph:
+            inputs = [tf.placeholder(a.dtype, a.shape) for a in arrays]
+            made = function(*inputs)
+        settings = tf.SessionConfig(backends=(backend, "cpu") if backend != "cpu" else ("cpu",), **config)
+        with tf.Session(graph=graph, config=settings, host=kit.host) as session:
+            return session.run(made, dict(zip(inputs, arrays, strict=True)))
+
+    return compute

@@ -1,0 +1,284 @@
+"""What cuBLASLt is asked for: a stand-in for its bindings computes what descriptions and layouts mean, on the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from graphdock_cuda.driver.api import Gemm
+from graphdock_cuda.driver.cublaslt import CublasLt
+
+_TYPES = {0: np.float32, 1: np.float64}
+
+
+class MatmulDescAttribute(enum.IntEnum):
+    TRANSA = 3
+    TRANSB = 4
+    EPILOGUE = 7
+    BIAS_POINTER = 8
+
+
+class MatrixLayoutAttribute(enum.IntEnum):
+    BATCH_COUNT = 5
+    STRIDED_BATCH_OFFSET = 6
+
+
+class MatmulPreferenceAttribute(enum.IntEnum):
+    MAX_WORKSPACE_BYTES = 1
+    MIN_ALIGNMENT_A_BYTES = 5
+    MIN_ALIGNMENT_B_BYTES = 6
+    MIN_ALIGNMENT_C_BYTES = 7
+    MIN_ALIGNMENT_D_BYTES = 8
+
+
+class Epilogue(enum.IntEnum):
+    RELU = 2
+    BIAS = 4
+    RELU_BIAS = 6
+    GELU = 32
+    GELU_BIAS = 36
+
+
+class cuBLASLtError(Exception):  # noqa: N801 - the bindings' name
+    def __init__(self, status: int) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+
+
+def _values(address: int, nbytes: int) -> int:
+    return int.from_bytes(ctypes.string_at(address, nbytes), "little", signed=nbytes == 8)
+
+
+class Library:
+    """The functions that the module calls, with the library's meaning: matrices lie along columns.
+
+    Attributes:
+      calls: of ``matmul``: stream, workspace and its size, and the number in the algorithm.
+      refuses: the status that the heuristics end with; ``none_for``: alignments for which they have nothing.
+    """
+
+    MatmulDescAttribute = MatmulDescAttribute
+    MatrixLayoutAttribute = MatrixLayoutAttribute
+    MatmulPreferenceAttribute = MatmulPreferenceAttribute
+    Epilogue = Epilogue
+    cuBLASLtError = cuBLASLtError  # noqa: N815
+    matmul_heuristic_result_dtype = np.dtype(
+        [("algo", [("data_", "<u8", (8,))]), ("workspace_size", "<u8"), ("state", "<i4"), ("waves_count", "<f4")]
+        + [("reserved", "<i4", (4,))]
+    )
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1000)
+        self.made: dict[int, Any] = {}
+        self.handles: list[int] = []
+        self.calls: list[tuple[int, int, int, int]] = []
+        self.heuristics = 0
+        self.refuses = 0
+        self.none_for: set[int] = set()
+
+    def _new(self, thing: Any) -> int:
+        number = next(self._ids)
+        self.made[number] = thing
+        return number
+
+    def create(self) -> int:
+        self.handles.append(self._new("handle"))
+        return self.handles[-1]
+
+    def matmul_desc_create(self, compute: int, scale: int) -> int:
+        return self._new({"compute": compute, "scale": scale, 3: 0, 4: 0, 7: 1})
+
+    def matmul_desc_set_attribute(self, desc: int, attribute: int, address: int, nbytes: int) -> None:
+        assert nbytes == (8 if attribute == MatmulDescAttribute.BIAS_POINTER else 4)
+        self.made[desc][attribute] = _values(address, nbytes)
+
+    def matrix_layout_create(self, kind: int, rows: int, columns: int, leading: int) -> int:
+        return self._new({"kind": kind, "rows": rows, "columns": columns, "ld": leading, 5: 1, 6: 0})
+
+    def matrix_layout_set_attribute(self, layout: int, attribute: int, address: int, nbytes: int) -> None:
+        assert nbytes == (8 if attribute == MatrixLayoutAttribute.STRIDED_BATCH_OFFSET else 4)
+        self.made[layout][attribute] = _values(address, nbytes)
+
+    def matmul_preference_create(self) -> int:
+        return self._new({})
+
+    def matmul_preference_destroy(self, preference: int) -> None:
+        del self.made[preference]
+
+    def matmul_preference_set_attribute(self, preference: int, attribute: int, address: int, nbytes: int) -> None:
+        assert nbytes == (8 if attribute == MatmulPreferenceAttribute.MAX_WORKSPACE_BYTES else 4)
+        self.made[preference][attribute] = _values(address, nbytes)
+
+    def matmul_algo_get_heuristic(self, handle: int, desc: int, *rest: int) -> None:
+        *layouts, preference, asked, results, count = rest
+        assert handle in self.handles and desc in self.made and all(n in self.made for n in layouts)
+        self.heuristics += 1
+        if self.refuses:
+            raise cuBLASLtError(self.refuses)
+        wanted = self.made[preference]
+        alignment = wanted[MatmulPreferenceAttribute.MIN_ALIGNMENT_A_BYTES]
+        found = np.zeros(asked, self.matmul_heuristic_result_dtype)
+        found["algo"]["data_"][:, 0] = alignment
+        found["workspace_size"] = min(wanted[MatmulPreferenceAttribute.MAX_WORKSPACE_BYTES], 4096)
+        found["state"][1] = 7  # one that failed
+        ctypes.memmove(results, found.ctypes.data, found.nbytes)
+        proposed = 0 if alignment in self.none_for else 3
+        ctypes.memmove(count, np.array([proposed], np.int32).ctypes.data, 4)
+
+    def matrix(self, address: int, layout: int, batch: int) -> np.ndarray:
+        """The matrix that a layout sees from an address on, as a view."""
+        seen = self.made[layout]
+        dtype = np.dtype(_TYPES[seen["kind"]])
+        where = address + batch * seen[6] * dtype.itemsize
+        assert seen["ld"] >= seen["rows"]
+        held = (ctypes.c_uint8 * (seen["ld"] * seen["columns"] * dtype.itemsize)).from_address(where)
+        return np.frombuffer(held, dtype).reshape(seen["columns"], seen["ld"]).T[: seen["rows"]]
+
+    def matmul(
+        self,
+        handle: int,
+        desc: int,
+        alpha: int,
+        a: int,
+        a_layout: int,
+        b: int,
+        b_layout: int,
+        beta: int,
+        c: int,
+        c_layout: int,
+        d: int,
+        d_layout: int,
+        algorithm: int,
+        workspace: int,
+        nbytes: int,
+        stream: int,
+    ) -> None:
+        meant, scale = self.made[desc], _TYPES[self.made[desc]["scale"]]
+        factor, keep = (np.frombuffer(ctypes.string_at(x, 8), scale)[0] for x in (alpha, beta))
+        assert keep == 0 and (c, c_layout) == (d, d_layout)
+        self.calls.append((stream, workspace, nbytes, _values(algorithm, 8)))
+        for batch in range(self.made[d_layout][5]):
+            left, right = self.matrix(a, a_layout, batch), self.matrix(b, b_layout, batch)
+            result = self.matrix(d, d_layout, batch)
+            made = factor * ((left.T if meant[3] else left) @ (right.T if meant[4] else right))
+            epilogue = meant[7]
+            if epilogue & 4:
+                held = (ctypes.c_uint8 * (len(made) * made.itemsize)).from_address(meant[8])
+                made = made + np.frombuffer(held, made.dtype)[:, None]  # one per row
+            if epilogue & 2:
+                made = np.maximum(made, 0)
+            result.setflags(write=True)
+            result[...] = made
+
+
+@pytest.fixture
+def library() -> Library:
+    return Library()
+
+
+def _run(blas: CublasLt, gemm: Gemm, a: np.ndarray, b: np.ndarray, shape: Any, bias: np.ndarray | None = None) -> Any:
+    plan = blas.plans(gemm, 1 << 20)[0]
+    d = np.full(shape, np.nan, a.dtype)
+    room = np.zeros(plan.workspace + 1, np.uint8)
+    plan.run(77, a.ctypes.data, b.ctypes.data, d.ctypes.data, 0 if bias is None else bias.ctypes.data, room.ctypes.data)
+    return d
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products(library: Library, dtype: str, transpose_a: bool, transpose_b: bool) -> None:
+    rng = np.random.default_rng(1)
+    m, n, k = 3, 5, 4
+    a = rng.standard_normal((k, m) if transpose_a else (m, k)).astype(dtype)
+    b = rng.standard_normal((n, k) if transpose_b else (k, n)).astype(dtype)
+    gemm = Gemm(m, n, k, dtype, transpose_a, transpose_b, alpha=0.5)
+    got = _run(CublasLt(library, lambda: 0), gemm, a, b, (m, n))
+    np.testing.assert_allclose(got, 0.5 * ((a.T if transpose_a else a) @ (b.T if transpose_b else b)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_batches(library: Library, shared: bool) -> None:
+    rng = np.random.default_rng(2)
+    a = rng.standard_normal((6, 3, 4)).astype(np.float32)
+    b = rng.standard_normal((4, 5) if shared else (6, 4, 5)).astype(np.float32)
+    gemm = Gemm(3, 5, 4, "float32", batch=6, stride_a=12, stride_b=0 if shared else 20, stride_d=15)
+    np.testing.assert_allclose(_run(CublasLt(library, lambda: 0), gemm, a, b, (6, 3, 5)), a @ b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("epilogue", ["bias", "relu", "relu_bias"])
+def test_epilogues(library: Library, epilogue: str) -> None:
+    rng = np.random.default_rng(3)
+    a, b, bias = (rng.standard_normal(s).astype(np.float32) for s in ((3, 4), (4, 5), (5,)))
+    has = epilogue.endswith("bias")
+    got = _run(
+        CublasLt(library, lambda: 0), Gemm(3, 5, 4, "float32", epilogue=epilogue), a, b, (3, 5), bias if has else None
+    )
+    want = a @ b + (bias if has else 0)
+    np.testing.assert_allclose(got, np.maximum(want, 0) if "relu" in epilogue else want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tf32", "compute", "scale"),
+    [("float32", False, 68, 0), ("float32", True, 77, 0), ("float64", True, 70, 1), ("bfloat16", True, 68, 0)],
+)
+def test_compute_types(library: Library, dtype: str, tf32: bool, compute: int, scale: int) -> None:
+    CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, dtype, tf32=tf32), 0)
+    (desc,) = [x for x in library.made.values() if isinstance(x, dict) and "compute" in x]
+    assert (desc["compute"], desc["scale"]) == (compute, scale)
+
+
+def test_stream_and_workspace_go_to_the_library(library: Library) -> None:
+    a = np.ones((2, 2), np.float32)
+    plan = CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, "float32"), 1 << 20)[0]
+    d = np.zeros((2, 2), np.float32)
+    assert plan.workspace == 4096
+    plan.run(9, a.ctypes.data, a.ctypes.data, d.ctypes.data, 0, 4)
+    assert library.calls[-1][:3] == (9, 4, 4096)
+
+
+def test_operands_that_are_not_aligned_take_another_algorithm(library: Library) -> None:
+    room = np.zeros(256, np.uint8)
+    begin = -room.ctypes.data % 16
+    plan = CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, "float32"), 0)[0]
+    for offset, alignment in ((0, 16), (4, 4)):
+        at = [room[begin + 64 * i :].ctypes.data for i in range(3)]
+        plan.run(1, at[0] + offset, at[1], at[2], 0, 0)
+        assert library.calls[-1][3] == alignment
+
+
+def test_plans_are_kept_per_device(library: Library) -> None:
+    now = [0]
+    blas = CublasLt(library, lambda: now[0])
+    gemm = Gemm(2, 2, 2, "float32")
+    first = blas.plans(gemm, 0)
+    asked = library.heuristics
+    assert blas.plans(gemm, 0) is first and library.heuristics == asked
+    now[0] = 1
+    assert blas.plans(gemm, 0) is not first and len(library.handles) == 2
+    assert len(first) == 2  # of three proposals one had failed
+
+
+def test_what_the_library_has_not(library: Library) -> None:
+    blas = CublasLt(library, lambda: 0)
+    assert not blas.plans(Gemm(2, 2, 2, "int32"), 0)
+    assert not blas.plans(Gemm(2, 2, 0, "float32"), 0)
+    library.none_for = {4}
+    assert not blas.plans(Gemm(2, 2, 2, "float32"), 0)
+    library.refuses = 15
+    assert not blas.plans(Gemm(3, 2, 2, "float32"), 0)
+    library.refuses = 14
+    with pytest.raises(cuBLASLtError):
+        blas.plans(Gemm(4, 2, 2, "float32"), 0)
+
+
+def test_the_numbers_are_the_bindings() -> None:
+    real = pytest.importorskip("nvmath.bindings.cublasLt")
+    for mine in (MatmulDescAttribute, MatrixLayoutAttribute, MatmulPreferenceAttribute, Epilogue):
+        theirs = getattr(real, mine.__name__)
+        assert {e.name: int(theirs[e.name]) for e in mine} == {e.name: int(e) for e in mine}
+    assert real.matmul_heuristic_result_dtype == Library.matmul_heuristic_result_dtype

@@ -1,0 +1,116 @@
+"""Products beyond a tile and beyond a part of the inner dim, by the own kernel and by the matrix library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock_cuda.kernels.matmul import gemm_of, multiply, parts_of, product_of, tile_of
+from graphdock_cuda.work import Operand, Work
+
+OWN = {"MatMul@cuda": "cuda.matmul"}
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(1, 1, 5000), (33, 65, 17), (64, 64, 1030), (129, 31, 257), (300, 270, 16), (5, 5, 1)]
+)
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True)])
+def test_sizes(run: Callable[..., Any], m: int, n: int, k: int, transposed: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(m)
+    a, b = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
+    want = a.astype(np.float64) @ b
+    given = (a.T if transposed[0] else a).copy(), (b.T if transposed[1] else b).copy()
+    got = run(lambda x, y: tf.matmul(x, y, *transposed), *given, kernels=OWN)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5 * k**0.5)
+    np.testing.assert_array_equal(got, run(lambda x, y: tf.matmul(x, y, *transposed), *given, kernels=OWN))
+
+
+def test_integers_wrap(run: Callable[..., Any]) -> None:
+    a = np.random.default_rng(1).integers(-(2**31), 2**31, (40, 300)).astype(np.int32)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(run(lambda x, y: tf.matmul(x, y), a, a.T.copy()), a @ a.T)
+
+
+@pytest.mark.parametrize("kernels", [OWN, {"MatMul@cuda": "cuda.matmul_lt"}])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((3, 2, 20, 7), (2, 7, 30)), ((4, 20, 7), (7, 30)), ((20, 7), (4, 7, 30)), ((2, 1, 5, 7), (1, 3, 7, 9))],
+)
+def test_batches(run: Callable[..., Any], a: Any, b: Any, kernels: dict[str, str]) -> None:
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal(s).astype(np.float32) for s in (a, b))
+    np.testing.assert_allclose(run(lambda p, q: tf.matmul(p, q), x, y, kernels=kernels), x @ y, rtol=1e-4, atol=1e-5)
+
+
+def test_an_empty_inner_dim_gives_zeros(run: Callable[..., Any]) -> None:
+    empty = np.zeros((3, 0), np.float32), np.zeros((0, 2), np.float32)
+    np.testing.assert_array_equal(run(lambda x, y: tf.matmul(x, y), *empty), np.zeros((3, 2)))
+
+
+def _work(kit: Any, *shapes: Any, options: dict[str, Any] | None = None) -> Work:
+    """A Work of float32 inputs and one output, of a node that says nothing."""
+
+    class Node:
+        op, origin, site, attrs = "MatMul", None, None, {}
+
+    class Device:
+        info = kit.host.open_device("/device:cuda:0").info
+
+    Device.options = options or {}  # type: ignore[attr-defined]
+    inputs = [("x", tf.float32, s) for s in shapes]
+    return Work(Node(), Device(), inputs, [("y", tf.float32, None)], {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
+@pytest.mark.parametrize(("m", "n", "k"), [(20, 17, 40), (3, 5, 2000)])
+def test_bias_and_activation(kit: Any, rig: Any, activation: str, m: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(4)
+    a, b, bias = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n), (n,)))
+    w = _work(kit, a.shape, b.shape, bias.shape)
+    d = w.output((m, n))
+    multiply(w, *w.inputs[:2], d, product_of(a.shape, b.shape, False, False), w.inputs[2], activation, alpha=0.25)
+    assert len(w.steps) == (2 if k > 1000 else 1)
+    inputs, out, room = [rig.put(x) for x in (a, b, bias)], rig.put(np.zeros((m, n), np.float32)), None
+    room = rig.put(np.zeros(w.scratch_bytes + 256, np.uint8))
+
+    def address(x: Operand) -> int:
+        return {"input": inputs, "output": [out], "scratch": [room]}[x.kind][x.index] + x.offset
+
+    for step in w.steps:
+        function = rig.driver.function(
+            rig.driver.load(rig.tools.compiler.compile(step.source.text, "m", "sm_90a")), step.entry
+        )
+        args = [address(x) if isinstance(x, Operand) else x for x in step.args]
+        rig.launch(function, *args, grid=step.grid, block=step.block)
+    x = 0.25 * (a.astype(np.float64) @ b) + bias
+    want = {
+        "none": x,
+        "relu": np.maximum(x, 0),
+        "gelu": 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    }
+    np.testing.assert_allclose(rig.get(out, m * n, np.float32).reshape(m, n), want[activation], rtol=1e-3, atol=1e-4)
+
+
+def test_what_the_library_is_asked_for(kit: Any) -> None:
+    w = _work(kit, options={"tf32": True})
+    one = gemm_of(w, product_of((8, 3, 4), (4, 5), False, False), "float32", bias=True, activation="relu")
+    assert one is not None and (one.m, one.batch, one.epilogue, one.tf32) == (24, 1, "relu_bias", True)
+    many = gemm_of(w, product_of((8, 4, 3), (4, 5), True, False), "float64")
+    assert many is not None and (many.batch, many.stride_a, many.stride_b, many.stride_d, many.tf32) == (
+        8,
+        12,
+        0,
+        15,
+        False,
+    )
+    assert gemm_of(w, product_of((2, 1, 3, 4), (1, 3, 4, 5), False, False), "float32") is None
+    assert gemm_of(w, product_of((3, 4), (4, 5), False, False), "int32") is None
+
+
+def test_tiles_and_parts() -> None:
+    assert tile_of(4096, 4096, 4, 132) == 8 and tile_of(4096, 4096, 16, 132) == 4
+    assert tile_of(100, 100, 4, 132) == 4 and tile_of(8, 8, 4, 132) == 2
+    assert parts_of(1, 100_000, 132) == 128 and parts_of(1, 300, 132) == 1 and parts_of(500, 100_000, 132) == 1
