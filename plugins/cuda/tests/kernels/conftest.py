@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+import numpy as np
 import pytest
+from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host
+from graphdock.testing.bench import run_program
 from graphdock.testing.conformance import Conformance
 from graphdock.testing.covering import covering
 from graphdock_cuda.driver.api import Toolkit
@@ -41,3 +45,15 @@ def conforms(kit: Conformance) -> Callable[..., None]:
             kit.check(case)
 
     return check
+
+
+@pytest.fixture
+def computed(kit: Conformance) -> Callable[..., list[np.ndarray]]:
+    """``computed(op, arrays, **attrs)``: what an op gives for arrays by name; of variables what they hold then."""
+
+    def compute(op: str, arrays: Mapping[str, np.ndarray], **attrs: Any) -> list[np.ndarray]:
+        graph, bench = Graph(kit.host), kit._bench
+        program = bench.build(graph, kit.host.ops.get(op), arrays, attrs)
+        return list(run_program(bench.open(graph, plain=True), program, arrays))
+
+    return compute
