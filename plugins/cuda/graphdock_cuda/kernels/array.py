@@ -44,7 +44,10 @@ def concat(w: Work) -> None:
     parts = w.named("values")
     first = parts[0].shape
     axis = _axis(int(w.host("axis")), len(first))
-    if any(p.rank != len(first) or p.shape[:axis] != first[:axis] or p.shape[axis + 1 :] != first[axis + 1 :] for p in parts):
+    if any(
+        p.rank != len(first) or p.shape[:axis] != first[:axis] or p.shape[axis + 1 :] != first[axis + 1 :]
+        for p in parts
+    ):
         raise errors.InvalidArgumentError(
             f"Concat: shapes {', '.join(str(list(p.shape)) for p in parts)} do not agree but for axis {axis}"
         )

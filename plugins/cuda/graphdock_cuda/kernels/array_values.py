@@ -57,9 +57,7 @@ def one_hot(w: Work) -> None:
     after = math.prod(indices.shape[at:])
     on, off = as_bits(w.input("on_value")), as_bits(w.input("off_value"))
     kept = source("word.cuh", "one_hot.cuh", SIZE=str(out.dtype.size), INDEX=w.ctype(indices))
-    w.launch(
-        kept, "one_hot", blocks(out.size, 1024), 256, indices, on, off, out, i64(out.size), i64(depth), i64(after)
-    )
+    w.launch(kept, "one_hot", blocks(out.size, 1024), 256, indices, on, off, out, i64(out.size), i64(depth), i64(after))
 
 
 def _no_permutation(size: int, _: int) -> errors.GraphdockError:

@@ -31,9 +31,9 @@ def _by_body(w: Work) -> None:
     mapped(w, w.node.op.lower(), _BODIES[w.node.op], w.inputs, out, parts=("bits.cuh",))
 
 
-kernel(
-    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", inplace={"z": ("x", "y")}, modes=_MODES
-)(_by_body)
+kernel("BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", inplace={"z": ("x", "y")}, modes=_MODES)(
+    _by_body
+)
 kernel("Invert", inplace={"y": ("x",)}, modes=_MODES)(_by_body)
 kernel("PopulationCount")(_by_body)
 

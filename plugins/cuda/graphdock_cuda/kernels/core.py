@@ -65,9 +65,7 @@ def check_numerics(w: Work) -> None:
     def wrong(found: int, _: int) -> errors.GraphdockError:
         kinds = " and ".join(name for bit, name in ((1, "NaN"), (2, "infinity")) if found & bit)
         text = f"tensor had {kinds}"
-        return errors.InvalidArgumentError(
-            f"{message}: {text}" if message else text, op=node.origin, site=node.site
-        )
+        return errors.InvalidArgumentError(f"{message}: {text}" if message else text, op=node.origin, site=node.site)
 
     found = w.scratch(dtypes.uint32, 1)
     w.fill(found)

@@ -102,7 +102,8 @@ def svd_op(w: Work) -> None:
     k, full = min(m, n), bool(w.attr("full_matrices"))
     s = w.output((*lead, k))
     if not w.attr("compute_uv"):
-        w.output((0,), 1), w.output((0,), 2)
+        w.output((0,), 1)
+        w.output((0,), 2)
         if s.size:
             svd(w, x, s, None, None)
         return
@@ -111,7 +112,8 @@ def svd_op(w: Work) -> None:
     if s.size:
         svd(w, x, s, u, v)
     else:
-        identity(w, u), identity(w, v)
+        identity(w, u)
+        identity(w, v)
 
 
 def identity(w: Work, y: Operand) -> None:

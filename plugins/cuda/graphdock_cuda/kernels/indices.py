@@ -25,7 +25,17 @@ __all__ = [
     "BY_TUPLE",
     "DROP_BEYOND",
     "DROP_NEGATIVE",
-    "Rows", "bad_index", "dims_param", "fill_value", "reduce_runs", "rows_of", "sorted_rows", "starts_of", "word", "write_last"]
+    "Rows",
+    "bad_index",
+    "dims_param",
+    "fill_value",
+    "reduce_runs",
+    "rows_of",
+    "sorted_rows",
+    "starts_of",
+    "word",
+    "write_last",
+]
 
 THREADS = 256
 #: As source/base.cuh has it.
@@ -105,16 +115,12 @@ def rows_of(
         made = source("report.cuh", "places.cuh", INDEX=w.ctype(indices), KEY=w.ctype(dtype))
         facts = (i64(n), i32(depth))
         grid = blocks(n, THREADS, 1 << 16)
-        w.launch(
-            made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags)
-        )
+        w.launch(made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags))
         w.launch(made, "report_places", 1, 1, indices, bad, *facts, i32(flags), error)
     return keys, bad
 
 
-def sorted_rows(
-    w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0
-) -> Rows:
+def sorted_rows(w: Work, indices: Operand, dims: Sequence[int], depth: int, error: ErrorWord, flags: int = 0) -> Rows:
     """The rows that index tuples name, sorted; see :func:`rows_of`."""
     keys, bad = rows_of(w, indices, dims, depth, error, flags)
     limit = math.prod(dims)

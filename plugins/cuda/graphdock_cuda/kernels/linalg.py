@@ -23,6 +23,8 @@ kernel = family(KERNELS)
 MATRIX = ("complex.cuh", "block.cuh", "matrix.cuh")
 #: Shared memory that stays free for what kernels declare.
 _RESERVED = 8 * 1024
+#: What a GPU has that does not say.
+_USUAL = 48 * 1024
 _COLUMNS = 32
 
 
@@ -38,7 +40,7 @@ def threads(elements: int) -> int:
 
 def shared_bytes(w: Work, nbytes: int) -> int:
     """``nbytes`` where a block can have as much shared memory, else 0."""
-    return nbytes if nbytes <= w.device.info.shared_memory_bytes - _RESERVED else 0
+    return nbytes if nbytes <= (w.device.info.shared_memory_bytes or _USUAL) - _RESERVED else 0
 
 
 def place(w: Work, dtype: DType, each: int, batch: int) -> tuple[Operand, int, int]:

@@ -59,9 +59,7 @@ def dynamic_stitch(r: Run) -> None:
     rest = data[0].shape[indices[0].rank :]
     for x, values in zip(indices, data, strict=True):
         if values.shape != (*x.shape, *rest):
-            raise errors.InvalidArgumentError(
-                f"data have shape {list(values.shape)}", expected=str([*x.shape, *rest])
-            )
+            raise errors.InvalidArgumentError(f"data have shape {list(values.shape)}", expected=str([*x.shape, *rest]))
     count = max(highest) + 1
     out = r.output((count, *rest))
     r.fill(out)

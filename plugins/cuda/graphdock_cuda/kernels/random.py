@@ -70,7 +70,12 @@ for _prefix, _normal in (("", "RandomStandardNormal"), ("Stateless", "StatelessR
     _drawn(f"{_prefix}RandomUniform", "uniform", "random.cuh", "random_uniform.cuh")
     _drawn(_normal, "normal", "random.cuh", "random_normal.cuh")
     _drawn(
-        f"{_prefix}TruncatedNormal", "truncated_normal", "gamma.cuh", "quantile.cuh", "random.cuh", "random_truncated.cuh"
+        f"{_prefix}TruncatedNormal",
+        "truncated_normal",
+        "gamma.cuh",
+        "quantile.cuh",
+        "random.cuh",
+        "random_truncated.cuh",
     )
 
 

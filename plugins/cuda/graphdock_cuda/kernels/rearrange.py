@@ -91,7 +91,17 @@ def unravel_index(w: Work) -> None:
     kept = source("report.cuh", "unravel.cuh", ELEMENT=w.ctype(indices))
     packed = raw(np.array(dims + [1] * (MAX_RANK - len(dims)), np.int64).tobytes())
     w.launch(
-        kept, "unravel_places", blocks(indices.size), 256, indices, out, i64(indices.size), i32(len(dims)), packed, i64(whole), error
+        kept,
+        "unravel_places",
+        blocks(indices.size),
+        256,
+        indices,
+        out,
+        i64(indices.size),
+        i32(len(dims)),
+        packed,
+        i64(whole),
+        error,
     )
 
 
@@ -100,9 +110,7 @@ def _broadcast_args(ctx: BuildContext) -> Bound:
         try:
             return np.array(np.broadcast_shapes(tuple(a.tolist()), tuple(b.tolist())), a.dtype)
         except ValueError as error:
-            raise errors.InvalidArgumentError(
-                f"shapes {a.tolist()} and {b.tolist()} do not broadcast"
-            ) from error
+            raise errors.InvalidArgumentError(f"shapes {a.tolist()} and {b.tolist()} do not broadcast") from error
 
     def compute(a: Any, b: Any, *out: Any) -> Any:
         if not out:

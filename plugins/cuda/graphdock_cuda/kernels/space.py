@@ -86,7 +86,9 @@ def _between(w: Work, margins_name: str, back: bool) -> None:
         batch = _multiple(w, x.shape[0], count)
         dims = [n * s - a - b for n, s, (a, b) in zip(inner, sizes, margins, strict=True)]
         if min(dims, default=0) < 0:
-            raise errors.InvalidArgumentError(f"{w.node.op}: crops {margins} leave less than nothing of {list(x.shape)}")
+            raise errors.InvalidArgumentError(
+                f"{w.node.op}: crops {margins} leave less than nothing of {list(x.shape)}"
+            )
         space, shape = dims, (batch, *dims, *x.shape[m + 1 :])
         within = list(inner)
     else:
@@ -112,9 +114,7 @@ def _between(w: Work, margins_name: str, back: bool) -> None:
 def _windows(w: Work, shape: Sequence[int]) -> tuple[list[int], bytes]:
     """Counts of windows, and ``Windows`` of ``source/patches.cuh``."""
     counts, facts = [], []
-    for n, k, s, r in zip(
-        shape[1:3], w.attr("ksizes")[1:3], w.attr("strides")[1:3], w.attr("rates")[1:3], strict=True
-    ):
+    for n, k, s, r in zip(shape[1:3], w.attr("ksizes")[1:3], w.attr("strides")[1:3], w.attr("rates")[1:3], strict=True):
         reach = (k - 1) * r + 1
         if w.attr("padding") == "SAME":
             count = -(-n // s)
@@ -135,9 +135,7 @@ def extract_image_patches(w: Work) -> None:
     out = w.output((x.shape[0], *counts, rows * columns * x.shape[3]))
     if out.size:
         kept = source("word.cuh", "patches.cuh", "patches_of.cuh", SIZE=str(x.dtype.size))
-        w.launch(
-            kept, "patches", blocks(out.size, 1024), 256, as_bits(x), out, i64(out.size), i64(x.shape[3]), packed
-        )
+        w.launch(kept, "patches", blocks(out.size, 1024), 256, as_bits(x), out, i64(out.size), i64(x.shape[3]), packed)
 
 
 @kernel("ExtractImagePatchesGrad")

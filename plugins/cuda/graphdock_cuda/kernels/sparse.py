@@ -141,9 +141,7 @@ def fill_empty_rows(r: Run) -> None:
     starts = starts_of(r, keys, rows)
     missing, empty = r.scratch(dtypes.int64, rows + 1), r.output((rows,), 2)
     made = source("sparse_rows.cuh", TX=word(values.dtype), KEY=r.ctype(keys))
-    r.launch(
-        made, "mark_empty", blocks(rows + 1, THREADS, 1 << 16), THREADS, starts, empty, missing, i64(rows)
-    )
+    r.launch(made, "mark_empty", blocks(rows + 1, THREADS, 1 << 16), THREADS, starts, empty, missing, i64(rows))
     exclusive_sums(r, missing)
     total = n + int(r.read(missing.at(rows, (1,)))[0])
     out, filled, reverse = r.output((total, len(shape))), r.output((total,), 1), r.output((n,), 3)
@@ -162,9 +160,7 @@ def edit_distance(w: Work) -> None:
     sides = []
     shapes = [_dims(w.host(f"{side}_shape")) for side in ("hypothesis", "truth")]
     if len(shapes[0]) != len(shapes[1]):
-        raise errors.InvalidArgumentError(
-            f"hypothesis_shape has rank {len(shapes[0])}, truth_shape {len(shapes[1])}"
-        )
+        raise errors.InvalidArgumentError(f"hypothesis_shape has rank {len(shapes[0])}, truth_shape {len(shapes[1])}")
     dims = [max(pair) for pair in zip(shapes[0][:-1], shapes[1][:-1], strict=True)]
     out = w.output(dims)
     for side, shape in zip(("hypothesis", "truth"), shapes, strict=True):

@@ -6,6 +6,7 @@ ones, in two launches; one with a large prime factor as a convolution of a power
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from dataclasses import dataclass, replace
@@ -110,7 +111,7 @@ def _source(w: Work, x: Operand, y: Operand, work: DType) -> Source:
 
 def _longest(w: Work, work: DType) -> int:
     """The longest line that fits shared memory, twice."""
-    return (w.device.info.shared_memory_bytes - 1024) // (2 * work.size)
+    return ((w.device.info.shared_memory_bytes or _USUAL) - 1024) // (2 * work.size)
 
 
 def _table(w: Work, code: Source, n: int, work: DType) -> Operand:
@@ -271,10 +272,10 @@ def _inverse_real(w: Work, rank: int) -> None:
 
 def _kernels() -> None:
     for rank, suffix in ((1, ""), (2, "2D"), (3, "3D")):
-        kernel("FFT" + suffix)(lambda w, rank=rank: _complex(w, rank, False))
-        kernel("IFFT" + suffix)(lambda w, rank=rank: _complex(w, rank, True))
-        kernel("RFFT" + suffix)(lambda w, rank=rank: _forward_real(w, rank))
-        kernel("IRFFT" + suffix)(lambda w, rank=rank: _inverse_real(w, rank))
+        kernel("FFT" + suffix)(functools.partial(_complex, rank=rank, inverse=False))
+        kernel("IFFT" + suffix)(functools.partial(_complex, rank=rank, inverse=True))
+        kernel("RFFT" + suffix)(functools.partial(_forward_real, rank=rank))
+        kernel("IRFFT" + suffix)(functools.partial(_inverse_real, rank=rank))
 
 
 _kernels()

@@ -115,9 +115,7 @@ def _made(op: str, source: str, out: str, always: bool, views: Views) -> KernelD
 
     rule = ViewRule(source, needs_contiguous=True, contiguous=True)
     types = {"T": PLAIN}
-    return KernelDef(
-        op, DEVICE, prepare=prepare, types=types, views={out: rule}, modes=("planned", "fresh", "view")
-    )
+    return KernelDef(op, DEVICE, prepare=prepare, types=types, views={out: rule}, modes=("planned", "fresh", "view"))
 
 
 @_kernel("Reshape", "x", always=True)
@@ -188,9 +186,7 @@ def strided_index(attrs: Any, begin: np.ndarray, end: np.ndarray, strides: np.nd
         elif s == 0:
             raise errors.InvalidArgumentError(f"strides[{i}] is zero")
         else:
-            items.append(
-                slice(None if attrs["begin_mask"] & bit else b, None if attrs["end_mask"] & bit else e, s)
-            )
+            items.append(slice(None if attrs["begin_mask"] & bit else b, None if attrs["end_mask"] & bit else e, s))
     return tuple(items) if attrs["ellipsis_mask"] else (*items, Ellipsis)
 
 

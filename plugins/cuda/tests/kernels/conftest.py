@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import graphdock as tf
+import numpy as np
 import pytest
+from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host
+from graphdock.testing.bench import run_program
 from graphdock.testing.conformance import Conformance
 from graphdock.testing.covering import covering
 from graphdock_cuda.driver.api import Toolkit
@@ -56,5 +59,17 @@ def run(kit: Conformance) -> Callable[..., Any]:
         settings = tf.SessionConfig(backends=(backend, "cpu") if backend != "cpu" else ("cpu",), **config)
         with tf.Session(graph=graph, config=settings, host=kit.host) as session:
             return session.run(made, dict(zip(inputs, arrays, strict=True)))
+
+    return compute
+
+
+@pytest.fixture
+def computed(kit: Conformance) -> Callable[..., list[np.ndarray]]:
+    """``computed(op, arrays, **attrs)``: what an op gives for arrays by name; of variables what they hold then."""
+
+    def compute(op: str, arrays: Mapping[str, np.ndarray], **attrs: Any) -> list[np.ndarray]:
+        graph, bench = Graph(kit.host), kit._bench
+        program = bench.build(graph, kit.host.ops.get(op), arrays, attrs)
+        return list(run_program(bench.open(graph, plain=True), program, arrays))
 
     return compute
