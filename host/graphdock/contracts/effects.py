@@ -101,20 +101,19 @@ def lay_order(graph: PlanGraph) -> None:
 
 def may_touch(opdef: OpDef) -> bool:
     """Whether a node of it touches something that conflicts, or has bodies, which may."""
-    return opdef.verb.bodies or _talks(opdef) or any(a.access in ("reads", "writes") for a in opdef.inputs)
+    return opdef.verb.bodies or _talks(opdef) or not opdef.accesses <= {"uses"}
 
 
 def only_reads(opdef: OpDef) -> bool:
     """Whether a node of it reads resources and does nothing else: until one of them is written, equal nodes are equal."""
-    accesses = {a.access for a in opdef.inputs}
-    return "reads" in accesses and accesses <= {"", "reads"} and not opdef.effects and not opdef.verb.bodies
+    return opdef.accesses == {"reads"} and not opdef.effects and not opdef.verb.bodies
 
 
 def _talks(opdef: OpDef) -> bool:
     """Of an op that is only said to be stateful the worst is assumed."""
     if "io" in opdef.effects:
         return True
-    return opdef.is_active and not opdef.effects and not any(a.access for a in opdef.inputs)
+    return opdef.is_active and not opdef.effects and not opdef.accesses
 
 
 def _leaf(node: PlanNode, handles: Mapping[Value, Value]) -> Touched:

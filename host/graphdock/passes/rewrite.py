@@ -46,18 +46,17 @@ def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dty
 
 def prune(graph: PlanGraph) -> None:
     """Drop every node that neither an output nor a target needs."""
-    needed: set[PlanNode] = set()
-    stack = [v.node for v in graph.outputs if v.node is not None] + list(graph.targets)
-    while stack:
-        node = stack.pop()
-        if node in needed:
-            continue
-        needed.add(node)
-        stack += [v.node for v in node.inputs if v.node is not None]
-        if node.control:
-            stack += node.control
-    if len(needed) != len(graph.nodes):
+    needed = set(graph.targets)
+    read = set(graph.outputs)
+    unneeded: list[PlanNode] = []
+    for node in reversed(graph.nodes):  # whoever needs a node stands behind it
+        if node in needed or not read.isdisjoint(node.outputs):
+            read.update(node.inputs)
+            if node.control:
+                needed.update(node.control)
+        else:
+            unneeded.append(node)
+    if unneeded:
         with Rewriter(graph) as change:
-            for node in graph.nodes:
-                if node not in needed:
-                    change.erase(node)
+            for node in unneeded:
+                change.erase(node)
