@@ -55,7 +55,9 @@ def _check_one(graph: PlanGraph) -> None:
             _BODIES[node.verb](node, fail)
         seen.add(node)
     if set(graph.holders) != {n for n in graph.nodes if n.bodies}:
-        raise PlanError(f"graph {graph.name}: its list of nodes was changed in place", hint="add a node by PlanGraph.add")
+        raise PlanError(
+            f"graph {graph.name}: its list of nodes was changed in place", hint="add a node by PlanGraph.add"
+        )
     for value in graph.outputs:
         if value not in defined:
             raise PlanError(f"graph {graph.name} returns {value!r}, which it does not define")

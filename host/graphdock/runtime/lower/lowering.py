@@ -149,8 +149,8 @@ def _loops_that_draw(graph: PlanGraph) -> set[PlanNode]:
     found: set[PlanNode] = set()
     parents: dict[PlanGraph, tuple[PlanGraph, PlanNode]] = {}
     for level in graph.all_graphs():
+        parents.update({body: (level, node) for node in level.holders for body in node.bodies})
         for node in level.nodes:
-            parents.update({body: (level, node) for body in node.bodies})
             inside: PlanGraph | None = level if "random" in node.opdef.effects else None
             while inside is not None and inside in parents:
                 inside, around = parents[inside]

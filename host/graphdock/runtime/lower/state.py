@@ -11,6 +11,7 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.liveness import Liveness
+from graphdock.runtime.lower.form import Form
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.program.names import Apply, Literal, Name, Names, Operand, helper
 from graphdock.runtime.program.statements import Activate, Block, Call, Copy
@@ -103,6 +104,7 @@ class State:
     counters: list[Name] = field(default_factory=list)
     active: Device | None = None
     queues: bool = False
+    forms: dict[tuple[int, ...], Form] = field(default_factory=dict)
     arg_infos: dict[Any, ArgInfo] = field(default_factory=dict)
     out_infos: dict[Any, OutInfo] = field(default_factory=dict)
     method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)

@@ -54,7 +54,7 @@ class Statement:
       renames: pairs of storages: from here on the second stands for the first too.
       fences: the host waits, within the statement, for all that the device's queue was given.
       settle: waits for the device's queue, before a claim for this statement alone ends.
-      hold: why a device can't record it with what stands around it; empty where it can.
+      hold: why a device can't record it with what stands around it; empty where it can, and where none is asked to.
     """
 
     node: PlanNode | None = field(default=None, kw_only=True)
