@@ -29,9 +29,9 @@ def test_a_plan_that_breaks_the_grammar_is_refused():
     graph.nodes = [first, second, second]
     refused("stands in the graph twice")
     graph.nodes = [first, second]
-    first.control = [second]
+    first.control = (second,)
     refused("must run after z, which does not stand before it")
-    first.control = []
+    first.control = ()
     z.name = "y"
     refused("defines %y, which is defined already")
     z.name = "z"

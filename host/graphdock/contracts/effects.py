@@ -94,9 +94,9 @@ def lay_order(graph: PlanGraph) -> None:
     """Lay the order edges of the graph and its bodies, as their nodes stand; edges that were there go."""
     for _, found in effects_of(graph):
         for node in found:
-            node.order = []
+            node.order = ()
         for node, before in conflicts(found):
-            node.order = list(dict.fromkeys([n for n, _ in before]))
+            node.order = tuple(dict.fromkeys([n for n, _ in before]))
 
 
 def may_touch(opdef: OpDef) -> bool:

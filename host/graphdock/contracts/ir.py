@@ -118,15 +118,15 @@ class PlanNode:
         self.verb = opdef.executes
         self.attrs = attrs
         self.inputs: list[Value] = list(inputs)
-        self.control: list[PlanNode] = list(control)
-        self.order: list[PlanNode] = list(order)
+        self.control: tuple[PlanNode, ...] = tuple(control)
+        self.order: tuple[PlanNode, ...] = tuple(order)
         self.outputs: list[Value] = []
         self.requested = requested
         self.device: DeviceSpec | None = None
         self.decision: Decision | None = None
         self.guard: Guard | None = None
         self.site_of = site_of
-        self.bodies: list[PlanGraph] = list(bodies)
+        self.bodies: tuple[PlanGraph, ...] = tuple(bodies)
         self.origins = origins or (name,)
 
     @property

@@ -116,9 +116,9 @@ class Rewriter:
                 for value in inner.outputs:
                     value.name = f"{node.name}/{value.name}"
             if not inner.control and inside.isdisjoint([v.node for v in inner.inputs]):
-                inner.control = list(node.control)
+                inner.control = node.control
             if not inner.order and may_touch(inner.opdef):
-                inner.order = list(node.order)
+                inner.order = node.order
             self.insert(inner, node)
         for output, value in zip(node.outputs, graph.outputs, strict=True):
             self._values[output] = value
@@ -221,7 +221,7 @@ class Rewriter:
             node.origins = tuple(dict.fromkeys([*node.origins, *origins]))
         for node, fields in bound.items():
             node.attrs = fields.get("attrs", node.attrs)
-            node.bodies = list(fields.get("bodies", node.bodies))
+            node.bodies = tuple(fields.get("bodies", node.bodies))
             if "outputs" in fields:
                 node.outputs = [node.outputs[i] for i in fields["outputs"]]
                 for index, value in enumerate(node.outputs):
@@ -241,7 +241,7 @@ class _Sweep:
     def __init__(self, changes: Rewriter) -> None:
         self.changes = changes
         self.graph, self.gone, self.values = changes.graph, changes._gone, changes._values
-        self.edges: dict[PlanNode, tuple[list[Value], list[PlanNode], list[PlanNode]]] = {}
+        self.edges: dict[PlanNode, tuple[list[Value], tuple[PlanNode, ...], tuple[PlanNode, ...]]] = {}
         self.origins: dict[PlanNode, list[str]] = {}
         #: what nobody reads or follows any more: values that others stand for, nodes that go, and what those made
         self._lost: set[Value | PlanNode] = {*self.values, *self.gone, *(v for n in self.gone for v in n.outputs)}
@@ -277,9 +277,9 @@ class _Sweep:
                         site=node.site,
                     )
         if waited or not lost.isdisjoint(control):
-            control = list(dict.fromkeys([*self._stand(control, 0), *waited]))
+            control = tuple(dict.fromkeys([*self._stand(control, 0), *waited]))
         if not lost.isdisjoint(order):
-            order = self._ordered(node)
+            order = tuple(self._ordered(node))
         if changed or control is not node.control or order is not node.order:
             self.edges[node] = list(inputs), control, order
         return True
@@ -355,7 +355,7 @@ class _Sweep:
 def _sorted(
     graph: PlanGraph,
     nodes: Sequence[PlanNode],
-    edges: Mapping[PlanNode, tuple[list[Value], list[PlanNode], list[PlanNode]]],
+    edges: Mapping[PlanNode, tuple[list[Value], tuple[PlanNode, ...], tuple[PlanNode, ...]]],
 ) -> list[PlanNode]:
     """The nodes as they stand, but each after those it needs."""
     result: dict[PlanNode, None] = {}

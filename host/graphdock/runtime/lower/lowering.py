@@ -173,7 +173,7 @@ def _levels(state: State, graph: PlanGraph, block: Block) -> None:
 
 
 def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
-    position, after = state.given.facts.position, state.after
+    position, after, debug = state.given.facts.position, state.after, state.given.debug
     for node in graph.nodes:
         at = position[node]
         if node.guard is not None and node.guard.shape_rule:
@@ -183,7 +183,8 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
             yield from bodies
         if node.guard is not None and node.guard.promised:
             check_promises(state, node, node.guard, block)
-        after[at] = (block, len(block.statements))
+        if debug:
+            after[at] = (block, len(block.statements))
 
 
 def _fetches(state: State) -> None:

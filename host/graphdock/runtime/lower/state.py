@@ -78,7 +78,7 @@ class State:
     Attributes:
       slots: value -> where it is. ``alias``: value -> the value that it is another name of.
       escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
-      after: position of a node -> the block and index behind its last statement.
+      after: in debug mode, position of a node -> the block and index behind its last statement.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       crowded: memory spaces in which several queued devices work.
       kept: values that histories hold, and what hands its buffer on to them.
