@@ -209,4 +209,3 @@ def _check_predicate(op: Operation, inputs: Sequence[Value], bodies: Sequence[Pl
     if isinstance(extent, tuple) and extent != ():
         what = "what cond returns" if loop else "pred"
         raise ShapeError(f"{op.type}: {what} must be a scalar", expected="[]", got=show(plain(extent)))
-
