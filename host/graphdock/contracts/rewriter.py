@@ -203,7 +203,13 @@ class Rewriter:
             nodes = [m for n in nodes for m in (*self._before.get(n, ()), n)] + self._before.get(None, [])
             if len(nodes) != len(graph.nodes) + sum(map(len, self._before.values())):
                 raise PlanError(f"graph {graph.name}: a node is put before one that it does not hold")
-        kept = [n for n in nodes if sweep.node(n)]
+        # most nodes have to do with no change, and stay as they are
+        lost = sweep.lost
+        kept = [
+            n
+            for n in nodes
+            if lost.isdisjoint(n.inputs) and not (n.control or n.order or n in lost or n in bound) or sweep.node(n)
+        ]
         if len(kept) + len(gone) != len(nodes):
             raise PlanError(f"graph {graph.name}: a node is to go that it does not hold")
         given = self._level.get("outputs", graph.outputs)
@@ -234,6 +240,7 @@ class _Sweep:
     """One way over the nodes, in order; it changes none.
 
     Attributes:
+      lost: what nobody reads or follows any more: values that others stand for, nodes that go, and what those made.
       edges: node that changes -> its inputs, control and order to come.
       origins: node -> the origins that it takes over.
     """
@@ -243,8 +250,7 @@ class _Sweep:
         self.graph, self.gone, self.values = changes.graph, changes._gone, changes._values
         self.edges: dict[PlanNode, tuple[list[Value], tuple[PlanNode, ...], tuple[PlanNode, ...]]] = {}
         self.origins: dict[PlanNode, list[str]] = {}
-        #: what nobody reads or follows any more: values that others stand for, nodes that go, and what those made
-        self._lost: set[Value | PlanNode] = {*self.values, *self.gone, *(v for n in self.gone for v in n.outputs)}
+        self.lost: set[Value | PlanNode] = {*self.values, *self.gone, *(v for n in self.gone for v in n.outputs)}
         #: node that goes -> the nodes that stay and that its followers follow: by control, by order
         self._around: dict[PlanNode, tuple[list[PlanNode], list[PlanNode]]] = {}
         #: output of such a node -> what its readers wait for from now on, because it did
@@ -252,13 +258,11 @@ class _Sweep:
 
     def node(self, node: PlanNode) -> bool:
         """Whether the node stays; notes what changes of it."""
-        gone, bound, lost = self.gone, self.changes._bound, self._lost
+        gone, bound, lost = self.gone, self.changes._bound, self.lost
         if node in gone:
             self._goes(node)
             return False
         inputs, control, order = node.inputs, node.control, node.order
-        if lost.isdisjoint(inputs) and lost.isdisjoint(control) and lost.isdisjoint(order) and node not in bound:
-            return True  # as most do
         if node in bound:
             inputs = bound[node].get("inputs", inputs)
         changed = inputs is not node.inputs

@@ -285,6 +285,8 @@ def _place_near(
         return
     _request([*stays, node])
     if node.requested is None:
+        if _place_alone(node, near, chooser, out):
+            return
         others = [d for d in _first_of_each_type(devices) if d.type != near.type]
         allowed = _Allowed([near, *others], None)
     else:
@@ -324,7 +326,7 @@ def _allowed(members: Sequence[PlanNode], devices: Sequence[DeviceSpec], fallbac
 
 
 def _place_alone(node: PlanNode, device: DeviceSpec, chooser: Chooser, out: Placement) -> bool:
-    """Place a node that may run anywhere on the device that all prefer; False where that has no kernel for it."""
+    """Place a node on the device that it prefers, as its scopes leave it free to; False where that has no kernel for it."""
     assert device.type is not None
     decision = _HOST
     if node.opdef.verb.kernel:

@@ -7,6 +7,7 @@ conditions of the plan, the rest as a guard of the node, which is checked when t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,12 +115,12 @@ class PlanShapes:
             asked.add(index)
             return self.integers.value(inputs[index])
 
-        lengths = op._input_lengths
-        shapes: list[list[Any]] = []
-        start = 0
-        for length in lengths if lengths is not None else [1] * len(inputs):
-            shapes.append([v.extent for v in inputs[start : start + length]])
-            start += length
+        extents = [v.extent for v in inputs]
+        if op._input_lengths is None:
+            shapes: list[list[Any]] = [[extent] for extent in extents]
+        else:
+            rest = iter(extents)
+            shapes = [list(itertools.islice(rest, length)) for length in op._input_lengths]
         return rule_for(op.op_def).infer(op.node_attrs, shapes, known, self.facts)
 
     def bind(self, inner: Value, outer: Value) -> None:

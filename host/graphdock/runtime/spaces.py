@@ -142,7 +142,7 @@ class Spaces:
         """Let a node read its inputs in the spaces in which it needs them."""
         inputs: list[Value] | None = None
         for i, need in enumerate(needs):
-            if need is not None:
+            if need is not None and self.home.get(node.inputs[i]) != need:
                 reader = self._near.get(node.bodies[-1].inputs[i]) if node.verb == "loop" else node.device
                 value = self.moved(node.inputs[i], need, level, node, reader)
                 if value is not node.inputs[i]:

@@ -5,6 +5,7 @@ No stage takes a device's memory: ``explain`` runs them all.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -147,7 +148,7 @@ def _seal(draft: Draft) -> None:
         home=spaces.home,
         needs=spaces.needs,
         handles=draft.handles,
-        resource=setting.resource,
+        resource=functools.cache(setting.resource),  # every reader of a handle asks
         access=lambda reads, writes: Access(graph, reads, writes),
         device_of=_device_of(setting),
         spaces=setting.spaces,

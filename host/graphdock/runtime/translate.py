@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,7 +45,7 @@ def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> 
         for before in op._control:
             monotone = monotone and before._id < op._id
             stack.append(before)
-    ordered = sorted(needed, key=lambda o: o._id)
+    ordered = sorted(needed, key=operator.attrgetter("_id"))
     return ordered if monotone else _topological(ordered, fed)
 
 
@@ -102,11 +103,11 @@ def translate(
         values[tensor].extent = fed_extent(dims, len(values) - 1)
     roots = [t.op for t in outputs if t not in values] + list(targets)
     shapes = PlanShapes(Contents())
-    trampoline(_Translation(builder, values, shapes, {}).run(needed_operations(roots, values)))
-    nodes = {n.origin: n for n in builder.graph.nodes}
+    level = _Translation(builder, values, shapes, {})
+    trampoline(level.run(needed_operations(roots, values)))
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
-    graph.targets = [nodes[op.name] for op in targets if op.name in nodes]
+    graph.targets = [level.nodes[op] for op in targets if op in level.nodes]
     graph.conditions = shapes.facts.conditions()
     lay_order(graph)
     return graph
