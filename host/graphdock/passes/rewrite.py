@@ -46,17 +46,21 @@ def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dty
 
 def prune(graph: PlanGraph) -> None:
     """Drop every node that neither an output nor a target needs."""
+    if _is_tight(graph):
+        return
     needed = set(graph.targets)
     read = set(graph.outputs)
-    unneeded: list[PlanNode] = []
-    for node in reversed(graph.nodes):  # whoever needs a node stands behind it
-        if node in needed or not read.isdisjoint(node.outputs):
-            read.update(node.inputs)
-            if node.control:
+    with Rewriter(graph) as change:
+        for node in reversed(graph.nodes):  # whoever needs a node stands behind it
+            if node in needed or not read.isdisjoint(node.outputs):
                 needed.update(node.control)
-        else:
-            unneeded.append(node)
-    if unneeded:
-        with Rewriter(graph) as change:
-            for node in unneeded:
+                read.update(node.inputs)
+            else:
                 change.erase(node)
+
+
+def _is_tight(graph: PlanGraph) -> bool:
+    """Whether every node is read or followed by another, or wanted itself. The last of nodes that nobody needs would not be."""
+    read = set(graph.outputs).union(*[n.inputs for n in graph.nodes])
+    followed = set(graph.targets).union(*[n.control for n in graph.nodes])
+    return followed.issuperset([n for n in graph.nodes if read.isdisjoint(n.outputs)])

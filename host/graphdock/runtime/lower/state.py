@@ -121,12 +121,13 @@ def is_constant(value: Value) -> bool:
 
 def resolve(state: State, value: Value) -> Value:
     """The value that this one is another name of: through captures and aliases."""
-    facts, alias = state.given.facts, state.alias
+    same, alias = state.given.facts.same, state.alias
     while True:
-        value = facts.of(value)
-        if value not in alias:
+        value = same.get(value, value)
+        named = alias.get(value)
+        if named is None:
             return value
-        value = alias[value]
+        value = named
 
 
 def slot(state: State, value: Value, space: str | None, node: PlanNode | None = None) -> Slot:
