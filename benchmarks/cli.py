@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.environments import packages_of
 from benchmarks.harness import Outcome, run_program
 from benchmarks.machine import load_average, machine_facts
 from benchmarks.process import Workers
-from benchmarks.program import Program, framework_of
+from benchmarks.program import AGAINST, Program, framework_of, side_by_side
 from benchmarks.report import as_json, as_table
 
 __all__ = ["BENCHMARKS", "benchmark_main", "parse", "publish", "wanted"]
@@ -23,6 +24,7 @@ BENCHMARKS = (
     "chain",
     "while_loop",
     "large_graph",
+    "planning",
     "native_kernel",
     "convolution",
 )
@@ -33,14 +35,17 @@ def parse(
 ) -> argparse.Namespace:
     """Read the options; `names` are the programs that --programs may choose from.
 
-    seconds: the default length of a burst; None where there are no workers, so neither --seconds nor --peers.
+    seconds: the default length of a burst; None where there are no workers, and so no bursts.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}")
     parser.add_argument("--rounds", type=int, default=rounds, help="turns per worker (default %(default)s)")
     if seconds is not None:
         parser.add_argument("--seconds", type=float, default=seconds, help="length of one burst (default %(default)s)")
         parser.add_argument("--sittings", type=int, default=1, help="times all that with fresh processes (default 1)")
-        parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
+    parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
+    parser.add_argument(
+        "--against", type=Path, metavar="PATH", help="run graphdock of another checkout too, turn by turn with this one"
+    )
     parser.add_argument("--programs", help=f"only these of {', '.join(names)}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
     parser.add_argument("--strict", action="store_true", help="exit 1 also where a bar is missed")
@@ -49,8 +54,11 @@ def parse(
     options.sittings = getattr(options, "sittings", 1)
     if min(options.rounds, options.sittings) < 1 or (options.seconds is not None and options.seconds <= 0):
         parser.error("--rounds, --seconds and --sittings must be positive")
-    peers = getattr(options, "peers", None)
-    options.peers = None if peers is None else frozenset(peers.split(","))
+    options.peers = None if options.peers is None else frozenset(options.peers.split(","))
+    try:
+        options.packages = () if options.against is None else packages_of(options.against.resolve())
+    except FileNotFoundError as error:
+        parser.error(f"--against: {error}")
     options.programs = tuple(names) if options.programs is None else tuple(options.programs.split(","))
     unknown = [name for name in options.programs if name not in names]
     if unknown:
@@ -59,9 +67,11 @@ def parse(
 
 
 def wanted(peers: frozenset[str] | None) -> Callable[[str], bool]:
-    """Which subjects `--peers` leaves in; graphdock itself always stays."""
+    """Which subjects `--peers` leaves in; graphdock itself always stays, of both checkouts."""
     return lambda subject: (
-        peers is None or framework_of(subject) == "graphdock" or bool(peers & {subject, framework_of(subject)})
+        peers is None
+        or framework_of(subject) in ("graphdock", AGAINST)
+        or bool(peers & {subject, framework_of(subject)})
     )
 
 
@@ -114,10 +124,12 @@ def benchmark_main(
     by_name = {program.name: program for program in programs}
     options = parse(benchmark, list(by_name), arguments, rounds, seconds)
     chosen = [by_name[name] for name in options.programs]
+    if options.against is not None:
+        chosen = [side_by_side(program) for program in chosen]
     subjects = dict.fromkeys(subject for program in chosen for subject in program.builders)
     before = load_average()
     outcomes = []
-    with Workers(subjects, wanted(options.peers)) as workers:
+    with Workers(subjects, wanted(options.peers), against=options.packages) as workers:
         for program in chosen:
             outcomes.append(
                 run_program(

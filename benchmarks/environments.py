@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["PEERS", "REPOSITORY", "environment_of", "interpreter_of"]
+__all__ = ["PEERS", "REPOSITORY", "environment_of", "interpreter_of", "packages_of"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -21,7 +21,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "jax": ("jax",),
 }
 
-_OWN = frozenset({"graphdock", "numpy"})
+_OWN = frozenset({"graphdock", "numpy", "against"})
 
 
 def environment_of(framework: str, root: Path | None = None) -> Path:
@@ -36,3 +36,11 @@ def interpreter_of(framework: str, root: Path | None = None) -> Path | None:
     environment = environment_of(framework, root)
     python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     return python if python.exists() and (environment / "installed.txt").exists() else None
+
+
+def packages_of(checkout: Path) -> tuple[Path, ...]:
+    """The folders of a checkout of this repository that hold packages: on PYTHONPATH they come before what is installed."""
+    found = [checkout / "host", checkout / "opgen", checkout / "templates", *sorted((checkout / "plugins").glob("*"))]
+    if not (found[0] / "graphdock").is_dir():
+        raise FileNotFoundError(f"{checkout} is no checkout of graphdock: it has no host/graphdock")
+    return tuple(path for path in found if path.is_dir())

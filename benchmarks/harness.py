@@ -76,6 +76,7 @@ class Outcome:
     """What one program gave. `absent` says why a subject has no timing; `wrong` and `failed` are faults.
 
     first_seconds: import, construction, compilation and the first call, where they have not happened in this worker.
+    parts: of subjects that know them, what parts of their quickest call took, in seconds per unit.
     """
 
     program: Program
@@ -85,6 +86,7 @@ class Outcome:
     failed: dict[str, WorkerFailure] = field(default_factory=dict)
     first_seconds: dict[str, float] = field(default_factory=dict)
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    parts: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -183,4 +185,6 @@ def _time(
                 outcome.failed[subject] = failure
             else:
                 bursts[subject].append((answer["median"], answer["minimum"]))
+                if answer["parts"]:
+                    outcome.parts[subject] = answer["parts"]
     return bursts

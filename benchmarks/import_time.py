@@ -7,18 +7,20 @@ none, and `graphdock plugins` must import neither NumPy nor a plugin.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from benchmarks.cli import parse, publish
+from benchmarks.cli import parse, publish, wanted
 from benchmarks.harness import Outcome, Timing
 from benchmarks.machine import load_average
 from benchmarks.process import WorkerFailure
-from benchmarks.program import Bar, Program
+from benchmarks.program import AGAINST, Bar, Program, side_by_side
 from benchmarks.report import as_table
 
 __all__ = ["heavy_modules", "main"]
@@ -40,20 +42,29 @@ class Start:
     code: str
     inside: bool = True
 
-    def seconds(self) -> float:
-        """Run it once. Raises subprocess.CalledProcessError, with its standard error, where it fails."""
+    def seconds(self, paths: Sequence[Path] = ()) -> float:
+        """Run it once, with these folders first on the path.
+
+        Raises subprocess.CalledProcessError, with its standard error, where it fails.
+        """
         if not self.inside:
             start = time.perf_counter()
-            _python(self.code)
+            _python(self.code, paths)
             return time.perf_counter() - start
         timed = f"import time; start = time.perf_counter(); {self.code}; print(time.perf_counter() - start)"
-        return float(_python(timed).splitlines()[-1])
+        return float(_python(timed, paths).splitlines()[-1])
 
 
-def _python(code: str) -> str:
+def _python(code: str, paths: Sequence[Path] = ()) -> str:
+    search = {"PYTHONPATH": os.pathsep.join(map(str, paths))} if paths else {}
     with tempfile.TemporaryDirectory() as neutral:  # not the repository: nothing is to be found by accident
         return subprocess.run(
-            [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=neutral
+            [sys.executable, "-c", code],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=neutral,
+            env={**os.environ, **search},
         ).stdout
 
 
@@ -64,7 +75,7 @@ def heavy_modules(code: str, forbidden: frozenset[str]) -> list[str]:
     return sorted({name.partition(".")[0] for name in last[1:]} & forbidden)
 
 
-def _measure(program: Program, starts: Mapping[str, Start], rounds: int) -> Outcome:
+def _measure(program: Program, starts: Mapping[str, Start], rounds: int, against: Sequence[Path]) -> Outcome:
     outcome = Outcome(program)
     samples: dict[str, list[float]] = {subject: [] for subject in starts}
     for turn in range(rounds + 1):
@@ -72,7 +83,7 @@ def _measure(program: Program, starts: Mapping[str, Start], rounds: int) -> Outc
             if subject in outcome.failed:
                 continue
             try:
-                seconds = start.seconds()
+                seconds = start.seconds(against if subject == AGAINST else ())
             except subprocess.CalledProcessError as error:
                 lines = error.stderr.strip().splitlines() or ["no output"]
                 outcome.failed[subject] = WorkerFailure(subject, lines[-1], error.stderr)
@@ -123,7 +134,10 @@ def main(arguments: list[str] | None = None) -> int:
     outcomes = []
     for name in options.programs:
         program, starts, forbidden = STARTS[name]
-        outcome = _measure(program, starts, options.rounds)
+        if options.packages:
+            program, starts = side_by_side(program), {**starts, AGAINST: starts["graphdock"]}
+        starts = {subject: start for subject, start in starts.items() if wanted(options.peers)(subject)}
+        outcome = _measure(program, starts, options.rounds, options.packages)
         if "graphdock" not in outcome.failed:
             heavy = heavy_modules(starts["graphdock"].code, forbidden)
             if heavy:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.environments import REPOSITORY, interpreter_of
-from benchmarks.program import framework_of
+from benchmarks.program import AGAINST, framework_of
 
 __all__ = ["WorkerFailure", "WorkerProcess", "Workers"]
 
@@ -124,7 +124,8 @@ class WorkerProcess:
 class Workers:
     """The worker processes of one benchmark, one per subject: started when first asked for, and again after a failure.
 
-    `absent` holds the subjects that take no part, with the reason; a report must show it.
+    `absent` holds the subjects that take no part, with the reason; a report must show it. `against`: the packages of the other
+    checkout, which come first on the path of the subject of that name.
     """
 
     def __init__(
@@ -133,10 +134,12 @@ class Workers:
         wanted: Callable[[str], bool] = lambda _: True,
         interpreter: Callable[[str], Path | None] = interpreter_of,
         paths: Sequence[Path] = (),
+        against: Sequence[Path] = (),
     ) -> None:
         self.absent: dict[str, str] = {}
         self._pythons: dict[str, Path] = {}
         self._paths = paths
+        self._against = against
         self._processes: dict[str, WorkerProcess] = {}
         for subject in subjects:
             framework = framework_of(subject)
@@ -166,5 +169,6 @@ class Workers:
             return None
         process = self._processes.get(subject)
         if process is None or not process.alive:
-            process = self._processes[subject] = WorkerProcess(subject, self._pythons[subject], self._paths)
+            paths = (*self._against, *self._paths) if subject == AGAINST else self._paths
+            process = self._processes[subject] = WorkerProcess(subject, self._pythons[subject], paths)
         return process

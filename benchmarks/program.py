@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["Bar", "Case", "Program", "Unavailable", "framework_of"]
+__all__ = ["AGAINST", "Bar", "Case", "Program", "Unavailable", "framework_of", "side_by_side"]
+
+#: The subject that runs graphdock's builder in another checkout of this repository (``--against``).
+AGAINST = "against"
+
+
+def _nothing() -> None:
+    return None
+
+
+def _no_parts() -> Mapping[str, float]:
+    return {}
 
 
 class Unavailable(Exception):
@@ -19,11 +31,17 @@ class Case:
     call: one timed call; what it computes is complete when it returns.
     values: the arrays on which every framework must agree after the check calls. Called once, before any timing.
     per_call: units of work (iterations, nodes) in one call; times are reported per unit.
+    clock: what calls are timed by; `time.process_time` for work of one thread that nothing waits for.
+    before: called before each burst, untimed.
+    parts: seconds per unit that parts of the quickest call so far took.
     """
 
     call: Callable[[], object]
     values: Callable[[], Sequence[object]]
     per_call: int = 1
+    clock: Callable[[], float] = time.perf_counter
+    before: Callable[[], object] = _nothing
+    parts: Callable[[], Mapping[str, float]] = _no_parts
 
 
 @dataclass(frozen=True)
@@ -62,3 +80,13 @@ class Program:
 def framework_of(subject: str) -> str:
     """The framework whose environment runs `subject`: "tensorflow/flow_v2" -> "tensorflow"."""
     return subject.partition("/")[0]
+
+
+def side_by_side(program: Program) -> Program:
+    """The same program, run by another checkout too; a bar says that this one is no slower, within what noise does."""
+    row = program.bars[0].row if program.bars else "-"
+    bar = Bar(row, (AGAINST,), 1.05, note="the other checkout")
+    builders = dict(program.builders)
+    if "graphdock" in builders:  # a program that starts processes of its own has none
+        builders[AGAINST] = builders["graphdock"]
+    return replace(program, builders=builders, bars=(*program.bars, bar))

@@ -51,6 +51,8 @@ def as_table(outcome: Outcome) -> str:
         first = duration(outcome.first_seconds[subject]) if subject in outcome.first_seconds else "-"
         rows.append((subject, duration(timing.median), duration(timing.minimum), *ratios, first))
     lines = [f"{program.name}: {program.summary}", *("  " + line for line in _columns(rows))]
+    for subject, parts in outcome.parts.items():
+        lines.append(f"  {subject}, by part: " + ", ".join(f"{name} {duration(s)}" for name, s in parts.items()))
     lines += [f"  {subject}: {reason}" for subject, reason in (outcome.absent | outcome.wrong).items()]
     lines += [f"  {subject}: failed: {failure.reason}" for subject, failure in outcome.failed.items()]
     for verdict in outcome.verdicts:
@@ -87,6 +89,7 @@ def as_json(benchmark: str, outcomes: Sequence[Outcome], facts: Mapping[str, obj
                     }
                     for subject, timing in outcome.timings.items()
                 },
+                "parts": {subject: dict(parts) for subject, parts in outcome.parts.items()},
                 "absent": dict(outcome.absent),
                 "wrong": dict(outcome.wrong),
                 "failed": {subject: failure.reason for subject, failure in outcome.failed.items()},

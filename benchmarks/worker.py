@@ -6,7 +6,8 @@ the process; its traceback on standard error is the answer.
     {"do": "prepare", "module": M, "program": P}  -> {"versions": {...}, "seconds": float} or {"unavailable": reason}
     {"do": "check"}                               -> {"values": [float, ...], "seconds": float}
             values: after the program's check calls; seconds: of the first call, which is when most frameworks compile
-    {"do": "burst", "seconds": S}                 -> {"median": s, "minimum": s, "calls": int}   seconds per unit
+    {"do": "burst", "seconds": S}                 -> {"median": s, "minimum": s, "calls": int, "parts": {...}}
+            seconds per unit
     {"do": "stop"}                                -> the process ends
 """
 
@@ -23,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks.program import Case, Program, Unavailable, framework_of
+from benchmarks.program import AGAINST, Case, Program, Unavailable, framework_of
 
 __all__ = ["burst", "digest", "main"]
 
@@ -49,7 +50,8 @@ def digest(values: Sequence[object]) -> list[float]:
 
 def burst(case: Case, seconds: float, group: int, once: bool) -> dict[str, float]:
     """Call `case` for some `seconds`; the median and minimum of samples of `group` calls, in seconds per unit."""
-    call, clock = case.call, time.perf_counter
+    call, clock = case.call, case.clock
+    case.before()
     if not once:
         until = clock() + seconds * _WARM_UP_SHARE
         while clock() < until:
@@ -106,7 +108,7 @@ def main(subject: str) -> None:
             program = _program(command["module"], command["program"])
             start = time.perf_counter()
             try:
-                case = program.builders[subject]()
+                case = program.builders["graphdock" if subject == AGAINST else subject]()
             except Unavailable as reason:
                 answer = {"unavailable": str(reason)}
             else:
@@ -120,7 +122,7 @@ def main(subject: str) -> None:
             answer = {"values": digest(case.values()), "seconds": first}
             group = 1 if program.once else _group(case.call)
         elif command["do"] == "burst":
-            answer = dict(burst(case, command["seconds"], group, program.once))
+            answer = {**burst(case, command["seconds"], group, program.once), "parts": dict(case.parts())}
         else:
             raise ValueError(f"unknown command {command['do']!r}")
         answers.write(json.dumps(answer) + "\n")

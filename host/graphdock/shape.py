@@ -70,7 +70,10 @@ def plain(extent: Any) -> Dims:
     """The dims of an extent, None for each symbol."""
     if extent is None or isinstance(extent, Symbol):
         return None
-    return tuple([d if isinstance(d, int) else None for d in extent])
+    for d in extent:
+        if not isinstance(d, int):
+            return tuple([d if isinstance(d, int) else None for d in extent])
+    return extent  # type: ignore[no-any-return]
 
 
 def as_dims(value: Any) -> Dims:
@@ -133,7 +136,7 @@ def compatible(a: Dims, b: Dims) -> bool:
     """Whether one concrete shape could satisfy both."""
     if a is None or b is None:
         return True
-    return len(a) == len(b) and all(_agree(x, y) for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all([_agree(x, y) for x, y in zip(a, b, strict=True)])
 
 
 def _agree(x: Any, y: Any) -> bool:

@@ -44,6 +44,20 @@ def broken_later() -> Case:
     return Case(call, lambda: [[5.0]])
 
 
+def in_parts() -> Case:
+    """Timed by a clock of its own, which every call sets on by one, and which starts anew before each burst."""
+    clock = [7.0]
+
+    def begin() -> None:
+        clock[0] = 0.0
+
+    def call() -> None:
+        clock[0] += 1.0
+
+    parts = {"first": 2e-6, "second": 0.5}
+    return Case(call, lambda: [[1.0]], clock=lambda: clock[0], before=begin, parts=lambda: parts)
+
+
 PROGRAMS = (
     Program(
         "agree",
@@ -71,4 +85,5 @@ PROGRAMS = (
         },
         check_calls=5,
     ),
+    Program("parts", "one that knows its parts", {"graphdock": in_parts}, reference="graphdock", once=True),
 )

@@ -16,12 +16,12 @@ import pytest
 from benchmarks import cli, environments, setup
 from benchmarks.harness import Outcome, Timing, disagreement, judge, run_program
 from benchmarks.process import WorkerFailure, WorkerProcess, Workers
-from benchmarks.program import Bar, Case, Program, framework_of
+from benchmarks.program import Bar, Case, Program, framework_of, side_by_side
 from benchmarks.report import as_json, as_table, duration
 from benchmarks.worker import burst, digest
 
 HERE = Path(__file__).parent
-MODULES = ("seed_step", "null_step", "chain", "while_loop", "large_graph", "import_time", "native_kernel")
+MODULES = ("seed_step", "null_step", "chain", "while_loop", "large_graph", "planning", "import_time", "native_kernel")
 
 
 def interpreter(framework: str) -> Path | None:
@@ -106,6 +106,35 @@ def test_peers_left_out_by_the_user_are_named(programs: dict[str, Program]) -> N
     outcome = run(programs["agree"], cli.wanted(frozenset({"numpy"})))
     assert set(outcome.timings) == {"graphdock", "numpy"}
     assert outcome.absent == {"peer/noisy": "not asked for (--peers)", "gone": "not asked for (--peers)"}
+
+
+def test_another_checkout_runs_the_same_program_with_its_own_packages(
+    programs: dict[str, Program], tmp_path: Path
+) -> None:
+    program = side_by_side(programs["agree"])
+    assert program.bars[-1].peers == ("against",)
+    assert set(run(program).timings) == {"graphdock", "numpy", "peer/noisy", "against"}
+    text = (HERE / "fake_programs.py").read_text(encoding="utf-8")
+    (tmp_path / "fake_programs.py").write_text(text.replace("total[0] += step", "total[0] -= step"), encoding="utf-8")
+    mine = cli.wanted(frozenset())
+    with Workers(program.builders, mine, interpreter, [HERE], [tmp_path]) as workers:
+        outcome = run_program(program, "fake_programs", workers, rounds=1, seconds=0.001)
+    assert set(outcome.timings) == {"graphdock"} and set(outcome.wrong) == {"against"}
+
+
+def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert environments.packages_of(environments.REPOSITORY)[0] == environments.REPOSITORY / "host"
+    with pytest.raises(SystemExit):
+        cli.parse("null_step", ["scalar"], ["--against", str(tmp_path)], rounds=1, seconds=0.1)
+    assert "is no checkout of graphdock" in capsys.readouterr().err
+
+
+def test_parts_of_a_call_are_shown_and_kept(programs: dict[str, Program]) -> None:
+    outcome = run(programs["parts"])
+    assert outcome.parts == {"graphdock": {"first": 2e-6, "second": 0.5}}
+    assert outcome.timings["graphdock"].medians == (1.0, 1.0, 1.0)  # by the program's own clock
+    assert "graphdock, by part: first 2 us, second 500 ms" in as_table(outcome)
+    assert as_json("fake", [outcome], {})["programs"][0]["parts"] == outcome.parts  # type: ignore[index]
 
 
 def test_json_holds_every_burst_and_every_verdict(programs: dict[str, Program]) -> None:

@@ -56,8 +56,8 @@ def test_control_and_order_from_outside_are_kept_apart_from_those_inside() -> No
     check(region.graph)
     assert [n.name for n in region.control] == ["c"] and [n.name for n in region.order] == ["o"]
     first, second = region.graph.nodes
-    assert (first.control, first.order) == ([], [])
-    assert (second.control, second.order) == ([first], [first])
+    assert (first.control, first.order) == ((), ())
+    assert (second.control, second.order) == ((first,), (first,))
     assert [region.source[n] for n in region.graph.nodes] == [nodes["a"], nodes["b"]]
     assert print_graph(graph) == before
 

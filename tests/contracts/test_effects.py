@@ -155,7 +155,7 @@ def test_the_checker_wants_the_earlier_node_before() -> None:
     p = Plan()
     h = p.handle("v")
     first, second = p.add(W, "first", h), p.add(W, "second", h)
-    first.order = [second]
+    first.order = (second,)
     with pytest.raises(PlanError, match="is ordered after second, which does not stand before it"):
         check(p.builder.graph)
 
@@ -168,7 +168,7 @@ def test_the_checker_names_both_nodes_the_variable_and_the_pass() -> None:
     check_order(graph, "translation")
     (node,) = (n for n in graph.nodes if n.verb == "assign")
     (reader,) = node.order
-    node.order = []
+    node.order = ()
     with pytest.raises(PlanError) as caught:
         check_order(graph, "the pass cse")
     message = str(caught.value)
@@ -184,7 +184,7 @@ def test_a_path_over_other_nodes_is_as_good_as_an_edge() -> None:
         update = v.assign(tf.tanh(read) * 2.0, read_value=False)
         graph = translate([read], [update], [])
     for node in graph.nodes:
-        node.order = []
+        node.order = ()
     check_order(graph, "nothing")
 
 
@@ -201,7 +201,7 @@ def test_the_checker_looks_at_bodies_too() -> None:
     (inner,) = (level for level in graph.all_graphs() if any(n.order for n in level.nodes))
     assert inner is not graph
     for node in inner.nodes:
-        node.order = []
+        node.order = ()
     with pytest.raises(PlanError, match=f"graph {inner.name}: nothing orders"):
         check_order(graph, "a test")
 

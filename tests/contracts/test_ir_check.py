@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphdock import dtypes
-from graphdock.contracts.ir import Builder, PlanNode
+from graphdock.contracts.ir import Builder, PlanGraph, PlanNode
 from graphdock.contracts.ir_check import check
 from graphdock.contracts.opdef import OpDef
 from graphdock.errors import PlanError
@@ -29,9 +29,9 @@ def test_a_plan_that_breaks_the_grammar_is_refused():
     graph.nodes = [first, second, second]
     refused("stands in the graph twice")
     graph.nodes = [first, second]
-    first.control = [second]
+    first.control = (second,)
     refused("must run after z, which does not stand before it")
-    first.control = []
+    first.control = ()
     z.name = "y"
     refused("defines %y, which is defined already")
     z.name = "z"
@@ -39,3 +39,17 @@ def test_a_plan_that_breaks_the_grammar_is_refused():
     refused("must run elsewhere, which it does not hold")
     graph.targets = []
     check(graph)
+
+
+def test_a_level_knows_its_nodes_with_bodies_however_its_nodes_are_set():
+    body, around = PlanGraph("body"), PlanGraph("around")
+    plain, holder = PlanNode("Neg", "plain", NEG, {}, []), PlanNode("Call", "holder", NEG, {}, [], bodies=[body])
+    around.add(plain)
+    around.add(holder)
+    assert around.holders == [holder] and list(around.all_graphs()) == [around, body]
+    around.nodes = [plain]
+    assert around.holders == [] and list(around.all_graphs()) == [around]
+    check(around)
+    around.nodes.append(holder)  # not the way to change a plan
+    with pytest.raises(PlanError, match="was changed in place"):
+        check(around)

@@ -32,6 +32,17 @@ def busy_by_hand(x, steps=12):
     return x
 
 
+def test_what_a_loop_captures_is_written_by_no_iteration():
+    x = tf.placeholder(tf.float64, [SIZE])
+    captured = tf.sqrt(x)
+    _, v = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, busy(v + captured)), [0, x])
+    value = want = np.linspace(1, 2, SIZE)
+    for _ in range(3):
+        want = busy_by_hand(want + np.sqrt(value))
+    with tf.Session() as sess:
+        np.testing.assert_allclose(sess.run(v, {x: value}), want, rtol=1e-12)
+
+
 @pytest.mark.parametrize("static", [True, False])
 def test_a_loops_result_outlives_what_runs_after_the_loop(static):
     x = tf.placeholder(tf.float64, [SIZE] if static else [None])

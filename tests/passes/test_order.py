@@ -43,7 +43,7 @@ def test_a_write_between_two_reads_keeps_them_apart():
     assert len(reads(graph)) == 2
     (write,) = (n for n in graph.nodes if n.verb == "assign")
     before, after = (n for n in graph.nodes if n.verb == "read")
-    assert write.order == [before] and after.order == [write]
+    assert write.order == (before,) and after.order == (write,)
     with tf.Session() as sess:
         sess.run(v.initializer)
         got = sess.run([first, second, third, update])

@@ -8,7 +8,10 @@ import logging
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.contracts import KernelDef
+from graphdock.contracts.ir import Value, make_node
 from graphdock.errors import ConfigError, KernelNotFoundError, KernelTieError
+from graphdock.placement.choose import Chooser
 from graphdock.plugin.host import Host
 
 SOURCE = """\
@@ -121,6 +124,18 @@ RULES = [
 @pytest.mark.parametrize(("plugins", "call", "result"), [r[1:] for r in RULES], ids=[r[0] for r in RULES])
 def test_the_rules(square, plugins, call, result):
     assert square(**plugins)(**call) == result
+
+
+def test_a_kernel_that_is_registered_later_is_a_candidate_from_then_on():
+    host = Host()
+    host.backend("cpu", None)
+    chooser = Chooser(host, ("cpu",), {})
+    x = Value("x", tf.float32, (2,))
+    node = make_node(host.ops.get("Square"), "y", [x], {"T": tf.float32}, [(tf.float32, (2,))])
+    before = chooser.choose(node, "cpu").kernel
+    assert chooser.choose(node, "cpu").kernel is before
+    host.kernels.add(KernelDef("Square", "cpu", lambda ctx: np.square, "later", priority=9), "cpu", "graphdock_cpu")
+    assert chooser.choose(node, "cpu").kernel.full_name == "cpu.later" != before.full_name
 
 
 def test_a_tie_names_both_packages_and_the_line_that_settles_it(square):

@@ -76,7 +76,7 @@ class Cutter:
                         copy = copies.get(maker)
                         if copy is None:
                             copy = copies[maker] = copy_node(maker, ())
-                            graph.nodes.append(copy)
+                            graph.add(copy)
                         values[key] = copy.outputs[value.index]
                     else:
                         name = value.name if (value, not key[1]) not in values else f"{value.name}/host"
@@ -92,7 +92,7 @@ class Cutter:
                 [copies[n] for n in node.control if n in inside],
                 [copies[n] for n in node.order if n in inside],
             )
-            graph.nodes.append(copies[node])
+            graph.add(copies[node])
         leaving = [v for n in chosen for v in n.outputs if self._leaves(v, inside)]
         graph.outputs = [copies[v.node].outputs[v.index] for v in leaving if v.node is not None]
         source = {copy: node for node, copy in copies.items()}

@@ -94,27 +94,26 @@ def lay_order(graph: PlanGraph) -> None:
     """Lay the order edges of the graph and its bodies, as their nodes stand; edges that were there go."""
     for _, found in effects_of(graph):
         for node in found:
-            node.order = []
+            node.order = ()
         for node, before in conflicts(found):
-            node.order = list(dict.fromkeys([n for n, _ in before]))
+            node.order = tuple(dict.fromkeys([n for n, _ in before]))
 
 
 def may_touch(opdef: OpDef) -> bool:
     """Whether a node of it touches something that conflicts, or has bodies, which may."""
-    return opdef.verb.bodies or _talks(opdef) or any(a.access in ("reads", "writes") for a in opdef.inputs)
+    return opdef.verb.bodies or _talks(opdef) or not opdef.accesses <= {"uses"}
 
 
 def only_reads(opdef: OpDef) -> bool:
     """Whether a node of it reads resources and does nothing else: until one of them is written, equal nodes are equal."""
-    accesses = {a.access for a in opdef.inputs}
-    return "reads" in accesses and accesses <= {"", "reads"} and not opdef.effects and not opdef.verb.bodies
+    return opdef.accesses == {"reads"} and not opdef.effects and not opdef.verb.bodies
 
 
 def _talks(opdef: OpDef) -> bool:
     """Of an op that is only said to be stateful the worst is assumed."""
     if "io" in opdef.effects:
         return True
-    return opdef.is_active and not opdef.effects and not any(a.access for a in opdef.inputs)
+    return opdef.is_active and not opdef.effects and not opdef.accesses
 
 
 def _leaf(node: PlanNode, handles: Mapping[Value, Value]) -> Touched:

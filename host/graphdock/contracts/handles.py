@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from graphdock.contracts.bodies import given
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.resource import VARIABLE
@@ -28,32 +30,38 @@ def handle_of(graph: PlanGraph) -> dict[Value, Value]:
             if node.verb == "handle":
                 resource = node.opdef.resource, *resource_name(node)
                 table[node.outputs[0]] = first.setdefault(resource, node.outputs[0])
-            elif node.verb == "alias" and node.inputs[0] in table:
-                table[node.outputs[0]] = table[node.inputs[0]]
-            for which, body in enumerate(node.bodies):
-                for value, inner in zip(given(node, which), body.inputs, strict=True):
-                    if value.dtype.name == "resource" and value in table:
-                        table[inner] = table[value]
+            elif node.verb == "alias":
+                if node.inputs[0] in table:
+                    table[node.outputs[0]] = table[node.inputs[0]]
+            elif node.bodies:
+                for which, body in enumerate(node.bodies):
+                    for value, inner in zip(given(node, which), body.inputs, strict=True):
+                        if value.dtype.name == "resource" and value in table:
+                            table[inner] = table[value]
     return table
 
 
-def check_handles(graph: PlanGraph) -> None:
+def check_handles(graph: PlanGraph, handles: Mapping[Value, Value] | None = None) -> None:
     """See that every op which takes a handle gets one, of the kind that its spec says.
+
+    Args:
+      handles: what :func:`handle_of` answers for the graph, where it is known.
 
     Raises:
       InvalidArgumentError: names the op, and what it got.
     """
-    table = handle_of(graph)
+    table = handle_of(graph) if handles is None else handles
     for level in graph.all_graphs():
         for node in level.nodes:
-            if node.bodies or node.verb == "alias":
+            taken = [i for i, value in enumerate(node.inputs) if value.dtype.kind == "R"]
+            if not taken or node.bodies or node.verb == "alias":
                 continue
-            for value, arg in zip(node.inputs, arg_of(node), strict=True):
-                if value.dtype.name == "resource":
-                    _check(node, value, arg.resource or VARIABLE.name, table)
+            args = arg_of(node)
+            for i in taken:
+                _check(node, node.inputs[i], args[i].resource or VARIABLE.name, table)
 
 
-def _check(node: PlanNode, value: Value, wanted: str, table: dict[Value, Value]) -> None:
+def _check(node: PlanNode, value: Value, wanted: str, table: Mapping[Value, Value]) -> None:
     owner = table[value].node if value in table else None
     if owner is None:
         made = "is fed" if value.node is None else f"is made by a {value.node.op}"

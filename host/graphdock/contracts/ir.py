@@ -118,15 +118,15 @@ class PlanNode:
         self.verb = opdef.executes
         self.attrs = attrs
         self.inputs: list[Value] = list(inputs)
-        self.control: list[PlanNode] = list(control)
-        self.order: list[PlanNode] = list(order)
+        self.control: tuple[PlanNode, ...] = tuple(control)
+        self.order: tuple[PlanNode, ...] = tuple(order)
         self.outputs: list[Value] = []
         self.requested = requested
         self.device: DeviceSpec | None = None
         self.decision: Decision | None = None
         self.guard: Guard | None = None
         self.site_of = site_of
-        self.bodies: list[PlanGraph] = list(bodies)
+        self.bodies: tuple[PlanGraph, ...] = tuple(bodies)
         self.origins = origins or (name,)
 
     @property
@@ -150,11 +150,13 @@ class PlanGraph:
     """A graph of a plan: inputs (the feeds, or a body's parameters), nodes in order, outputs, and nodes run for effect.
 
     Attributes:
+      nodes: in order; :meth:`add` appends one. Whoever changes the list otherwise sets it anew.
+      holders: the nodes with bodies, in order: few, and asked for by every stage. They follow from ``nodes``.
       targets: nodes that must run although no output needs them (fetched operations, a body's stateful nodes).
       conditions: of a plan's outermost graph, what has to hold of the feeds' shapes (:mod:`graphdock.contracts.guards`).
     """
 
-    __slots__ = ("conditions", "inputs", "name", "nodes", "outputs", "targets")
+    __slots__ = ("_nodes", "conditions", "holders", "inputs", "name", "outputs", "targets")
 
     def __init__(
         self,
@@ -171,13 +173,28 @@ class PlanGraph:
         self.targets = list(targets)
         self.conditions: Conditions | None = None
 
+    @property
+    def nodes(self) -> list[PlanNode]:
+        return self._nodes
+
+    @nodes.setter
+    def nodes(self, nodes: list[PlanNode]) -> None:
+        self._nodes = nodes
+        self.holders = [n for n in nodes if n.bodies]
+
+    def add(self, node: PlanNode) -> None:
+        """Append a node, whose bodies are there already."""
+        self._nodes.append(node)
+        if node.bodies:
+            self.holders.append(node)
+
     def all_graphs(self) -> Iterator[PlanGraph]:
         """This graph and every body in it, outermost first, without recursion."""
         stack = [self]
         while stack:
             graph = stack.pop()
             yield graph
-            for node in reversed([n for n in graph.nodes if n.bodies]):
+            for node in reversed(graph.holders):
                 stack.extend(reversed(node.bodies))
 
     def __str__(self) -> str:
@@ -251,7 +268,7 @@ class Builder:
     ) -> list[Value]:
         """Append a node and return its outputs; the node itself is ``outputs[0].node`` or ``graph.nodes[-1]``."""
         node = make_node(opdef, name, inputs, attrs, outputs, control, requested, site_of, bodies, origins, order)
-        self.graph.nodes.append(node)
+        self.graph.add(node)
         return node.outputs
 
     def finish(self, outputs: Sequence[Value] = (), targets: Sequence[PlanNode] = ()) -> PlanGraph:

@@ -54,6 +54,10 @@ def _check_one(graph: PlanGraph) -> None:
         if node.opdef.verb.bodies:
             _BODIES[node.verb](node, fail)
         seen.add(node)
+    if set(graph.holders) != {n for n in graph.nodes if n.bodies}:
+        raise PlanError(
+            f"graph {graph.name}: its list of nodes was changed in place", hint="add a node by PlanGraph.add"
+        )
     for value in graph.outputs:
         if value not in defined:
             raise PlanError(f"graph {graph.name} returns {value!r}, which it does not define")

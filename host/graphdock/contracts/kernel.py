@@ -85,11 +85,13 @@ FRESH = Mode("fresh")
 UNDECIDED = Mode("undecided")
 
 
+@functools.cache
 def view(input: int) -> Mode:
     """compute returns a view of that input and copies nothing."""
     return Mode("view", input)
 
 
+@functools.cache
 def inplace(input: int) -> Mode:
     """The output buffer is that input's: compute is handed the same buffer twice."""
     return Mode("inplace", input)

@@ -148,9 +148,14 @@ class OpDef:
       decomposition: ``"module:name"`` of a function that builds the op from others.
       reference: ``"module:name"`` of the oracle used by conformance; never the cpu kernel's own callable.
       operators: Python operator methods that this op implements, such as ``__add__``.
+      verb: the facts of ``executes``. (Derived.)
       plain: every input is one tensor. (Derived.)
+      accesses: what its handles are for, of :data:`ACCESSES`. (Derived.)
       compiled: what the host has made of its shapes; None before it is first needed. (Derived.)
       is_stateful: two nodes of it may differ although attributes and inputs are equal: never merged, never folded. (Derived.)
+      is_active: a node of it does something although nobody reads its outputs. A body runs all of its active nodes. Reading and
+        drawing change nothing that anybody could miss. Of an op that is only said to be stateful the worst is assumed. The bodies
+        of a branch or loop are not looked at. (Derived.)
       package: import package that declared it; its own kernels need no entry in ``backends``.
       source: file and line of its spec.
     """
@@ -186,15 +191,28 @@ class OpDef:
     deprecated: str | None = None
     package: str = ""
     source: str = ""
-    plain: bool = field(init=False, repr=False, compare=False, default=True)
-    is_stateful: bool = field(init=False, repr=False, compare=False, default=False)
+    verb: Verb = field(init=False, repr=False, compare=False)
+    plain: bool = field(init=False, repr=False, compare=False)
+    accesses: frozenset[str] = field(init=False, repr=False, compare=False)
+    is_stateful: bool = field(init=False, repr=False, compare=False)
+    is_active: bool = field(init=False, repr=False, compare=False)
     compiled: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         # asked for every node of every plan, some ten times
-        object.__setattr__(self, "plain", all(a.arity == "one" for a in self.inputs))
-        stateful = "stateful" in self.traits or bool(self.effects) or any(a.access for a in self.inputs)
-        object.__setattr__(self, "is_stateful", stateful)
+        verb, accesses = VERBS[self.executes], frozenset([a.access for a in self.inputs if a.access])
+        stateful = "stateful" in self.traits or bool(self.effects or accesses)
+        active = bool(self.effects & _ACTING) or not accesses <= {"reads"}
+        unsaid = "stateful" in self.traits and not (self.effects or accesses or verb.silent or verb.bodies)
+        derived = {
+            "verb": verb,
+            "plain": all(a.arity == "one" for a in self.inputs),
+            "accesses": accesses,
+            "is_stateful": stateful,
+            "is_active": active or unsaid,
+        }
+        for name, fact in derived.items():
+            object.__setattr__(self, name, fact)
 
     def attr(self, name: str) -> AttrDef | None:
         """The attribute of that name, or None."""
@@ -202,23 +220,6 @@ class OpDef:
 
     def input(self, name: str) -> ArgDef | None:
         return next((a for a in self.inputs if a.name == name), None)
-
-    @property
-    def verb(self) -> Verb:
-        """The facts of ``executes``."""
-        return VERBS[self.executes]
-
-    @property
-    def is_active(self) -> bool:
-        """Whether a node of it does something although nobody reads its outputs. A body runs all of its active nodes.
-
-        Reading and drawing change nothing that anybody could miss. Of an op that is only said to be stateful the worst is
-        assumed. The bodies of a branch or loop are not looked at.
-        """
-        if self.effects & _ACTING or any(a.access in ("writes", "uses") for a in self.inputs):
-            return True
-        known = self.effects or any(a.access for a in self.inputs)
-        return "stateful" in self.traits and not known and not (self.verb.silent or self.verb.bodies)
 
     def __str__(self) -> str:
         """``MatMul(a: T, b: T) -> y: T``."""

@@ -116,9 +116,9 @@ class Rewriter:
                 for value in inner.outputs:
                     value.name = f"{node.name}/{value.name}"
             if not inner.control and inside.isdisjoint([v.node for v in inner.inputs]):
-                inner.control = list(node.control)
+                inner.control = node.control
             if not inner.order and may_touch(inner.opdef):
-                inner.order = list(node.order)
+                inner.order = node.order
             self.insert(inner, node)
         for output, value in zip(node.outputs, graph.outputs, strict=True):
             self._values[output] = value
@@ -161,7 +161,10 @@ class Rewriter:
 
     def inputs(self, node: PlanNode) -> Sequence[Value]:
         """The inputs that a node of the level will have."""
-        return [self.value(v) for v in node.inputs] if self._values else node.inputs
+        values = self._values
+        if not values or values.keys().isdisjoint(node.inputs):
+            return node.inputs
+        return [self.value(v) for v in node.inputs]
 
     def seen(self, node: PlanNode) -> PlanNode:
         """The node as it will be: itself, or a copy with its inputs to come."""
@@ -200,7 +203,13 @@ class Rewriter:
             nodes = [m for n in nodes for m in (*self._before.get(n, ()), n)] + self._before.get(None, [])
             if len(nodes) != len(graph.nodes) + sum(map(len, self._before.values())):
                 raise PlanError(f"graph {graph.name}: a node is put before one that it does not hold")
-        kept = [n for n in nodes if sweep.node(n)] if self._values or gone or bound else list(nodes)
+        # most nodes have to do with no change, and stay as they are
+        lost = sweep.lost
+        kept = [
+            n
+            for n in nodes
+            if lost.isdisjoint(n.inputs) and not (n.control or n.order or n in lost or n in bound) or sweep.node(n)
+        ]
         if len(kept) + len(gone) != len(nodes):
             raise PlanError(f"graph {graph.name}: a node is to go that it does not hold")
         given = self._level.get("outputs", graph.outputs)
@@ -218,7 +227,7 @@ class Rewriter:
             node.origins = tuple(dict.fromkeys([*node.origins, *origins]))
         for node, fields in bound.items():
             node.attrs = fields.get("attrs", node.attrs)
-            node.bodies = list(fields.get("bodies", node.bodies))
+            node.bodies = tuple(fields.get("bodies", node.bodies))
             if "outputs" in fields:
                 node.outputs = [node.outputs[i] for i in fields["outputs"]]
                 for index, value in enumerate(node.outputs):
@@ -231,6 +240,7 @@ class _Sweep:
     """One way over the nodes, in order; it changes none.
 
     Attributes:
+      lost: what nobody reads or follows any more: values that others stand for, nodes that go, and what those made.
       edges: node that changes -> its inputs, control and order to come.
       origins: node -> the origins that it takes over.
     """
@@ -238,8 +248,9 @@ class _Sweep:
     def __init__(self, changes: Rewriter) -> None:
         self.changes = changes
         self.graph, self.gone, self.values = changes.graph, changes._gone, changes._values
-        self.edges: dict[PlanNode, tuple[list[Value], list[PlanNode], list[PlanNode]]] = {}
+        self.edges: dict[PlanNode, tuple[list[Value], tuple[PlanNode, ...], tuple[PlanNode, ...]]] = {}
         self.origins: dict[PlanNode, list[str]] = {}
+        self.lost: set[Value | PlanNode] = {*self.values, *self.gone, *(v for n in self.gone for v in n.outputs)}
         #: node that goes -> the nodes that stay and that its followers follow: by control, by order
         self._around: dict[PlanNode, tuple[list[PlanNode], list[PlanNode]]] = {}
         #: output of such a node -> what its readers wait for from now on, because it did
@@ -247,20 +258,19 @@ class _Sweep:
 
     def node(self, node: PlanNode) -> bool:
         """Whether the node stays; notes what changes of it."""
-        gone, values = self.gone, self.values
+        gone, bound, lost = self.gone, self.changes._bound, self.lost
         if node in gone:
             self._goes(node)
             return False
-        fields = self.changes._bound.get(node)
-        inputs = node.inputs if fields is None else fields.get("inputs", node.inputs)
+        inputs, control, order = node.inputs, node.control, node.order
+        if node in bound:
+            inputs = bound[node].get("inputs", inputs)
         changed = inputs is not node.inputs
         waited: list[PlanNode] = []
-        for value in inputs:
-            if value in values or value.node in gone:
-                if not changed:
-                    changed = True
-                if self._waited:
-                    waited += self._waits(value)
+        if not lost.isdisjoint(inputs):
+            changed = True
+            if self._waited:
+                waited = [n for value in inputs for n in self._waits(value)]
         if changed:
             before, inputs = inputs, [self.changes.value(v) for v in inputs]
             for value, old in zip(inputs, before, strict=True):
@@ -270,11 +280,10 @@ class _Sweep:
                         op=node.origin,
                         site=node.site,
                     )
-        control, order = node.control, node.order
-        if waited or control and not gone.keys().isdisjoint(control):
-            control = list(dict.fromkeys([*self._stand(control, 0), *waited]))
-        if order and not gone.keys().isdisjoint(order):
-            order = self._ordered(node)
+        if waited or not lost.isdisjoint(control):
+            control = tuple(dict.fromkeys([*self._stand(control, 0), *waited]))
+        if not lost.isdisjoint(order):
+            order = tuple(self._ordered(node))
         if changed or control is not node.control or order is not node.order:
             self.edges[node] = list(inputs), control, order
         return True
@@ -350,7 +359,7 @@ class _Sweep:
 def _sorted(
     graph: PlanGraph,
     nodes: Sequence[PlanNode],
-    edges: Mapping[PlanNode, tuple[list[Value], list[PlanNode], list[PlanNode]]],
+    edges: Mapping[PlanNode, tuple[list[Value], tuple[PlanNode, ...], tuple[PlanNode, ...]]],
 ) -> list[PlanNode]:
     """The nodes as they stand, but each after those it needs."""
     result: dict[PlanNode, None] = {}

@@ -188,9 +188,8 @@ def symbols(extents: Iterable[Any]) -> list[Symbol]:
     """Every symbol of some extents."""
     found: list[Symbol] = []
     for extent in extents:
-        for d in extent if isinstance(extent, tuple) else (extent,):
-            if isinstance(d, Symbol):
-                found.append(d)
+        dims = extent if isinstance(extent, tuple) else (extent,)
+        found += [d for d in dims if isinstance(d, Symbol)]
     return found
 
 

@@ -12,13 +12,11 @@ __all__ = ["captures"]
 
 def captures(graph: PlanGraph, tools: Tools) -> None:
     """Give every body of this level's nodes its own copy of a captured constant, then drop captures nobody reads."""
-    for node in graph.nodes:
-        if node.bodies:
-            _sink(node)
+    for node in graph.holders:
+        _sink(node)
     with Rewriter(graph) as change:
-        for node in graph.nodes:
-            if node.bodies:
-                _drop(node, change)
+        for node in graph.holders:
+            _drop(node, change)
 
 
 def _sink(node: PlanNode) -> None:

@@ -77,16 +77,18 @@ def run_passes(graph: PlanGraph, switches: Mapping[str, bool], tools: Tools, ver
     if verify:
         check_order(graph, "pruning")
     reports = []
+    after = _count(graph)
     for name, each in PASSES.items():
         if not switches.get(name, each.on):
             continue
-        start, before = time.perf_counter(), _count(graph)
+        start, before = time.perf_counter(), after
         for level in graph.all_graphs():
             nodes = level.nodes
             each.run(level, tools)
             if level.nodes is not nodes:  # a Rewriter that changes anything leaves another list
                 prune(level)
-        reports.append(PassReport(name, before, _count(graph), (time.perf_counter() - start) * 1e3))
+        after = _count(graph)
+        reports.append(PassReport(name, before, after, (time.perf_counter() - start) * 1e3))
         if verify:
             check(graph)
             check_order(graph, f"the pass {name}")

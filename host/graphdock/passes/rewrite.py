@@ -46,18 +46,21 @@ def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dty
 
 def prune(graph: PlanGraph) -> None:
     """Drop every node that neither an output nor a target needs."""
-    needed: set[PlanNode] = set()
-    stack = [v.node for v in graph.outputs if v.node is not None] + list(graph.targets)
-    while stack:
-        node = stack.pop()
-        if node in needed:
-            continue
-        needed.add(node)
-        stack += [v.node for v in node.inputs if v.node is not None]
-        if node.control:
-            stack += node.control
-    if len(needed) != len(graph.nodes):
-        with Rewriter(graph) as change:
-            for node in graph.nodes:
-                if node not in needed:
-                    change.erase(node)
+    if _is_tight(graph):
+        return
+    needed = set(graph.targets)
+    read = set(graph.outputs)
+    with Rewriter(graph) as change:
+        for node in reversed(graph.nodes):  # whoever needs a node stands behind it
+            if node in needed or not read.isdisjoint(node.outputs):
+                needed.update(node.control)
+                read.update(node.inputs)
+            else:
+                change.erase(node)
+
+
+def _is_tight(graph: PlanGraph) -> bool:
+    """Whether every node is read or followed by another, or wanted itself. The last of nodes that nobody needs would not be."""
+    read = set(graph.outputs).union(*[n.inputs for n in graph.nodes])
+    followed = set(graph.targets).union(*[n.control for n in graph.nodes])
+    return followed.issuperset([n for n in graph.nodes if read.isdisjoint(n.outputs)])

@@ -91,12 +91,17 @@ def _effects(unread: Sequence[Value]) -> list[PlanNode]:
         if node is None or node in seen:
             continue
         seen.add(node)
-        inner = [node, *(n for body in node.bodies for level in body.all_graphs() for n in level.nodes)]
-        if any(n.guard is not None or n.opdef.is_active or "random" in n.opdef.effects for n in inner):
+        inside = [n for body in node.bodies for level in body.all_graphs() for n in level.nodes]
+        if _acts(node) or any(map(_acts, inside)):
             found.append(node)
         else:
             stack += [*(v.node for v in node.inputs), *node.control]
     return found
+
+
+def _acts(node: PlanNode) -> bool:
+    """Whether the node itself does more than compute."""
+    return node.guard is not None or node.opdef.is_active or "random" in node.opdef.effects
 
 
 def algebra(graph: PlanGraph, tools: Tools) -> None:
@@ -120,20 +125,31 @@ def algebra(graph: PlanGraph, tools: Tools) -> None:
 
 def cse(graph: PlanGraph, tools: Tools) -> None:
     """Merge pure nodes of the same op, attributes and inputs; and such reads of a resource, if no write stands between them."""
-    seen: dict[Any, PlanNode] = {}
+    seen: dict[Any, PlanNode | None] = {}  # None where several nodes differ in nothing but attributes, perhaps
+    by_attrs: dict[Any, PlanNode] = {}
     with Rewriter(graph) as change:
         for node in graph.nodes:
             if node.bodies or node.control or not _mergeable(node):
                 continue
-            try:
-                inputs = tuple(map(id, change.inputs(node)))
-                order = frozenset(map(id, node.order)) if node.order else None
-                key = (node.op, inputs, order, node.requested, tuple([(k, attr_key(v)) for k, v in node.attrs.items()]))
-                first = seen.setdefault(key, node)
-            except TypeError:
-                continue
+            order = frozenset(map(id, node.order)) if node.order else None
+            key = node.op, tuple(map(id, change.inputs(node))), order, node.requested
+            other = seen.setdefault(key, node)
+            if other is node:
+                continue  # few come so far that their attributes matter
+            if other is not None:
+                seen[key] = None
+                _first(by_attrs, key, other)
+            first = _first(by_attrs, key, node)
             if first is not node:
                 change.replace(node, first.outputs)
+
+
+def _first(table: dict[Any, PlanNode], key: Any, node: PlanNode) -> PlanNode:
+    """The first node with this key and the node's attributes; itself where these cannot be compared."""
+    try:
+        return table.setdefault((key, tuple([(k, attr_key(v)) for k, v in node.attrs.items()])), node)
+    except TypeError:
+        return node
 
 
 def _mergeable(node: PlanNode) -> bool:
@@ -143,22 +159,25 @@ def _mergeable(node: PlanNode) -> bool:
 
 def attr_key(value: Any) -> Any:
     """A hashable key of an attribute's value. Raises TypeError where it has none."""
+    if isinstance(value, DType):
+        return value.name
     if isinstance(value, np.ndarray):
         if value.nbytes > 4096 or value.dtype.hasobject:
             return id(value)
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, float):
         return repr(value)
-    if isinstance(value, DType):
-        return value.name
     hash(value)
     return type(value).__name__, value
 
 
 def fold(graph: PlanGraph, tools: Tools) -> None:
     """Replace pure nodes over constants by their results."""
+    constants: set[Value] = set()
     with Rewriter(graph) as change:
         for node in graph.nodes:
+            if node.verb == "constant":
+                constants.update(node.outputs)
             if (
                 "pure" not in node.opdef.traits
                 or node.verb != "kernel"
@@ -167,15 +186,16 @@ def fold(graph: PlanGraph, tools: Tools) -> None:
                 or not node.inputs
             ):
                 continue
-            if not all(v.node is not None and v.node.verb == "constant" for v in change.inputs(node)):
+            if not constants.issuperset(change.inputs(node)):
                 continue
             results = tools.evaluate(change.seen(node)) if all(_small(v) for v in node.outputs) else None
             if results is not None:
                 made = [
-                    change.insert(constant_node(node, value, array, value.dtype, tools.const), before=node)
+                    change.insert(constant_node(node, value, array, value.dtype, tools.const), before=node).outputs[0]
                     for value, array in zip(node.outputs, results, strict=True)
                 ]
-                change.replace(node, [n.outputs[0] for n in made])
+                change.replace(node, made)
+                constants.update(made)
 
 
 def _small(value: Value) -> bool:

@@ -13,12 +13,16 @@ from typing import Any
 from graphdock.contracts.bodies import captures, carried, elements, first_given, scanned
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.rewriter import Rewriter
+from graphdock.passes.rewrite import prune
 
 __all__ = ["drop_unneeded"]
 
 
 def drop_unneeded(graph: PlanGraph) -> None:
     """Drop, at every level, what neither an output nor a target needs: nodes, and inputs and outputs of those with bodies."""
+    if not graph.holders:
+        prune(graph)
+        return
     needed = _Needed(graph)
     needed.run()
     for level in graph.all_graphs():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import Candidate, Decision
@@ -26,6 +26,39 @@ class Choice:
     decision: Decision
 
 
+#: Kernels of an op, each with the reason against it.
+Found: TypeAlias = "Sequence[tuple[RegisteredKernel, str | None]]"
+
+
+@dataclass(slots=True)
+class _Known:
+    """The kernels of a device type for nodes of one op that op, dtypes and attributes do not tell apart.
+
+    Attributes:
+      found: the kernels, with the reasons that op, dtypes and attributes alone decide.
+      checks: one of them looks at the node itself.
+      choices: all reasons, those of a look at the node too -> what is chosen.
+    """
+
+    found: Found
+    checks: bool
+    choices: dict[tuple[str | None, ...], Choice] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _OfOp:
+    """What is known of one op on one device type, as long as the op has these kernels.
+
+    Attributes:
+      constrained: some kernel takes some values of an attribute only, so that dtypes do not decide.
+      by_types: dtypes -> what nodes of these have in common.
+    """
+
+    registered: Sequence[RegisteredKernel]
+    constrained: bool
+    by_types: dict[tuple[Any, ...], _Known] = field(default_factory=dict)
+
+
 class Chooser:
     """Chooses kernels for one session's configuration.
 
@@ -43,9 +76,7 @@ class Chooser:
         self._refused: Mapping[PlanNode, Mapping[str, str]] = {}
         self._rank = {name: i for i, name in enumerate(backends)}
         self._pins = dict(pins)
-        self._fits: dict[Any, list[tuple[RegisteredKernel, str | None]]] = {}
-        self._made: dict[Any, Choice] = {}
-        self._named: set[tuple[str, int]] = set()
+        self._ops: dict[tuple[str, str], _OfOp] = {}
         for key in pins:
             op, at, device = key.partition("@")
             if not at or not device:
@@ -69,19 +100,18 @@ class Chooser:
           KernelTieError: two kernels of equal rank. InvalidArgumentError: a kernel that may be chosen names what the op does not
             have. ConfigError: the pin names a kernel that is not there or does not fit.
         """
-        key, found = self._candidates(node, device_type)
+        known = self._known(node, device_type)
+        found = self._found(node, known)
         pin = self._pins.get(f"{node.op}@{device_type}") if self._pins else None
         if pin is not None:
             return self._pinned(node, device_type, pin, found)
-        kind = None if key is None else (key, *[reason for _, reason in found])
-        choice = self._made.get(kind)
+        reasons = tuple([reason for _, reason in found])
+        choice = known.choices.get(reasons)
         if choice is None:
-            choice = self._chosen(node, device_type, found)
-            if kind is not None:
-                self._made[kind] = choice
+            choice = known.choices[reasons] = self._chosen(node, device_type, found)
         return choice
 
-    def _chosen(self, node: PlanNode, device_type: str, found: Sequence[tuple[RegisteredKernel, str | None]]) -> Choice:
+    def _chosen(self, node: PlanNode, device_type: str, found: Found) -> Choice:
         fitting = [r for r, reason in found if reason is None]
         if not fitting:
             return Choice(None, self._decision("none", "none", f"no kernel on {device_type}", None, found, {}))
@@ -102,11 +132,11 @@ class Chooser:
 
     def fits(self, node: PlanNode, device_type: str) -> bool:
         """Whether a kernel on a device type fits the node, whatever is pinned and whoever ties."""
-        return any(reason is None for _, reason in self._candidates(node, device_type)[1])
+        return any(reason is None for _, reason in self._candidates(node, device_type))
 
     def passed_over(self, node: PlanNode, device_type: str, why: str) -> tuple[Candidate, ...]:
         """The kernels of a device type that the node does not run on; ``why`` is what keeps those from it that would fit."""
-        found = self._candidates(node, device_type)[1]
+        found = self._candidates(node, device_type)
         return tuple([Candidate(r.full_name, r.kernel.device, reason or why) for r, reason in found])
 
     def unlisted(self, node: PlanNode) -> list[tuple[str, str]]:
@@ -125,46 +155,45 @@ class Chooser:
                         found[state.name, row.device] = None
         return list(found)
 
-    def _candidates(self, node: PlanNode, device_type: str) -> tuple[Any, list[tuple[RegisteredKernel, str | None]]]:
-        """The kernels of a device type, each with the reason against it; before them the key of :meth:`_static`."""
-        key, static = self._static(node, device_type)
-        refused = self._refused.get(node, {})
+    def _candidates(self, node: PlanNode, device_type: str) -> Found:
+        """The kernels of a device type, each with the reason against it."""
+        return self._found(node, self._known(node, device_type))
+
+    def _found(self, node: PlanNode, known: _Known) -> Found:
+        """The same, of which is known what attributes and dtypes alone decide."""
+        refused = self._refused.get(node)
+        if not (known.checks or refused):
+            return known.found
         found: list[tuple[RegisteredKernel, str | None]] = []
-        for registered, reason in static:
+        for registered, reason in known.found:
             if reason is None and registered.kernel.check is not None:
                 reason = registered.kernel.check(node)
             found.append((registered, reason or (refused.get(registered.full_name) if refused else None)))
-        return key, found
+        return found
 
-    def _static(self, node: PlanNode, device_type: str) -> tuple[Any, list[tuple[RegisteredKernel, str | None]]]:
-        """Candidates of the device type with the reason against each that op, dtypes and attributes alone decide.
-
-        Before them a key that is the same for all nodes with these candidates and reasons; None where attributes play a part.
-        """
+    def _known(self, node: PlanNode, device_type: str) -> _Known:
+        """What is known of all nodes with this one's op and dtypes; of this one alone, where attributes play a part."""
         opdef = node.opdef
-        types = tuple([node.attrs.get(t.name) for t in opdef.types])
         registered = self._host.kernels.for_op(node.op)
-        constrained = any(r.kernel.attrs for r in registered)
-        key = (node.op, device_type, types, len(registered))
-        if not constrained and key in self._fits:
-            return key, self._fits[key]
-        if (node.op, len(registered)) not in self._named:
+        mine = self._ops.get((node.op, device_type))
+        if mine is None or mine.registered is not registered:
             self._check_names(registered, node)
-        found = [
-            (r, self._reason(r, node))
-            for r in registered
-            if r.kernel.device == device_type or r.kernel.device == "host"
-        ]
-        if not constrained:
-            self._fits[key] = found
-        return None if constrained else key, found
+            mine = _OfOp(registered, any(r.kernel.attrs for r in registered))
+            self._ops[node.op, device_type] = mine
+        types = tuple([node.attrs.get(t.name) for t in opdef.types])
+        known = None if mine.constrained else mine.by_types.get(types)
+        if known is None:
+            found = [(r, self._reason(r, node)) for r in registered if r.kernel.device in (device_type, "host")]
+            known = _Known(found, any(r.kernel.check is not None for r, _ in found))
+            if not mine.constrained:
+                mine.by_types[types] = known
+        return known
 
     def _check_names(self, registered: Sequence[RegisteredKernel], node: PlanNode) -> None:
         """Hold what the kernels of an op say against the op, once: what stands in no backend of the session ends none."""
         for item in registered:
             if self._may_serve(item, node):
                 check_against(item.kernel, node.opdef, item.plugin)
-        self._named.add((node.op, len(registered)))
 
     def _may_serve(self, registered: RegisteredKernel, node: PlanNode) -> bool:
         own = registered.package == node.opdef.package or registered.plugin in ("user", "host")
@@ -212,9 +241,7 @@ class Chooser:
             rule = "own package"
         return rule, lost
 
-    def _pinned(
-        self, node: PlanNode, device_type: str, pin: str, found: Sequence[tuple[RegisteredKernel, str | None]]
-    ) -> Choice:
+    def _pinned(self, node: PlanNode, device_type: str, pin: str, found: Found) -> Choice:
         for registered, _ in found:
             if registered.full_name != pin:
                 continue
@@ -242,7 +269,7 @@ class Chooser:
         rule: str,
         why: str,
         winner: RegisteredKernel | None,
-        found: Sequence[tuple[RegisteredKernel, str | None]],
+        found: Found,
         lost: Mapping[str, str],
     ) -> Decision:
         candidates = [Candidate(winner.full_name, winner.kernel.device)] if winner is not None else []

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
 from graphdock.contracts.kernel import Candidate, Decision
 from graphdock.contracts.resource import VARIABLE
@@ -88,6 +87,7 @@ class _Groups:
 
 def place(
     graph: PlanGraph,
+    handles: Mapping[Value, Value],
     devices: Sequence[DeviceSpec],
     chooser: Chooser,
     fallback: Callable[[str], str],
@@ -99,6 +99,7 @@ def place(
     """Set ``device`` and ``decision`` of every node of the graph and its bodies.
 
     Args:
+      handles: handle anywhere in the graph -> the output of the node that makes it.
       devices: the session's devices in order of preference, whole names.
       fallback: op type -> ``forbid``, ``warn`` or ``allow`` (DESIGN section 3).
       device_type: what a scope calls a device type -> its own name (aliases).
@@ -117,19 +118,27 @@ def place(
     for node in nodes:
         if node.requested is not None and node.requested.type not in known and node.requested.type is not None:
             node.requested = replace(node.requested, type=device_type(node.requested.type))
-    handles = handle_of(graph)
     groups = _groups(nodes, handles)
-    homes = [any(_is_variable(n) for n in members) for members in groups]
-    for members, home in zip(groups, homes, strict=True):
-        if home:
-            _settle_variables(members, handles, devices, lives, fallback)
-    for members, home in zip(groups, homes, strict=True):
-        if home or (len(members) == 1 and _variables_of(members[0], handles)):
-            anchor = next((n for n in members if _is_variable(n)), None)
-            for node in members:
-                _place_near(node, anchor, handles, devices, chooser, fallback, placement)
-        else:
-            _place_group(members, _allowed(members, devices, fallback), devices, chooser, fallback, placement)
+    anchors: dict[PlanNode, PlanNode | None] = {}  # first of a group -> a variable that is in it
+    for node, members in groups.items():
+        if node is members[0]:
+            anchor = anchors[node] = next((n for n in members if _is_variable(n)), None)
+            if anchor is not None:
+                _settle_variables(members, handles, devices, lives, fallback)
+    first = _first_of_each_type(devices)[0]
+    for node in nodes:
+        if node not in groups:
+            if _variables_of(node, handles):
+                _place_near(node, None, handles, devices, chooser, fallback, placement)
+            elif node.requested is not None or not _place_alone(node, first, chooser, placement):
+                _place_group([node], _allowed([node], devices, fallback), devices, chooser, fallback, placement)
+        elif node in anchors:
+            members, anchor = groups[node], anchors[node]
+            if anchor is None:
+                _place_group(members, _allowed(members, devices, fallback), devices, chooser, fallback, placement)
+                continue
+            for member in members:
+                _place_near(member, anchor, handles, devices, chooser, fallback, placement)
     if placement.lacks:
         raise not_found(placement.lacks)
     if thorough:
@@ -184,7 +193,8 @@ def _variables_of(node: PlanNode, handles: Mapping[Value, Value]) -> list[PlanNo
     return [owner for _, owner in sorted(found, key=lambda item: not item[0])]
 
 
-def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> list[list[PlanNode]]:
+def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> dict[PlanNode, list[PlanNode]]:
+    """Node that shares a device with others -> all that share it, in order. A variable's handle has a group at least of its own."""
     union = _Groups()
     by_name: dict[str, PlanNode] = {}
     if any("_colocate" in n.attrs for n in nodes):
@@ -204,17 +214,12 @@ def _groups(nodes: Sequence[PlanNode], handles: Mapping[Value, Value]) -> list[l
             if target is not None:
                 union.union(target, node)
                 special[target] = special[node] = None
-    result: list[list[PlanNode]] = []
-    where: dict[PlanNode, int] = {}
+    members: dict[PlanNode, list[PlanNode]] = {}  # root -> its group
+    result: dict[PlanNode, list[PlanNode]] = {}
     for node in nodes:
-        if node not in special:
-            result.append([node])
-            continue
-        root = union.find(node)
-        if root not in where:
-            where[root] = len(result)
-            result.append([])
-        result[where[root]].append(node)
+        if node in special:
+            group = result[node] = members.setdefault(union.find(node), [])
+            group.append(node)
     return result
 
 
@@ -280,6 +285,8 @@ def _place_near(
         return
     _request([*stays, node])
     if node.requested is None:
+        if _place_alone(node, near, chooser, out):
+            return
         others = [d for d in _first_of_each_type(devices) if d.type != near.type]
         allowed = _Allowed([near, *others], None)
     else:
@@ -316,6 +323,19 @@ def _allowed(members: Sequence[PlanNode], devices: Sequence[DeviceSpec], fallbac
             'or fallback = "allow"',
         )
     return _Allowed(allowed, request)
+
+
+def _place_alone(node: PlanNode, device: DeviceSpec, chooser: Chooser, out: Placement) -> bool:
+    """Place a node on the device that it prefers, as its scopes leave it free to; False where that has no kernel for it."""
+    assert device.type is not None
+    decision = _HOST
+    if node.opdef.verb.kernel:
+        choice = chooser.choose(node, device.type)
+        if choice.kernel is None:
+            return False
+        out.kernels[node], decision = choice.kernel, choice.decision
+    node.device, node.decision = device, decision
+    return True
 
 
 def _place_group(

@@ -6,7 +6,7 @@ be read for. A captured parameter is the captured value itself. A history is rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graphdock.contracts.bodies import captures
@@ -27,7 +27,7 @@ class Liveness:
       last: value -> last position at which it is read; absent when never.
       reach: value -> last position at which it or anything that may alias it is read.
       writes: handle -> positions at which the variable is written.
-      depth: node -> number of loops around it. ``nesting``: number of bodies of any kind.
+      nesting: node of a body -> number of bodies around it.
     """
 
     position: dict[PlanNode, int] = field(default_factory=dict)
@@ -36,7 +36,6 @@ class Liveness:
     last: dict[Value, int] = field(default_factory=dict)
     reach: dict[Value, int] = field(default_factory=dict)
     writes: dict[Value, list[int]] = field(default_factory=dict)
-    depth: dict[PlanNode, int] = field(default_factory=dict)
     nesting: dict[PlanNode, int] = field(default_factory=dict)
     final: int = 0
 
@@ -48,85 +47,98 @@ class Liveness:
         return self.same.get(value, value)
 
 
-_Event = tuple[str, PlanGraph, PlanNode | None, tuple[PlanNode, ...]]
+_Loops = tuple[PlanNode, ...]
 
 
-def _walk(graph: PlanGraph) -> Iterator[_Event]:
-    """(event, level, node, loops around) in order; events: node, open (before bodies), close (after), outputs."""
-    stack: list[Iterator[_Event | tuple[PlanGraph, tuple[PlanNode, ...]]]] = [_level(graph, ())]
-    while stack:
-        item = next(stack[-1], None)
-        if item is None:
-            stack.pop()
-        elif len(item) == 2:
-            stack.append(_level(*item))
-        else:
-            yield item
+class _Walk:
+    """One way over the plan, in order; fills in all but ``reach``."""
 
+    def __init__(self, graph: PlanGraph, handles: Mapping[Value, Value]) -> None:
+        self.facts = Liveness()
+        #: nodes in order, those with bodies behind what is in them
+        self.order: list[PlanNode] = []
+        self._handles = handles
+        self._at = 0
+        self._nesting = 0
+        #: value made inside of loops -> those loops
+        self._loops: dict[Value, _Loops] = {}
+        #: reads inside of loops: how long they count is known where the loops end
+        self._inside: list[tuple[Value, int, _Loops]] = []
+        stack = [self._level(graph, ())]
+        while stack:
+            body = next(stack[-1], None)
+            if body is None:
+                stack.pop()
+            else:
+                stack.append(self._level(*body))
+        self.facts.final = self._at
+        self._close()
 
-def _level(graph: PlanGraph, loops: tuple[PlanNode, ...]) -> Iterator[_Event | tuple[PlanGraph, tuple[PlanNode, ...]]]:
-    """The events of one level, and in place of each body the body, with the loops around it."""
-    for node in graph.nodes:
-        yield "node", graph, node, loops
-        if node.bodies:
-            yield "open", graph, node, loops
-            inner = (*loops, node) if node.verb == "loop" else loops
-            for body in node.bodies:
-                yield body, inner
-            yield "close", graph, node, loops
-    yield "outputs", graph, None, loops
+    def _level(self, graph: PlanGraph, loops: _Loops) -> Iterator[tuple[PlanGraph, _Loops]]:
+        """Go over one level; yields each body, with the loops around it, where it stands."""
+        facts, order = self.facts, self.order
+        for node in graph.nodes:
+            self._at += 1
+            facts.position[node] = self._at
+            if self._nesting:
+                facts.nesting[node] = self._nesting
+            self._read(node.inputs, loops)
+            if loops:
+                self._loops.update(dict.fromkeys(node.outputs, loops))
+            if node.bodies:
+                yield from self._bodies(node, (*loops, node) if node.verb == "loop" else loops)
+            elif "writes" in node.opdef.accesses:
+                self._write(node)
+            order.append(node)
+        self._at += 1
+        self._read(graph.outputs, loops)
+
+    def _bodies(self, node: PlanNode, loops: _Loops) -> Iterator[tuple[PlanGraph, _Loops]]:
+        facts = self.facts
+        for body in node.bodies:
+            self._loops.update(dict.fromkeys(body.inputs, loops))
+        for _, outer, inside in captures(node):
+            facts.same.update(dict.fromkeys(inside, facts.of(outer)))
+        self._at += 1
+        self._nesting += 1
+        for body in node.bodies:
+            yield body, loops
+        self._at += 1
+        self._nesting -= 1
+        facts.end[node] = self._at
+
+    def _read(self, values: Sequence[Value], loops: _Loops) -> None:
+        same, last, at = self.facts.same, self.facts.last, self._at
+        for value in values:
+            if loops:
+                self._inside.append((same.get(value, value), at, loops))
+            else:
+                last[same.get(value, value)] = at
+
+    def _write(self, node: PlanNode) -> None:
+        for i, value in enumerate(node.inputs):
+            if value.dtype.name == "resource" and _mutates(node, i):
+                self.facts.writes.setdefault(self._handles[value], []).append(self._at)
+
+    def _close(self) -> None:
+        """What a loop reads of values made outside of it is read until it ends."""
+        facts = self.facts
+        for value, position, loops in self._inside:
+            made = self._loops.get(value, ())
+            for i, loop in enumerate(loops):
+                if i >= len(made) or made[i] is not loop:
+                    position = facts.end[loop]
+                    break
+            if facts.last.get(value, -1) < position:
+                facts.last[value] = position
 
 
 def analyse(graph: PlanGraph, kernels: Mapping[PlanNode, KernelDef], handles: Mapping[Value, Value]) -> Liveness:
     """Number the nodes and find the last uses."""
-    facts = Liveness()
-    loops_at: dict[Value, tuple[PlanNode, ...]] = {v: () for v in graph.inputs}
-    uses: list[tuple[Value, int, tuple[PlanNode, ...]]] = []
-    order: list[PlanNode] = []
-    at = 0
-    nesting = 0
-    for event, level, node, loops in _walk(graph):
-        at += 1
-        nesting += (event == "open") - (event == "close")
-        if event == "node":
-            assert node is not None
-            facts.position[node] = at
-            facts.depth[node] = len(loops)
-            facts.nesting[node] = nesting
-            if not node.bodies:
-                order.append(node)
-            for value in node.inputs:
-                uses.append((facts.of(value), at, loops))
-            if not node.bodies:
-                for i, value in enumerate(node.inputs):
-                    if value.dtype.name == "resource" and _mutates(node, i):
-                        facts.writes.setdefault(handles[value], []).append(at)
-            for value in node.outputs:
-                loops_at[value] = loops
-            if node.bodies:
-                inner = (*loops, node) if node.verb == "loop" else loops
-                for body in node.bodies:
-                    loops_at.update(dict.fromkeys(body.inputs, inner))
-                for _, outer, inside in captures(node):
-                    facts.same.update(dict.fromkeys(inside, facts.of(outer)))
-        elif event == "close":
-            assert node is not None
-            facts.end[node] = at
-            order.append(node)
-        elif event == "outputs":
-            for value in level.outputs:
-                uses.append((facts.of(value), at, loops))
-    facts.final = at
-    for value, position, loops in uses:
-        made = loops_at.get(value, ())
-        for i, loop in enumerate(loops):
-            if i >= len(made) or made[i] is not loop:
-                position = facts.end[loop]
-                break
-        if facts.last.get(value, -1) < position:
-            facts.last[value] = position
+    walk = _Walk(graph, handles)
+    facts = walk.facts
     facts.reach = dict(facts.last)
-    for node in reversed(order):
+    for node in reversed(walk.order):
         if node.verb == "branch":
             _reach_into(node, facts)
             continue

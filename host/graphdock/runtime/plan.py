@@ -251,7 +251,7 @@ def _touched(placed: PlacedGraph) -> tuple[list[Resource], list[Resource]]:
     writes: dict[Resource, None] = {}
     for level in placed.graph.all_graphs():
         for node in level.nodes:
-            if any(a.access for a in node.opdef.inputs):
+            if node.opdef.accesses:
                 for value, arg in zip(node.inputs, arg_of(node), strict=True):
                     if arg.access:
                         resource = placed.resource(placed.handles[value])

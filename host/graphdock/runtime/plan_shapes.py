@@ -7,6 +7,7 @@ conditions of the plan, the rest as a guard of the node, which is checked when t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,14 +67,14 @@ class PlanShapes:
             if bodies:
                 _check_predicate(op, inputs, bodies)
                 found = self._either(op, bodies, static)
-            elif op.op_def.executes == "read":
+            elif op.verb == "read":
                 owner = self._owner(inputs[0])
                 found = [None if owner is None else owner.attrs.get("shape")]
-            elif op.op_def.executes == "alias":
+            elif op.verb == "alias":
                 found = [self._alias(op, inputs[0])]
             else:
                 found = self._by_rule(op, inputs, asked)
-            if op.op_def.executes == "host":  # compares what its function returns with the static shape itself
+            if op.verb == "host":  # compares what its function returns with the static shape itself
                 found = [s if d is None else d for s, d in zip(static, found, strict=True)]
             promised: set[int] = set()
             extents: list[Any] = [
@@ -83,17 +84,21 @@ class PlanShapes:
             if error.op is None:
                 error.op, error.site = op.name, op.site
             raise
-        ruled = self.facts.late and op.op_def.executes != "read" and not bodies
+        ruled = self.facts.late and op.verb != "read" and not bodies
         if not (ruled or promised):
             return extents, None
         return extents, Guard(ruled, tuple(sorted(asked)), tuple(sorted(promised)))
 
     def _is_settled(self, op: Operation, inputs: Sequence[Value], static: Sequence[Dims]) -> bool:
         """Whether everything was known and checked when the operation was made, and feeds have changed nothing."""
-        if not all(_is_whole(s) for s in static) or not all(_is_whole(t._dims) for t in op.inputs):
+        if op.bodies or op.verb == "read":
             return False
-        if op.bodies or op.op_def.executes == "read":
-            return False
+        for dims in static:
+            if dims is None or None in dims:
+                return False
+        for tensor in op.inputs:
+            if tensor._dims is None or None in tensor._dims:
+                return False
         if op.op_def.shape_fn is None:
             return True
         return all(self._is_known_as_then(t, v) for t, v in zip(op.inputs, inputs, strict=True) if v.dtype.is_integer)
@@ -110,12 +115,12 @@ class PlanShapes:
             asked.add(index)
             return self.integers.value(inputs[index])
 
-        lengths = op._input_lengths
-        shapes: list[list[Any]] = []
-        start = 0
-        for length in lengths if lengths is not None else [1] * len(inputs):
-            shapes.append([v.extent for v in inputs[start : start + length]])
-            start += length
+        extents = [v.extent for v in inputs]
+        if op._input_lengths is None:
+            shapes: list[list[Any]] = [[extent] for extent in extents]
+        else:
+            rest = iter(extents)
+            shapes = [list(itertools.islice(rest, length)) for length in op._input_lengths]
         return rule_for(op.op_def).infer(op.node_attrs, shapes, known, self.facts)
 
     def bind(self, inner: Value, outer: Value) -> None:
@@ -158,7 +163,7 @@ class PlanShapes:
 
     def _either(self, op: Operation, bodies: Sequence[PlanGraph], static: Sequence[Any]) -> list[Any]:
         """The extents of what one or another of the bodies gives, or none of them, as a loop that ends at once."""
-        loop = op.op_def.executes == "loop"
+        loop = op.verb == "loop"
         count = carried(op.op_def, op.node_attrs) if loop else len(op.outputs)
         pairs = zip((bodies[1].inputs if loop else bodies[0].outputs)[:count], bodies[1].outputs[:count], strict=True)
         return [*(self._common(a.extent, b.extent) for a, b in pairs), *static[count:]]
@@ -200,12 +205,8 @@ class PlanShapes:
 
 def _check_predicate(op: Operation, inputs: Sequence[Value], bodies: Sequence[PlanGraph]) -> None:
     """Refuse what is known to be no scalar; the rest is looked at when it steers the step."""
-    loop = op.op_def.executes == "loop"
+    loop = op.verb == "loop"
     extent = bodies[0].outputs[0].extent if loop else inputs[0].extent
     if isinstance(extent, tuple) and extent != ():
         what = "what cond returns" if loop else "pred"
         raise ShapeError(f"{op.type}: {what} must be a scalar", expected="[]", got=show(plain(extent)))
-
-
-def _is_whole(dims: Dims) -> bool:
-    return dims is not None and None not in dims

@@ -28,7 +28,7 @@ def _small(value: Value) -> bool:
 
 
 def _has_host_formula(node: PlanNode) -> bool:
-    if node.opdef.scalar is None or not all(_small(v) for v in (*node.outputs, *node.inputs)):
+    if node.opdef.scalar is None or not _small(node.outputs[0]) or not all(_small(v) for v in node.inputs):
         return False
     return host_scalar(node.opdef, node.outputs[0].dtype) is not None
 

@@ -71,8 +71,9 @@ class Spaces:
         self._levels: dict[PlanGraph, _Level] = {}
         #: identity of a node's device -> its memory space; hashing a DeviceSpec costs more than all else here
         self._at: dict[int, str] = {}
-        #: kernel, op, space and dtypes -> what a node of these needs
+        #: kernel, op, space and dtypes -> what a node of these needs; and node -> what it needs, once it was asked for
         self._needs: dict[Any, Sequence[str | None]] = {}
+        self._found: dict[PlanNode, Sequence[str | None]] = {}
         #: input of a body -> the space in which its first reader wants it, and that reader's device
         self._wanted: dict[Value, tuple[str, DeviceSpec | None]] = {}
         #: values of nodes with bodies, and inputs of bodies -> the device that works on them, where one does
@@ -103,6 +104,12 @@ class Spaces:
 
     def needs(self, node: PlanNode) -> Sequence[str | None]:
         """The space each input must be in; None where any will do."""
+        found = self._found.get(node)
+        if found is None:
+            found = self._found[node] = self._of(node)
+        return found
+
+    def _of(self, node: PlanNode) -> Sequence[str | None]:
         if node.opdef.verb.on_host:
             return [None if v.dtype.kind in _PLACELESS else HOST_MEMORY for v in node.inputs]
         if node.opdef.verb.silent:
@@ -135,7 +142,7 @@ class Spaces:
         """Let a node read its inputs in the spaces in which it needs them."""
         inputs: list[Value] | None = None
         for i, need in enumerate(needs):
-            if need is not None:
+            if need is not None and self.home.get(node.inputs[i]) != need:
                 reader = self._near.get(node.bodies[-1].inputs[i]) if node.verb == "loop" else node.device
                 value = self.moved(node.inputs[i], need, level, node, reader)
                 if value is not node.inputs[i]:

@@ -5,11 +5,12 @@ No stage takes a device's memory: ``explain`` runs them all.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from graphdock.contracts.device import HOST_MEMORY
+from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanNode
@@ -59,10 +60,11 @@ def _decompose(draft: Draft) -> None:
 def _place(draft: Draft) -> None:
     """Every node gets a device and a kernel."""
     setting = draft.setting
-    check_handles(draft.graph)
     draft.handles = handle_of(draft.graph)
+    check_handles(draft.graph, draft.handles)
     draft.placement = place(
         draft.graph,
+        draft.handles,
         setting.devices,
         draft.chooser,
         setting.fallback,
@@ -152,9 +154,9 @@ def _seal(draft: Draft) -> None:
         home=spaces.home,
         needs=spaces.needs,
         handles=draft.handles,
-        resource=setting.resource,
+        resource=functools.cache(setting.resource),  # every reader of a handle asks
         access=lambda reads, writes: Access(graph, reads, writes),
-        device_of=lambda node: setting.opened[node.device],  # type: ignore[index]
+        device_of=_device_of(setting),
         spaces=setting.spaces,
         functions=_function,
         stream=lambda node: _stream(setting, node),
@@ -192,6 +194,20 @@ def _device_type(setting: Setting, name: str) -> str:
         return setting.host.device_type(name)
     except NotFoundError:
         return name
+
+
+def _device_of(setting: Setting) -> Callable[[PlanNode], Device]:
+    """Node -> the open device that it is placed on. Nearly always its name is the setting's own object, and known by identity."""
+    known = {id(name): device for name, device in setting.opened.items()}
+
+    def device_of(node: PlanNode) -> Device:
+        device = known.get(id(node.device))
+        if device is None:
+            assert node.device is not None
+            device = setting.opened[node.device]
+        return device
+
+    return device_of
 
 
 def _lives(setting: Setting, handle: PlanNode) -> list[DeviceSpec]:

@@ -47,7 +47,8 @@ class Root:
 
     def use(self, position: int) -> None:
         """Keep it live until ``position``."""
-        self.last = max(self.last, position)
+        if position > self.last:
+            self.last = position
 
 
 def pack(roots: Sequence[Root], align: int, margin: int = 0) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,7 +45,7 @@ def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> 
         for before in op._control:
             monotone = monotone and before._id < op._id
             stack.append(before)
-    ordered = sorted(needed, key=lambda o: o._id)
+    ordered = sorted(needed, key=operator.attrgetter("_id"))
     return ordered if monotone else _topological(ordered, fed)
 
 
@@ -102,11 +103,11 @@ def translate(
         values[tensor].extent = fed_extent(dims, len(values) - 1)
     roots = [t.op for t in outputs if t not in values] + list(targets)
     shapes = PlanShapes(Contents())
-    trampoline(_Translation(builder, values, shapes, {}).run(needed_operations(roots, values)))
-    nodes = {n.origin: n for n in builder.graph.nodes}
+    level = _Translation(builder, values, shapes, {})
+    trampoline(level.run(needed_operations(roots, values)))
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
-    graph.targets = [nodes[op.name] for op in targets if op.name in nodes]
+    graph.targets = [level.nodes[op] for op in targets if op in level.nodes]
     graph.conditions = shapes.facts.conditions()
     lay_order(graph)
     return graph
@@ -132,15 +133,9 @@ class _Translation:
         """Translate operations whose dependencies come first; yields the translation of each body that it meets."""
         values, nodes = self.values, self.nodes
         for op in ops:
-            if op.op_def.executes == "feed" and op.outputs[0] not in values:
-                raise InvalidArgumentError(
-                    f"placeholder {op.name!r} is needed and was not fed",
-                    op=op.name,
-                    site=op.site,
-                    expected=f"a {op.outputs[0].dtype.name} of shape {show(op.outputs[0]._dims)}",
-                    hint=f"pass feed_dict={{{op.name}: ...}}",
-                )
-            if op.outputs and all(t in values for t in op.outputs) and op.op_def.executes == "feed":
+            if op.verb == "feed":
+                if op.outputs[0] not in values:
+                    raise _not_fed(op)
                 continue
             inputs = [values[t] for t in op.inputs]
             bodies: list[PlanGraph] = []
@@ -158,21 +153,19 @@ class _Translation:
                 _Site(op),
                 bodies,
             )
-            node = self.builder.graph.nodes[-1]
+            node = nodes[op] = self.builder.graph.nodes[-1]
             node.guard = guard
-            for value, extent in zip(outputs, extents, strict=True):
+            for tensor, value, extent in zip(op.outputs, outputs, extents, strict=True):
                 value.extent = extent
+                values.setdefault(tensor, value)
             if bodies or node.verb == "alias":
                 self.shapes.contents.leave(node)
             if op._colocation:
                 node.attrs = {**node.attrs, "_colocate": op._colocation}
-            nodes[op] = node
-            for tensor, value in zip(op.outputs, outputs, strict=True):
-                values.setdefault(tensor, value)
 
     def _bodies(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
         bodies: list[PlanGraph] = []
-        if op.op_def.executes != "loop":
+        if op.verb != "loop":
             skip = first_given(op.op_def)
             captures = list(zip(op.inputs[skip:], inputs[skip:], strict=True))
             for body in op.bodies:
@@ -245,6 +238,16 @@ class _Translation:
         return value
 
 
+def _not_fed(op: Operation) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"placeholder {op.name!r} is needed and was not fed",
+        op=op.name,
+        site=op.site,
+        expected=f"a {op.outputs[0].dtype.name} of shape {show(op.outputs[0]._dims)}",
+        hint=f"pass feed_dict={{{op.name}: ...}}",
+    )
+
+
 def _input(builder: Builder, tensor: Tensor, extent: Any) -> Value:
     value = builder.input(tensor.op.name, tensor.dtype, plain(extent))
     value.extent = extent
@@ -272,9 +275,11 @@ def _active(body: BodyGraph, known: dict[BodyGraph, list[Operation]]) -> list[Op
 def _requested(op: Operation) -> Any:
     """What an op's scopes ask for. A handle that asks for nothing asks for what the op does that it is colocated with, whether
     that is in the plan or not: a resource lives on one device in all plans."""
+    if op._device is not None or not op._colocation:
+        return op._device
     seen = {op}
     asking = op
-    while asking._device is None and asking._colocation and op.op_def.executes == "handle":
+    while asking._device is None and asking._colocation and op.verb == "handle":
         found = op.graph._by_name.get(asking._colocation[0])
         if found is None or found in seen:
             break

@@ -28,10 +28,14 @@ def check_rule(state: State, node: PlanNode, guard: Guard, block: Block) -> None
     _call(state, check, found, node, block, read)
 
 
-def note_shapes(state: State, node: PlanNode) -> None:
-    """Remember how to check the actual shapes of a kernel's inputs, and the elements that steer it, should it fail."""
+def note_shapes(state: State, node: PlanNode, steered: bool) -> None:
+    """Remember how to check the actual shapes of a kernel's inputs, and the elements that steer it, should it fail.
+
+    Args:
+      steered: elements of an input steer it, if they are not constant.
+    """
     steering: list[int] = []
-    if any(arg.memory == "host" for arg in node.opdef.inputs):
+    if steered:
         steering = [i for i, arg in enumerate(arg_of(node)) if arg.memory == "host" and node.constant(i) is None]
     if steering or any([v.shape is None or None in v.shape for v in node.inputs]):
         check, found, _ = _rule_check(state, node, steering)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.ir import PlanNode, Value, arg_of
+from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import (
     ArgInfo,
     Bound,
@@ -20,12 +20,14 @@ from graphdock.contracts.kernel import (
     build_kernel,
 )
 from graphdock.contracts.kernel_error import kernel_error
+from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.opdef.scalar_formula import host_scalar
 from graphdock.runtime.lower.elsewhere import bring, is_copy, is_elsewhere, one_call, take_back
 from graphdock.runtime.lower.finite import check_buffer, check_finite
+from graphdock.runtime.lower.form import Form, form_of
 from graphdock.runtime.lower.guards import note_shapes
-from graphdock.runtime.lower.modes import grant, output_names
+from graphdock.runtime.lower.modes import grant
 from graphdock.runtime.lower.records import Build, Setup, Slot
 from graphdock.runtime.lower.state import (
     State,
@@ -53,15 +55,13 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if node.outputs and state.given.home.get(node.outputs[0]) == SCALAR:
         _scalar(state, node, block)
         return
-    note_shapes(state, node)
-    opdef = node.opdef
-    random = "random" in opdef.effects
     kernel = state.given.kernels[node]
+    form = form_of(node, kernel, state.forms)
+    note_shapes(state, node, form.steered)
     device = state.given.device_of(node)
-    slots, infos, touched, copies = _inputs(state, node, kernel, block, at)
-    out_names = output_names(node)
-    modes = grant(state, node, kernel, slots, arg_of(node), out_names, at)
-    ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes, out_names), device, device.queue)
+    slots, infos, touched, copies = _inputs(state, node, kernel, form, device, block, at)
+    modes = grant(state, node, form, slots, at)
+    ctx = BuildContext(node, tuple(infos), _outputs(state, node, modes, form.outputs), device, device.queue)
     prepared = state.given.prepared.get(node)
     bound = _built(kernel, ctx, node) if prepared is None else prepared.facts()
     state.out.first_bounds.append(bound)
@@ -69,46 +69,42 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     given: list[Operand] = [s.at for s in slots]
     for i in bound.retains:
         given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i], node)
-    if random:
+    if form.random:
         stream = state.names.new("stream")
         state.out.streams[stream] = (node, device)
         given.append(stream)
     # a view that needs no value of the step but where its source lies is made once per instance
-    viewed = {m.input for m in modes if m.kind == "view"}
-    once = bool(viewed) and not opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
+    viewed = {m.input for m in modes if m.kind == "view"} if form.views else ()
+    once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
     made = [
         output(state, v, mode, slots, kernel, n, at, block, once)
-        for v, mode, n in zip(node.outputs, modes, out_names, strict=True)
+        for v, mode, n in zip(node.outputs, modes, form.outputs, strict=True)
     ]
-    written = [s.at for s, m in zip(made, modes, strict=True) if m.kind in ("planned", "inplace")]
-    scratch = _scratch(state, bound, device.memory_space, at, node)
-    buffers: list[Operand] = [*written, *(name for _, name in scratch)]
-    args, literals = _call(state, bound, given, buffers)
+    written: list[Operand] = []
+    returned: list[Name] = []
+    for where, mode in zip(made, modes, strict=True):
+        if mode.kind in ("planned", "inplace"):
+            written.append(where.at)
+        else:
+            assert isinstance(where.at, Name)
+            returned.append(where.at)
+    scratch = _scratch(state, bound, device.memory_space, at, node) if bound.scratch else []
+    args, literals = _call(state, bound, given, [*written, *(name for _, name in scratch)])
     static = () if prepared is None else _static(slots, made, modes, bound, scratch)
     state.out.builds.append(Build(name, node, kernel, ctx, literals, prepared, static))
-    returned = tuple([s.at for s, m in zip(made, modes, strict=True) if m.kind in ("fresh", "view")])
-    assert all(isinstance(n, Name) for n in returned)
-    if modes and all(m.kind == "view" for m in modes) and all(s.static for s in made):
-        state.out.setups.append(Setup(returned, name, tuple(args)))  # type: ignore[arg-type]
+    if viewed and all(s.static for s in made):
+        state.out.setups.append(Setup(tuple(returned), name, tuple(args)))
         return
-    if random and state.counters:
+    if form.random and state.counters:
         block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
     claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
-    reads, writes, touches = _storages(node, slots, infos, made, scratch) if state.queues else ((), (), ())
-    launch = Launch(
-        name,
-        tuple(args),
-        returned,  # type: ignore[arg-type]
-        claim,
-        node=node,
-        device=device,
-        reads=reads,
-        writes=writes,
-        touches=touches,
-        settle=settled(state, device, claim),
-        hold=_hold(state, node, bound, infos, device),
-    )
+    launch = Launch(name, tuple(args), tuple(returned), claim, node=node, device=device)
+    launch.settle = settled(state, device, claim)
+    if state.queues:
+        launch.reads, launch.writes, launch.touches = _storages(slots, infos, form.args, made, scratch)
+    if state.given.capture is not None:
+        launch.hold = _hold(state, node, bound, infos, device)
     if copies:
         _add_around(state, launch, copies, [r for r, w in touched if w], block, at)
     else:
@@ -147,9 +143,9 @@ def _needs_nothing_else(bound: Bound, infos: Sequence[ArgInfo], viewed: Collecti
 
 
 def _storages(
-    node: PlanNode,
     slots: Sequence[Slot],
     infos: Sequence[ArgInfo],
+    args: Sequence[ArgDef],
     made: Sequence[Slot],
     scratch: Sequence[tuple[Root, Name]],
 ) -> tuple[tuple[Root, ...], tuple[Root, ...], tuple[Root, ...]]:
@@ -157,22 +153,21 @@ def _storages(
     pairs = list(zip(slots, infos, strict=True))
     reads = tuple([r for s, i in pairs if i.memory_space != HOST_MEMORY for r in s.roots])
     touches = tuple([r for s, i in pairs if i.memory_space == HOST_MEMORY for r in s.roots])
-    changed = [r for s, arg in zip(slots, arg_of(node), strict=True) if arg.mutates for r in s.roots]
+    changed = [r for s, arg in zip(slots, args, strict=True) if arg.mutates for r in s.roots]
     return reads, (*changed, *(r for s in made for r in s.roots), *(r for r, _ in scratch)), touches
 
 
 def _inputs(
-    state: State, node: PlanNode, kernel: KernelDef, block: Block, at: int
+    state: State, node: PlanNode, kernel: KernelDef, form: Form, device: Device, block: Block, at: int
 ) -> tuple[list[Slot], list[ArgInfo], list[tuple[Resource, bool]], dict[Variable, Slot]]:
     """Where the inputs are, what the kernel is told of them, the resources among them, with whether it writes them, and what it
     gets for variables that live elsewhere."""
-    device = state.given.device_of(node)
     needs = state.given.needs(node)
     slots: list[Slot] = []
     infos: list[ArgInfo] = []
     touched: list[tuple[Resource, bool]] = []
     copies: dict[Variable, Slot] = {}
-    for i, (value, arg) in enumerate(zip(node.inputs, arg_of(node), strict=True)):
+    for i, (value, arg) in enumerate(zip(node.inputs, form.args, strict=True)):
         if value.dtype.name == "resource":
             writes = arg.access != "reads"
             resource = touch(state, value, node, block, writes)

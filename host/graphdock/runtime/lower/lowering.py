@@ -149,8 +149,8 @@ def _loops_that_draw(graph: PlanGraph) -> set[PlanNode]:
     found: set[PlanNode] = set()
     parents: dict[PlanGraph, tuple[PlanGraph, PlanNode]] = {}
     for level in graph.all_graphs():
+        parents.update({body: (level, node) for node in level.holders for body in node.bodies})
         for node in level.nodes:
-            parents.update({body: (level, node) for body in node.bodies})
             inside: PlanGraph | None = level if "random" in node.opdef.effects else None
             while inside is not None and inside in parents:
                 inside, around = parents[inside]
@@ -173,7 +173,7 @@ def _levels(state: State, graph: PlanGraph, block: Block) -> None:
 
 
 def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
-    position, after = state.given.facts.position, state.after
+    position, after, debug = state.given.facts.position, state.after, state.given.debug
     for node in graph.nodes:
         at = position[node]
         if node.guard is not None and node.guard.shape_rule:
@@ -183,7 +183,8 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
             yield from bodies
         if node.guard is not None and node.guard.promised:
             check_promises(state, node, node.guard, block)
-        after[at] = (block, len(block.statements))
+        if debug:
+            after[at] = (block, len(block.statements))
 
 
 def _fetches(state: State) -> None:

@@ -71,7 +71,7 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     if node.attrs["source"] == HOST_MEMORY:
         touches, hold = (*where.roots, root), "the host fills staging memory"
         fill = Fill(name, where.at, node=node, touches=touches, hold=hold)
-        (state.out.fills if where.kind == "feed" and not state.given.facts.nesting[node] else block).add(fill)
+        (state.out.fills if where.kind == "feed" and node not in state.given.facts.nesting else block).add(fill)
         made = output(state, result, PLANNED, [], None, "", at, block)
         copy = method(state, device, "from_host")
         block.add(Copy(copy, name, made.at, node=node, device=device, reads=(root,), writes=made.roots))

@@ -11,6 +11,7 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import ArgInfo, KernelDef, Mode, OutInfo, Prepared
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.liveness import Liveness
+from graphdock.runtime.lower.form import Form
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.program.names import Apply, Literal, Name, Names, Operand, helper
 from graphdock.runtime.program.statements import Activate, Block, Call, Copy
@@ -77,7 +78,7 @@ class State:
     Attributes:
       slots: value -> where it is. ``alias``: value -> the value that it is another name of.
       escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
-      after: position of a node -> the block and index behind its last statement.
+      after: in debug mode, position of a node -> the block and index behind its last statement.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       crowded: memory spaces in which several queued devices work.
       kept: values that histories hold, and what hands its buffer on to them.
@@ -103,6 +104,7 @@ class State:
     counters: list[Name] = field(default_factory=list)
     active: Device | None = None
     queues: bool = False
+    forms: dict[tuple[int, ...], Form] = field(default_factory=dict)
     arg_infos: dict[Any, ArgInfo] = field(default_factory=dict)
     out_infos: dict[Any, OutInfo] = field(default_factory=dict)
     method_names: dict[tuple[Device, str], Name] = field(default_factory=dict)
@@ -119,12 +121,13 @@ def is_constant(value: Value) -> bool:
 
 def resolve(state: State, value: Value) -> Value:
     """The value that this one is another name of: through captures and aliases."""
-    facts, alias = state.given.facts, state.alias
+    same, alias = state.given.facts.same, state.alias
     while True:
-        value = facts.of(value)
-        if value not in alias:
+        value = same.get(value, value)
+        named = alias.get(value)
+        if named is None:
             return value
-        value = alias[value]
+        value = named
 
 
 def slot(state: State, value: Value, space: str | None, node: PlanNode | None = None) -> Slot:

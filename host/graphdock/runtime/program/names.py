@@ -155,9 +155,9 @@ class Names:
     """Gives out names; the same program gets the same names every time."""
 
     def __init__(self) -> None:
-        self._next: dict[str, int] = {}
+        self._next = dict.fromkeys(MEANINGS, 0)
 
     def new(self, meaning: str) -> Name:
-        number = self._next.get(meaning, 0)
+        number = self._next[meaning]
         self._next[meaning] = number + 1
         return Name(meaning, f"{MEANINGS[meaning].letter}{number}")

@@ -206,7 +206,9 @@ def _groups(block: Block) -> Iterator[Block]:
     group, size = Block(), 0
     for statement in block.statements:
         group.add(statement)
-        size += 1 + sum(1 for inner in blocks_of(statement) for _ in walk(inner))
+        size += 1
+        for inner in blocks_of(statement):
+            size += sum(1 for _ in walk(inner))
         if size >= CHUNK:
             yield group
             group, size = Block(), 0

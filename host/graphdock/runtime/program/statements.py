@@ -5,8 +5,9 @@ Each knows the node it belongs to, the device that does its work (None: the host
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
@@ -54,7 +55,7 @@ class Statement:
       renames: pairs of storages: from here on the second stands for the first too.
       fences: the host waits, within the statement, for all that the device's queue was given.
       settle: waits for the device's queue, before a claim for this statement alone ends.
-      hold: why a device can't record it with what stands around it; empty where it can.
+      hold: why a device can't record it with what stands around it; empty where it can, and where none is asked to.
     """
 
     node: PlanNode | None = field(default=None, kw_only=True)
@@ -238,13 +239,17 @@ class Block:
         self.statements.append(statement)
 
 
+_BLOCKS: Mapping[type[Statement], Callable[[Any], tuple[Block, ...]]] = {
+    Branch: lambda s: (s.then, s.otherwise),
+    Loop: lambda s: (s.body,),
+    Segment: lambda s: (s.body,),
+}
+
+
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
     """The blocks inside a statement, in the order in which they are printed."""
-    if isinstance(statement, Branch):
-        return statement.then, statement.otherwise
-    if isinstance(statement, (Loop, Segment)):
-        return (statement.body,)
-    return ()
+    inner = _BLOCKS.get(type(statement))
+    return () if inner is None else inner(statement)
 
 
 def walk(block: Block) -> Iterator[Statement]:
