@@ -4,6 +4,9 @@ A queued device has a few lanes. An instance is bound to one lane of each queued
 lanes at one gate (:mod:`graphdock.runtime.gate`) before it claims any variable, and gives them back after its fence. So a lane runs
 one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The instance of a step that
 may block has lanes of its own.
+
+Where steps overlap (``steps_in_flight``), a step may end before its fence: its lanes remember it as their *flight*
+(:mod:`graphdock.runtime.flight`), and whoever takes one of them next fences it first. So a fence never meets errors of two steps.
 """
 
 from __future__ import annotations
@@ -12,19 +15,23 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from graphdock.contracts.device import Device
-from graphdock.contracts.queue import Queue, QueuedDevice
+from graphdock.contracts.queue import Event, Queue, QueuedDevice
+from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
 from graphdock.locks import new_lock
 from graphdock.runtime.device_error import asking
 from graphdock.runtime.gate import Claim, Gate, Visit
 from graphdock.runtime.honesty import unchecked
 from graphdock.runtime.lower.records import Lowered
+from graphdock.runtime.resources import Resource
 from graphdock.runtime.storage import Root
+from graphdock.runtime.tickets import Ticket
 
-__all__ = ["GATE", "Lane", "Lanes", "Recording", "devices_of", "fence", "worker_of"]
+__all__ = ["GATE", "Departed", "Lane", "Lanes", "Recording", "devices_of", "fence", "worker_of"]
 
 _numbers = itertools.count()
 #: Errors of a step that no other error of it comes before.
@@ -33,16 +40,64 @@ _TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLos
 GATE = Gate()
 
 
-class Lane:
-    """A queue, for one step at a time."""
+class Departed(Protocol):
+    """A step that ended before its fence."""
 
-    __slots__ = ("device", "instances", "number", "queue")
+    def fence(self, lane: Lane) -> None:
+        """Wait for its work on a lane, which the caller holds; its errors are kept for its session. Raises interrupts only."""
+
+
+class Lane:
+    """A queue, for one step at a time. Its holder calls its methods, but ``learn``.
+
+    Attributes:
+      count: tickets so far. ``done``: the last of them that the host knows to have passed.
+      seen: number of another lane -> number of its last ticket that this queue waits for, or its work comes after.
+      flight: the step that ended before its fence here, if there is one.
+    """
+
+    __slots__ = ("count", "device", "done", "flight", "instances", "number", "queue", "seen")
 
     def __init__(self, device: QueuedDevice) -> None:
         self.device = device
         self.queue: Queue = device.new_queue()
         self.number = next(_numbers)
         self.instances = 0
+        self.count = self.done = 0
+        self.seen: dict[int, int] = {}
+        self.flight: Departed | None = None
+
+    def ticket(self, event: Event) -> Ticket:
+        """The ticket of all that was queued so far, whose ``event`` is recorded now."""
+        with asking(self.device, "record"):
+            self.queue.record(event)
+        self.count += 1
+        return Ticket(self, event, self.count, dict(self.seen))
+
+    def follow(self, tickets: Iterable[Ticket]) -> None:
+        """What is queued from now on comes after these tickets, of any lanes."""
+        # a later ticket may come after an earlier one, never the other way round
+        for ticket in sorted(tickets, key=lambda ticket: -ticket.stamp):
+            other = ticket.lane
+            if other is self or self.seen.get(other.number, 0) >= ticket.number or ticket.passed():
+                continue
+            with asking(self.device, f"wait for {other}"):
+                self.queue.wait(ticket.event)
+            for number, count in (*ticket.known.items(), (other.number, ticket.number)):
+                self.seen[number] = max(self.seen.get(number, 0), count)
+
+    def learn(self, number: int) -> None:
+        """The host knows that a ticket has passed. From any thread."""
+        self.done = max(self.done, number)
+
+    def fence(self) -> None:
+        """Wait for the queue; see :func:`fence`."""
+        try:
+            fence(self.queue)
+        except Exception:  # what has failed is done too
+            self.learn(self.count)
+            raise
+        self.learn(self.count)
 
     def __str__(self) -> str:
         return f"lane {self.number} of {self.device.info.device_type}:{self.device.info.index}"
@@ -51,12 +106,15 @@ class Lane:
 _lock = new_lock()
 
 
-def _shared(device: QueuedDevice) -> Lane:
-    """The lane of the device that fewest instances are bound to; made while there are fewer than the device wants."""
+def _shared(device: QueuedDevice, wanted: int) -> Lane:
+    """The lane of the device that no step is in flight on, and that fewest instances are bound to.
+
+    Another one is made while there are fewer than the device wants, or than are ``wanted``.
+    """
     with _lock:
         lanes: list[Lane] = device._turns
-        idle = min(lanes, key=lambda lane: lane.instances, default=None)
-        if idle is None or (idle.instances and len(lanes) < device.lanes):
+        idle = min(lanes, key=lambda lane: (lane.flight is not None, lane.instances), default=None)
+        if idle is None or (idle.instances and len(lanes) < max(device.lanes, wanted)):
             idle = Lane(device)
             lanes.append(idle)
         idle.instances += 1
@@ -76,16 +134,34 @@ class Lanes:
       devices: the queued devices of the step.
       own: lanes that nobody else uses, for a step that may block.
       label: names the step in messages.
+      touches: resource -> the devices whose queues touch it in the step (None: the host), and whether they write it.
+      overlaps: other steps may follow before this one's fence: it leaves tickets.
+      wanted: how many lanes of a device there should be.
 
     Attributes:
       holder: claims the lanes at :data:`GATE`; a step that runs on them holds them from before its other claims until its fence.
+        One that ends before that leaves them its flight.
+      tickets: what the last step left, where steps overlap: one per lane.
     """
 
-    def __init__(self, devices: Iterable[QueuedDevice], own: bool, label: Callable[[], str]) -> None:
-        self.of: dict[Device, Lane] = {d: Lane(d) if own else _shared(d) for d in devices}
+    def __init__(
+        self,
+        devices: Iterable[QueuedDevice],
+        own: bool,
+        label: Callable[[], str],
+        touches: Mapping[Resource, Mapping[Device | None, bool]] = MappingProxyType({}),
+        overlaps: bool = False,
+        wanted: int = 1,
+    ) -> None:
+        self.of: dict[Device, Lane] = {d: Lane(d) if own else _shared(d, wanted) for d in devices}
         self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
         self._own = own
         self.holder = Visit(Claim(label, writes=self._taken))
+        self._touches = touches
+        self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
+        self._step: StepContext | None = None
+        self._queued = False
+        self.tickets: tuple[Ticket, ...] = ()
 
     def close(self) -> None:
         """The instance is gone."""
@@ -94,14 +170,66 @@ class Lanes:
                 lane.instances -= 1
             self._own = True
 
+    def __iter__(self) -> Iterator[Lane]:
+        """The lanes, in canonical order."""
+        return iter(self._taken)
+
+    def take(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)``, which runs this step. The caller holds the lanes; what was in flight on them has landed."""
+        for lane in self._taken:
+            if lane.flight is not None:
+                lane.flight.fence(lane)
+        self._step, self._queued = step, False
+        try:
+            return function(*args)
+        finally:
+            self._step = None
+
+    def follow(self) -> None:
+        """What the step is about to do to its resources comes after what was queued to them. It holds its claim on them."""
+        needed: dict[Lane, set[Ticket]] = {}
+        for resource, devices in self._touches.items():
+            for device, writes in devices.items():
+                if device is None:
+                    resource.settle(writes)
+                else:
+                    needed.setdefault(self.of[device], set()).update(resource.tickets.before(writes))
+        for lane, tickets in needed.items():
+            lane.follow(tickets)
+
+    def queued(self) -> None:
+        """All that the step does is queued: its resources get tickets, and its claim on them ends. A second call does nothing."""
+        assert self._ends is not None and self._step is not None
+        if self._queued:
+            return
+        tickets: dict[Device, Ticket] = {lane.device: lane.ticket(event) for lane, event in self._ends.items()}
+        self.tickets = tuple(tickets.values())
+        for resource, devices in self._touches.items():
+            wrote = [tickets[d] for d, writes in devices.items() if d is not None and writes]
+            read = [tickets[d] for d, writes in devices.items() if d is not None and not writes]
+            if wrote:
+                resource.tickets.written(wrote, read)
+            else:
+                resource.tickets.read(read)
+        self._queued = True
+        self._step.let_go()
+
     @contextmanager
     def current(self, arguments: Mapping[Device, bytes]) -> Iterator[None]:
-        """The lanes' queues are current on this thread, with these step arguments; fenced at the end, also after an error."""
+        """The lanes' queues are current on this thread, with these step arguments.
+
+        At the end they are fenced, also after an error; unless the step may end before its work, and nothing went wrong.
+        """
         with self.entered():
             try:
                 for device, data in arguments.items():
                     self._set_arguments(self.of[device], data)
                 yield
+                if self._ends is not None and self._step is not None:
+                    self.queued()
+                    if self._step.departs is not None:
+                        self._step.departs(self)
+                        return
             except BaseException as error:
                 first = _first(error, self._fence())
                 if first is error:
@@ -124,7 +252,7 @@ class Lanes:
         errors: list[BaseException] = []
         for lane in self._taken:
             try:
-                fence(lane.queue)
+                lane.fence()
             except BaseException as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
                 errors.append(error)
         return sorted(errors, key=lambda error: isinstance(error, Exception))
@@ -153,6 +281,8 @@ class Lanes:
             namespace[name.text] = _copier(worker_of(device, of), device, dtype)
         for name, queued in lowered.events.items():
             namespace[name.text] = of[queued].queue.event()
+        if self._ends is not None:
+            namespace["queued"] = self.queued
 
     def bind_slots(self, namespace: dict[str, Any], device: QueuedDevice, nbytes: int, roots: Sequence[Root]) -> None:
         """Cut a step's staging memory from one block."""

@@ -80,7 +80,9 @@ class Maker:
           ResourceExhaustedError, InternalError: what a device or a kernel raises, with its name. ResourceClosed: a resource of the
             step was reset.
         """
-        lanes = Lanes(self.queued, not self._holds, functools.partial(step_name, self._placed.graph))
+        label = functools.partial(step_name, self._placed.graph)
+        lowered, wanted = self._lowered, self._placed.steps_in_flight
+        lanes = Lanes(self.queued, not self._holds, label, lowered.touches, lowered.overlaps, wanted)
         try:
             with lanes.entered():
                 return self._on(lanes, step)
