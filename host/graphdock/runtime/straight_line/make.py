@@ -108,6 +108,9 @@ class Maker:
         lanes.bind(ns, lowered)
         for name, root in lowered.makers.items():
             ns[name.text] = self._new(root, lanes, canaries)
+        if debug:
+            for touched in lowered.touches:
+                touched.settle(False)  # the kernels of views are called below, and what they show is read before and after
         streams = self._streams(ns, lanes)
         called: dict[str, Any] = {}
         unchecked_yet = self._kernels(ns, called, bounds, lanes, step.token, canaries)
