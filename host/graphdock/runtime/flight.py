@@ -19,7 +19,8 @@ from graphdock.contracts.step import StepContext
 from graphdock.errors import DeviceLostError, GraphdockError, told
 from graphdock.runtime.device_error import device_error
 from graphdock.runtime.gate import Limit, Visit, through
-from graphdock.runtime.lanes import GATE, Lane, Lanes
+from graphdock.runtime.lane import Lane
+from graphdock.runtime.lanes import GATE, Lanes
 
 __all__ = ["Flight", "Flights"]
 

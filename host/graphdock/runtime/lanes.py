@@ -12,113 +12,31 @@ Where steps overlap (``steps_in_flight``), a step may end before its fence: its 
 from __future__ import annotations
 
 import functools
-import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
-from graphdock.locks import new_lock
 from graphdock.runtime.device_error import asking
 from graphdock.runtime.gate import Claim, Gate, Visit
 from graphdock.runtime.honesty import unchecked
+from graphdock.runtime.lane import Lane, fence, shared_lane, unshare
 from graphdock.runtime.lower.records import Lowered
 from graphdock.runtime.resources import Resource
 from graphdock.runtime.storage import Root
 from graphdock.runtime.tickets import Ticket
 
-__all__ = ["GATE", "Departed", "Lane", "Lanes", "Recording", "devices_of", "fence", "worker_of"]
+__all__ = ["GATE", "Lanes", "Recording", "devices_of", "worker_of"]
 
-_numbers = itertools.count()
 #: Errors of a step that no other error of it comes before.
 _TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
 #: Where every step claims its lanes.
 GATE = Gate()
-
-
-class Departed(Protocol):
-    """A step that ended before its fence."""
-
-    def fence(self, lane: Lane) -> None:
-        """Wait for its work on a lane, which the caller holds; its errors are kept for its session. Raises interrupts only."""
-
-
-class Lane:
-    """A queue, for one step at a time. Its holder calls its methods, but ``learn``.
-
-    Attributes:
-      count: tickets so far. ``done``: the last of them that the host knows to have passed.
-      seen: number of another lane -> number of its last ticket that this queue waits for, or its work comes after.
-      flight: the step that ended before its fence here, if there is one.
-    """
-
-    __slots__ = ("count", "device", "done", "flight", "instances", "number", "queue", "seen")
-
-    def __init__(self, device: QueuedDevice) -> None:
-        self.device = device
-        self.queue: Queue = device.new_queue()
-        self.number = next(_numbers)
-        self.instances = 0
-        self.count = self.done = 0
-        self.seen: dict[int, int] = {}
-        self.flight: Departed | None = None
-
-    def ticket(self, event: Event) -> Ticket:
-        """The ticket of all that was queued so far, whose ``event`` is recorded now."""
-        with asking(self.device, "record"):
-            self.queue.record(event)
-        self.count += 1
-        return Ticket(self, event, self.count, dict(self.seen))
-
-    def follow(self, tickets: Iterable[Ticket]) -> None:
-        """What is queued from now on comes after these tickets, of any lanes."""
-        # a later ticket may come after an earlier one, never the other way round
-        for ticket in sorted(tickets, key=lambda ticket: -ticket.stamp):
-            other = ticket.lane
-            if other is self or self.seen.get(other.number, 0) >= ticket.number or ticket.passed():
-                continue
-            with asking(self.device, f"wait for {other}"):
-                self.queue.wait(ticket.event)
-            for number, count in (*ticket.known.items(), (other.number, ticket.number)):
-                self.seen[number] = max(self.seen.get(number, 0), count)
-
-    def learn(self, number: int) -> None:
-        """The host knows that a ticket has passed. From any thread."""
-        self.done = max(self.done, number)
-
-    def fence(self) -> None:
-        """Wait for the queue; see :func:`fence`."""
-        try:
-            fence(self.queue)
-        except Exception:  # what has failed is done too
-            self.learn(self.count)
-            raise
-        self.learn(self.count)
-
-    def __str__(self) -> str:
-        return f"lane {self.number} of {self.device.info.device_type}:{self.device.info.index}"
-
-
-_lock = new_lock()
-
-
-def _shared(device: QueuedDevice, wanted: int) -> Lane:
-    """The lane of the device that no step is in flight on, and that fewest instances are bound to.
-
-    Another one is made while there are fewer than the device wants, or than are ``wanted``.
-    """
-    with _lock:
-        lanes: list[Lane] = device._turns
-        idle = min(lanes, key=lambda lane: (lane.flight is not None, lane.instances), default=None)
-        if idle is None or (idle.instances and len(lanes) < max(device.lanes, wanted)):
-            idle = Lane(device)
-            lanes.append(idle)
-        idle.instances += 1
-        return idle
 
 
 def worker_of(device: Device, lanes: Mapping[Device, Lane]) -> Any:
@@ -153,22 +71,21 @@ class Lanes:
         overlaps: bool = False,
         wanted: int = 1,
     ) -> None:
-        self.of: dict[Device, Lane] = {d: Lane(d) if own else _shared(d, wanted) for d in devices}
+        self.of: dict[Device, Lane] = {d: Lane(d) if own else shared_lane(d, wanted) for d in devices}
         self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
         self._own = own
         self.holder = Visit(Claim(label, writes=self._taken))
         self._touches = touches
         self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
         self._step: StepContext | None = None
-        self._queued = False
+        self._queued = self._open = False
         self.tickets: tuple[Ticket, ...] = ()
 
     def close(self) -> None:
         """The instance is gone."""
-        with _lock:
-            for lane in () if self._own else self._taken:
-                lane.instances -= 1
-            self._own = True
+        shared = () if self._own else self._taken
+        self._own = True
+        unshare(shared)
 
     def __iter__(self) -> Iterator[Lane]:
         """The lanes, in canonical order."""
@@ -214,30 +131,41 @@ class Lanes:
         self._queued = True
         self._step.let_go()
 
-    @contextmanager
-    def current(self, arguments: Mapping[Device, bytes]) -> Iterator[None]:
-        """The lanes' queues are current on this thread, with these step arguments.
+    def run(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
+        """``call(*feeds)`` while the lanes' queues are current on this thread, with these step arguments.
 
         At the end they are fenced, also after an error; unless the step may end before its work, and nothing went wrong.
         """
-        with self.entered():
-            try:
-                for device, data in arguments.items():
-                    self._set_arguments(self.of[device], data)
-                yield
-                if self._ends is not None and self._step is not None:
-                    self.queued()
-                    if self._step.departs is not None:
-                        self._step.departs(self)
-                        return
-            except BaseException as error:
-                first = _first(error, self._fence())
-                if first is error:
-                    raise
-                raise first from first.__cause__
-            errors = self._fence()
-            if errors:
-                raise _first(errors[0], errors[1:])
+        try:
+            with self.entered():
+                return self._until_fence(arguments, call, feeds)
+        finally:
+            if self._open:  # an interrupt came where nothing else catches it
+                error = sys.exception()
+                assert error is not None
+                _first(error, self._fence())
+
+    def _until_fence(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
+        self._open = True
+        try:
+            for device, data in arguments.items():
+                self._set_arguments(self.of[device], data)
+            results = call(*feeds)
+            if self._ends is not None and self._step is not None:
+                self.queued()
+                if self._step.departs is not None:
+                    self._step.departs(self)
+                    self._open = False
+                    return results
+        except BaseException as error:
+            first = _first(error, self._fence())
+            if first is error:
+                raise
+            raise first from first.__cause__
+        errors = self._fence()
+        if errors:
+            raise _first(errors[0], errors[1:])
+        return results
 
     def _set_arguments(self, lane: Lane, data: bytes) -> None:
         with asking(lane.device, "set_arguments"):
@@ -255,6 +183,7 @@ class Lanes:
                 lane.fence()
             except BaseException as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
                 errors.append(error)
+        self._open = not all(isinstance(error, Exception) for error in errors)
         return sorted(errors, key=lambda error: isinstance(error, Exception))
 
     @contextmanager
@@ -315,12 +244,6 @@ def _method(worker: Any, called: str) -> Callable[..., Any]:
         return functools.partial(worker.device.activate, worker)
     made: Callable[..., Any] = getattr(worker, called)
     return made
-
-
-def fence(queue: Queue) -> None:
-    """Wait for a queue; an error of its work is one of graphdock's, and blames no statement that merely waited."""
-    with asking(queue.device, "run what was queued"):
-        queue.synchronize()
 
 
 def devices_of(lowered: Lowered) -> list[QueuedDevice]:

@@ -17,7 +17,7 @@ from graphdock.contracts.queue import Event
 from graphdock.runtime.device_error import asking
 
 if TYPE_CHECKING:
-    from graphdock.runtime.lanes import Lane
+    from graphdock.runtime.lane import Lane
 
 __all__ = ["Ticket", "Tickets"]
 

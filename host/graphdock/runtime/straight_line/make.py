@@ -110,7 +110,9 @@ class Maker:
             ns[name.text] = self._new(root, lanes, canaries)
         if debug:
             for touched in lowered.touches:
-                touched.settle(False)  # the kernels of views are called below, and what they show is read before and after
+                touched.settle(
+                    False
+                )  # the kernels of views are called below, and what they show is read before and after
         streams = self._streams(ns, lanes)
         called: dict[str, Any] = {}
         unchecked_yet = self._kernels(ns, called, bounds, lanes, step.token, canaries)
