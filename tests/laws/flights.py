@@ -29,7 +29,13 @@ def regression():
     train = tf.train.AdagradOptimizer(0.1).minimize(loss)
     feeds = [dict(zip((x, y), batch, strict=True)) for batch in batches(7, (4, 3), (4, 2))]
     start = [(tf.global_variables_initializer(), None)]
-    return start + [(train, f) for f in feeds[:4]] + [(loss, feeds[4])] + [(train, f) for f in feeds[4:]] + [([w, b], None)]
+    return (
+        start
+        + [(train, f) for f in feeds[:4]]
+        + [(loss, feeds[4])]
+        + [(train, f) for f in feeds[4:]]
+        + [([w, b], None)]
+    )
 
 
 def dropped_out():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
@@ -29,7 +29,7 @@ class Lane:
 
     Attributes:
       count: tickets so far. ``done``: the last of them that the host knows to have passed.
-      seen: number of another lane -> number of its last ticket that this queue waits for, or its work comes after.
+      seen: another lane -> number of its last ticket that this queue's work comes after.
       flight: the step that ended before its fence here, if there is one.
     """
 
@@ -41,7 +41,7 @@ class Lane:
         self.number = next(_numbers)
         self.instances = 0
         self.count = self.done = 0
-        self.seen: dict[int, int] = {}
+        self.seen: dict[Lane, int] = {}
         self.flight: Departed | None = None
 
     def ticket(self, event: Event) -> Ticket:
@@ -56,25 +56,29 @@ class Lane:
         # a later ticket may come after an earlier one, never the other way round
         for ticket in sorted(tickets, key=lambda ticket: -ticket.stamp):
             other = ticket.lane
-            if other is self or self.seen.get(other.number, 0) >= ticket.number or ticket.passed():
+            if other is self or self.seen.get(other, 0) >= ticket.number or ticket.passed():
                 continue
-            with asking(self.device, f"wait for {other}"):
-                self.queue.wait(ticket.event)
-            for number, count in (*ticket.known.items(), (other.number, ticket.number)):
-                self.seen[number] = max(self.seen.get(number, 0), count)
+            self._wait(ticket)
+            for known, number in (*ticket.known.items(), (other, ticket.number)):
+                self.seen[known] = max(self.seen.get(known, 0), number)
 
-    def learn(self, number: int) -> None:
-        """The host knows that a ticket has passed. From any thread."""
-        self.done = max(self.done, number)
+    def _wait(self, ticket: Ticket) -> None:
+        with asking(self.device, f"wait for {ticket.lane}"):
+            self.queue.wait(ticket.event)
+
+    def learn(self, number: int, known: Mapping[Lane, int]) -> None:
+        """The host knows that a ticket has passed, and so what it comes after. From any thread."""
+        for lane, count in ((self, number), *known.items()):
+            lane.done = max(lane.done, count)
 
     def fence(self) -> None:
         """Wait for the queue; see :func:`fence`."""
         try:
             fence(self.queue)
         except Exception:  # what has failed is done too
-            self.learn(self.count)
+            self.learn(self.count, self.seen)
             raise
-        self.learn(self.count)
+        self.learn(self.count, self.seen)
 
     def __str__(self) -> str:
         return f"lane {self.number} of {self.device.info.device_type}:{self.device.info.index}"

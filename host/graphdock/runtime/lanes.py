@@ -29,7 +29,7 @@ from graphdock.runtime.lane import Lane, fence, shared_lane, unshare
 from graphdock.runtime.lower.records import Lowered
 from graphdock.runtime.resources import Resource
 from graphdock.runtime.storage import Root
-from graphdock.runtime.tickets import Ticket
+from graphdock.runtime.tickets import Accesses, Ticket
 
 __all__ = ["GATE", "Lanes", "Recording", "devices_of", "worker_of"]
 
@@ -75,7 +75,7 @@ class Lanes:
         self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
         self._own = own
         self.holder = Visit(Claim(label, writes=self._taken))
-        self._touches = touches
+        self._accesses = Accesses(touches, self.of)
         self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
         self._step: StepContext | None = None
         self._queued = self._open = False
@@ -104,30 +104,16 @@ class Lanes:
 
     def follow(self) -> None:
         """What the step is about to do to its resources comes after what was queued to them. It holds its claim on them."""
-        needed: dict[Lane, set[Ticket]] = {}
-        for resource, devices in self._touches.items():
-            for device, writes in devices.items():
-                if device is None:
-                    resource.settle(writes)
-                else:
-                    needed.setdefault(self.of[device], set()).update(resource.tickets.before(writes))
-        for lane, tickets in needed.items():
-            lane.follow(tickets)
+        self._accesses.follow()
 
     def queued(self) -> None:
         """All that the step does is queued: its resources get tickets, and its claim on them ends. A second call does nothing."""
         assert self._ends is not None and self._step is not None
         if self._queued:
             return
-        tickets: dict[Device, Ticket] = {lane.device: lane.ticket(event) for lane, event in self._ends.items()}
-        self.tickets = tuple(tickets.values())
-        for resource, devices in self._touches.items():
-            wrote = [tickets[d] for d, writes in devices.items() if d is not None and writes]
-            read = [tickets[d] for d, writes in devices.items() if d is not None and not writes]
-            if wrote:
-                resource.tickets.written(wrote, read)
-            else:
-                resource.tickets.read(read)
+        made = {lane: lane.ticket(event) for lane, event in self._ends.items()}
+        self.tickets = tuple(made.values())
+        self._accesses.leave(made)
         self._queued = True
         self._step.let_go()
 
