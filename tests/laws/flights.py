@@ -121,20 +121,34 @@ def with_python():
 
 
 def elsewhere():
-    """A kernel of the host updates a variable of the device through copies."""
+    """A kernel that only the host has updates variables of the device through copies, in statements or in one call."""
     x = tf.placeholder(tf.float32, [4])
-    with tf.device(ONE):
-        v = tf.Variable(np.zeros(4, np.float32))
-        up = v.assign_add(x).op
-    with tf.device("/cpu:0"):
-        down = tf.assign_sub(v, tf.square(x)).op
-    calls = [((down if k % 3 == 1 else up), {x: batch}) for k, (batch,) in enumerate(batches(8, (4,)))]
-    return [(tf.global_variables_initializer(), None), *calls, (v, None)]
+    steps = []
+    for validate in (True, False):
+        v = tf.Variable(np.zeros(4, np.float32), validate_shape=validate)
+        steps.append(v.assign_add(x, read_value=False))
+        steps.append(v.assign_sub(tf.square(x), read_value=False))
+    calls = [(steps[k % 4 if k % 3 else 0], {x: batch}) for k, (batch,) in enumerate(batches(14, (4,)))]
+    return [(tf.global_variables_initializer(), None), *calls, (tf.global_variables(), None)]
+
+
+#: Program -> ops of which the device has no kernel.
+LACKING = {elsewhere: ("AssignSubVariableOp",)}
 
 
 PROGRAMS = (
     regression, dropped_out, chained, read_by_many, on_two_devices, of_any_shape, controlled, with_python, elsewhere,
 )  # fmt: skip
+
+
+def lack(host, ops):
+    """Take the device's kernels of these ops away."""
+    mine = [r for r in host.kernels.all() if r.plugin == "queued"]
+    if ops:
+        host.kernels.discard("queued")
+        for registered in mine:
+            if registered.kernel.op not in ops:
+                host.kernels.add(registered.kernel, registered.plugin, registered.package)
 
 
 class Runway:
@@ -143,13 +157,14 @@ class Runway:
     def __init__(self, program, seed=0, shared=False, lanes=2, **options):
         self.host = Host()
         self.device = queued.install(self.host, seed=seed, shared=shared, lanes=lanes, **options)
+        lack(self.host, LACKING.get(program, ()))
         self.graph = tf.Graph(host=self.host)
         with self.graph.as_default():
             tf.set_random_seed(11)
             self.calls = program()
 
     def session(self, most=1, **fields):
-        fields = {"backends": ("queued", "cpu"), "device_count": {"queued": 2}, "fallback": "allow", **fields}
+        fields = {"backends": ("queued", "cpu"), "device_count": {"queued": 2}, **fields}
         config = tf.SessionConfig(steps_in_flight=most, **fields)
         return tf.Session(graph=self.graph, config=config, host=self.host)
 

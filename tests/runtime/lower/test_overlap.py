@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
+from graphdock.runtime.lower.overlap import touched, waits_for_its_work
+from graphdock.runtime.program.statements import Block, Statement
+from graphdock.runtime.storage import Root
 from graphdock.testing import queued
 
 
@@ -19,9 +24,7 @@ def host():
 
 
 def lowered(host, fetches, most=2, **feeds):
-    config = tf.SessionConfig(
-        backends=("queued", "cpu"), steps_in_flight=most, fallback="allow", device_count={"queued": 2}
-    )
+    config = tf.SessionConfig(backends=("queued", "cpu"), steps_in_flight=most, device_count={"queued": 2})
     with tf.Session(config=config, host=host) as sess:
         plan = sess.plan(fetches)
         return plan.program, plan.program._maker._lowered
@@ -54,13 +57,22 @@ def test_variables_in_host_memory_are_done_when_all_is_queued(host):
     assert touches(made) == {"w": {0: True}} and program.overlaps
 
 
+class Place:
+    """Of a resource: where it is."""
+
+    def __init__(self, device):
+        self.device = device
+
+
 def test_a_kernel_elsewhere_reaches_a_variable_through_the_queue_that_owns_it(host):
-    with tf.device("/device:queued:0"):
-        u = tf.Variable(np.zeros((1, 2), np.float32), name="u", validate_shape=False)
-    with tf.device("/device:queued:1"):
-        step = tf.assign_sub(u, tf.ones([1, 2])).op
-    _, made = lowered(host, step)
-    assert touches(made)["u"].get(0) is True
+    one, two = (host.open_device(f"/device:queued:{k}") for k in (0, 1))
+    u = Place(one)
+    root = Root("variable", one.memory_space, tf.float32, (), 0, 9)
+    for device, found in ((one, one), (two, one), (None, None)):
+        for accesses, writes in (({"reads": (root,)}, False), ({"reads": (root,), "writes": (root,)}, True)):
+            made = touched(Block([Statement(device=device, **accesses)]), {root: u})
+            assert list(made.values()) == [{found: writes}]
+    assert list(touched(Block([Statement(device=two, touches=(root,))]), {root: u}).values()) == [{None: True}]
 
 
 def test_a_step_that_fetches_gives_up_its_claim_before_its_last_fence(host):
@@ -97,3 +109,15 @@ def test_why_a_step_is_not_in_flight(host, make, why):
     program, _ = lowered(host, made.op)
     (note,) = [note for note in program.notes if "in flight" in note]
     assert note.startswith("not in flight: ") and why in note and not program.overlaps
+
+
+def test_a_step_that_uses_a_resource_of_a_plugin_waits_for_its_work():
+    class Table:
+        def __str__(self):
+            return "counters 'hits'"
+
+    given, out = SimpleNamespace(locked=True), SimpleNamespace(read={Table()}, written=set())
+    state = SimpleNamespace(given=given, out=out)
+    assert waits_for_its_work(state, {object()}) == "it uses counters 'hits'"
+    out.read = set()
+    assert waits_for_its_work(state, {object()}) == ""
