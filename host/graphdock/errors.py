@@ -104,6 +104,7 @@ class GraphdockError(Exception):
       error_code: TensorFlow's number of the status, such as ``tf.errors.INVALID_ARGUMENT``.
       op: the name of the operation concerned; the Operation itself once a session has raised it.
       node_def: what that Operation is, as plain data, or None.
+      step: names the step that failed, where that is another one than the call that raises this.
     """
 
     code: ClassVar[str] = "GD000"
@@ -130,6 +131,7 @@ class GraphdockError(Exception):
         self.expected = expected
         self.got = got
         self.hint = hint
+        self.step: str | None = None
 
     @property
     def op_name(self) -> str | None:
@@ -150,6 +152,8 @@ class GraphdockError(Exception):
             text += f"\n  op: {self.op_name}" + (f", made at {self.site}" if self.site else "")
         elif self.site is not None:
             text += f"\n  at {self.site}"
+        if self.step is not None:
+            text += f"\n  in {self.step}, which had returned before its work was done"
         if self.hint is not None:
             text += f"\n  hint: {self.hint}"
         return text

@@ -108,6 +108,7 @@ ELSEWHERE = {
     "variables/partitioned.py": "tests/differences/test_variable_scopes.py",
     "variables/template.py": "tests/differences/test_variable_scopes.py",
     "session/config.py": "tests/config/test_session_config.py",
+    "session/running.py": "tests/session/test_run_options.py",
     "testing/bench.py": KIT,
     "testing/case.py": KIT,
     "testing/conformance.py": KIT,

@@ -197,7 +197,7 @@ def test_the_cache_folder(monkeypatch, tmp_path):
 
 def test_every_variable_is_documented():
     assert all(settings.ENVIRONMENT.values())
-    assert len(settings.ENVIRONMENT) == 11
+    assert len(settings.ENVIRONMENT) == 12
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ DEFAULTS = {
     "deterministic": False,
     "check_numerics": False,
     "operation_timeout": None,
+    "steps_in_flight": 1,
     "log_device_placement": False,
     "options": {},
     "debug": False,

@@ -4,6 +4,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import Executor, SessionFactory
+from graphdock.contracts.executor import Program
 from graphdock.errors import NotFoundError, PluginError
 from graphdock.plugin.host import Host
 
@@ -120,3 +121,21 @@ def test_a_session_from_the_factory_runs_where_the_target_says(toy, process_host
     from graphdock_toy.device import LAUNCHES
 
     assert LAUNCHES["square"] >= 1
+
+
+def test_by_default_the_host_waits_for_what_is_in_flight_on_the_resources_of_a_step():
+    """Steps of other sessions may be at work on them; a program that knows queues lets those wait."""
+    asked = []
+
+    class Resource:
+        def settle(self, writes):
+            asked.append((self, writes))
+
+    class Plain(Program):
+        def run(self, step, feeds):
+            return []
+
+    a, b = Resource(), Resource()
+    Plain().follow(None, [(a, False), (b, True)])
+    assert asked == [(a, False), (b, True)]
+    assert not Plain().overlaps and "cuda:0" in Plain().unfinished("cuda:0")

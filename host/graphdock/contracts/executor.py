@@ -59,6 +59,7 @@ class PlacedGraph:
       holds: a step holds its claim on all resources while it runs. Where False it may wait for another step: the session claims
         nothing, and the program claims what it touches statement by statement.
       debug, check_numerics: as configured. ``timed``: steps have deadlines, which the program looks at between nodes.
+      steps_in_flight: as configured; with more than 1 a step may give up its claims, and end, before its work is done.
     """
 
     graph: PlanGraph
@@ -77,6 +78,7 @@ class PlacedGraph:
     debug: bool = False
     check_numerics: bool = False
     timed: bool = False
+    steps_in_flight: int = 1
 
 
 class Program(ABC):
@@ -86,6 +88,8 @@ class Program(ABC):
       holds: the session claims all resources of the plan for the whole step. False where the graph says so, or where a kernel
         turned out to wait for other steps when it was built: the program then claims for itself.
       takes_turns: steps wait for something before they claim any resource (``turn``).
+      overlaps: a step gives up its claims (``step.let_go``) when all that it does is queued; where it has ``step.departs`` it calls
+        that, and ends without waiting for the work.
       checked: variables that must hold a value when a step begins, each with a node that reads it; the session sees to it, so that
         nothing has run when one does not. The program checks all others itself.
       memory: memory space -> bytes that it keeps in one context (``step.state``).
@@ -95,6 +99,7 @@ class Program(ABC):
 
     holds: bool = True
     takes_turns: bool = False
+    overlaps: bool = False
     checked: Sequence[tuple[Any, PlanNode]] = ()
     memory: Mapping[str, int] = MappingProxyType({})
     source: str = ""
@@ -127,6 +132,21 @@ class Program(ABC):
           DeadlineExceededError: its turn did not come in time. Or the error that the step was cancelled with, or of the function.
         """
         raise NotImplementedError
+
+    def follow(self, step: StepContext, touched: Sequence[tuple[Any, bool]]) -> None:
+        """Let the step that is about to run come after what is in flight on its resources. It holds its claims.
+
+        Called where steps of other programs overlap. Optional; default: the host waits.
+
+        Args:
+          touched: the resources of the plan, and whether it writes them.
+        """
+        for resource, writes in touched:
+            resource.settle(writes)
+
+    def unfinished(self, device: str) -> str:
+        """What a step had given a device that is lost, for the message. Optional; default: that nobody knows."""
+        return f"work of this step on {device} that may not be done: unknown"
 
     def trace(self, step: StepContext, level: TraceLevel) -> AbstractContextManager[None]:
         """A block in which what runs in the context reports what it does to ``step.events``. Nothing runs in it at entry.

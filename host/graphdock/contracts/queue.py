@@ -183,7 +183,8 @@ class QueuedDevice(Device):
     work on a private queue, one call at a time, and fence it before they return. They don't wait for other queues.
 
     Attributes:
-      lanes: how many queues steps take turns on, and so how many may be in flight. Buffers and staging are each instance's own.
+      lanes: how many queues steps take turns on, and so how many may be in flight; more are made where a session asks for more
+        steps in flight. Buffers and staging are each instance's own.
       alignment: see Device.
       argument_bytes: size of every queue's ``arguments``.
     """

@@ -130,6 +130,8 @@ class StepContext:
       interrupt: what a program that can't check the token sets with ``state``: called with the error when the step is cancelled,
         on the thread that cancels it; and with None when the context is reset.
       used: something of this step must be reset before the next.
+      departs: what takes over the work of a step that may end before it: a program that ``overlaps`` calls it, with what that work
+        is on, when all is queued. None where the step ends with its work.
     """
 
     __slots__ = (
@@ -138,6 +140,7 @@ class StepContext:
         "_id",
         "_lock",
         "_rendezvous",
+        "departs",
         "interrupt",
         "services",
         "state",
@@ -151,6 +154,7 @@ class StepContext:
         self.state: Any = None
         self.interrupt: Callable[[BaseException | None], None] | None = None
         self.used = False
+        self.departs: Callable[[Any], None] | None = None
         self._id = 0
         self._rendezvous: Rendezvous | None = None
         self._events: list[TraceEvent] | None = None
@@ -222,6 +226,10 @@ class StepContext:
             rendezvous = self._rendezvous
         if rendezvous is not None:
             rendezvous.abort(error)
+
+    def let_go(self) -> None:
+        """The claim of the step ends here: later steps find by themselves what they come after. For a program that ``overlaps``."""
+        return
 
     def reset(self) -> None:
         """Forget the last step. Whoever leases a context calls it where ``used`` is set, before the next step."""

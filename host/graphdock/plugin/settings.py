@@ -39,6 +39,7 @@ ENVIRONMENT: dict[str, str] = {
     "GRAPHDOCK_BACKENDS": "backends of every session, comma-separated, most wanted first",
     "GRAPHDOCK_FALLBACK": "forbid, warn or allow",
     "GRAPHDOCK_EXECUTOR": "auto or the name of an executor",
+    "GRAPHDOCK_STEPS_IN_FLIGHT": "steps that a session may have at work at once on devices with queues",
     "GRAPHDOCK_PLUGINS": "plugins that may load besides graphdock's own, comma-separated; `queued` alone blocks none",
     "GRAPHDOCK_BLOCK": "plugins that never load, comma-separated",
     "GRAPHDOCK_AUTOLOAD": "0: plugins load only when they are named",

@@ -41,6 +41,7 @@ class Setting:
       spaces: memory space -> a device that copies and allocates there.
       fallback: op type -> ``forbid``, ``warn`` or ``allow``.
       passes: pass name -> whether it runs.
+      steps_in_flight: how many steps may be at work at once.
     """
 
     host: Host
@@ -58,6 +59,7 @@ class Setting:
     debug: bool
     check_numerics: bool
     deterministic: bool
+    steps_in_flight: int = 1
 
     def resource(self, handle: Value) -> Resource:
         """The resource that the output of a ``handle`` node names: declared, of which nothing is made yet."""

@@ -4,63 +4,39 @@ A queued device has a few lanes. An instance is bound to one lane of each queued
 lanes at one gate (:mod:`graphdock.runtime.gate`) before it claims any variable, and gives them back after its fence. So a lane runs
 one step at a time, and a step that waits for a variable never keeps one that could free it from a lane. The instance of a step that
 may block has lanes of its own.
+
+Where steps overlap (``steps_in_flight``), a step may end before its fence: its lanes remember it as their *flight*
+(:mod:`graphdock.runtime.flight`), and whoever takes one of them next fences it first. So a fence never meets errors of two steps.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from graphdock.contracts.device import Device
-from graphdock.contracts.queue import Queue, QueuedDevice
+from graphdock.contracts.queue import Event, Queue, QueuedDevice
+from graphdock.contracts.step import StepContext
 from graphdock.errors import AbortedError, CancelledError, DeadlineExceededError, DeviceLostError, told
-from graphdock.locks import new_lock
 from graphdock.runtime.device_error import asking
 from graphdock.runtime.gate import Claim, Gate, Visit
 from graphdock.runtime.honesty import unchecked
+from graphdock.runtime.lane import Lane, fence, shared_lane, unshare
 from graphdock.runtime.lower.records import Lowered
+from graphdock.runtime.resources import Resource
 from graphdock.runtime.storage import Root
+from graphdock.runtime.tickets import Accesses, Ticket
 
-__all__ = ["GATE", "Lane", "Lanes", "Recording", "devices_of", "fence", "worker_of"]
+__all__ = ["GATE", "Lanes", "Recording", "devices_of", "worker_of"]
 
-_numbers = itertools.count()
 #: Errors of a step that no other error of it comes before.
 _TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
 #: Where every step claims its lanes.
 GATE = Gate()
-
-
-class Lane:
-    """A queue, for one step at a time."""
-
-    __slots__ = ("device", "instances", "number", "queue")
-
-    def __init__(self, device: QueuedDevice) -> None:
-        self.device = device
-        self.queue: Queue = device.new_queue()
-        self.number = next(_numbers)
-        self.instances = 0
-
-    def __str__(self) -> str:
-        return f"lane {self.number} of {self.device.info.device_type}:{self.device.info.index}"
-
-
-_lock = new_lock()
-
-
-def _shared(device: QueuedDevice) -> Lane:
-    """The lane of the device that fewest instances are bound to; made while there are fewer than the device wants."""
-    with _lock:
-        lanes: list[Lane] = device._turns
-        idle = min(lanes, key=lambda lane: lane.instances, default=None)
-        if idle is None or (idle.instances and len(lanes) < device.lanes):
-            idle = Lane(device)
-            lanes.append(idle)
-        idle.instances += 1
-        return idle
 
 
 def worker_of(device: Device, lanes: Mapping[Device, Lane]) -> Any:
@@ -76,40 +52,106 @@ class Lanes:
       devices: the queued devices of the step.
       own: lanes that nobody else uses, for a step that may block.
       label: names the step in messages.
+      touches: resource -> the devices whose queues touch it in the step (None: the host), and whether they write it.
+      overlaps: other steps may follow before this one's fence: it leaves tickets.
+      wanted: how many lanes of a device there should be.
 
     Attributes:
       holder: claims the lanes at :data:`GATE`; a step that runs on them holds them from before its other claims until its fence.
+        One that ends before that leaves them its flight.
+      tickets: what the last step left, where steps overlap: one per lane.
     """
 
-    def __init__(self, devices: Iterable[QueuedDevice], own: bool, label: Callable[[], str]) -> None:
-        self.of: dict[Device, Lane] = {d: Lane(d) if own else _shared(d) for d in devices}
+    def __init__(
+        self,
+        devices: Iterable[QueuedDevice],
+        own: bool,
+        label: Callable[[], str],
+        touches: Mapping[Resource, Mapping[Device | None, bool]] = MappingProxyType({}),
+        overlaps: bool = False,
+        wanted: int = 1,
+    ) -> None:
+        self.of: dict[Device, Lane] = {d: Lane(d) if own else shared_lane(d, wanted) for d in devices}
         self._taken = sorted(self.of.values(), key=lambda lane: lane.number)
         self._own = own
         self.holder = Visit(Claim(label, writes=self._taken))
+        self._accesses = Accesses(touches, self.of)
+        self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
+        self._step: StepContext | None = None
+        self._queued = self._open = False
+        self.tickets: tuple[Ticket, ...] = ()
 
     def close(self) -> None:
         """The instance is gone."""
-        with _lock:
-            for lane in () if self._own else self._taken:
-                lane.instances -= 1
-            self._own = True
+        shared = () if self._own else self._taken
+        self._own = True
+        unshare(shared)
 
-    @contextmanager
-    def current(self, arguments: Mapping[Device, bytes]) -> Iterator[None]:
-        """The lanes' queues are current on this thread, with these step arguments; fenced at the end, also after an error."""
-        with self.entered():
-            try:
-                for device, data in arguments.items():
-                    self._set_arguments(self.of[device], data)
-                yield
-            except BaseException as error:
-                first = _first(error, self._fence())
-                if first is error:
-                    raise
-                raise first from first.__cause__
-            errors = self._fence()
-            if errors:
-                raise _first(errors[0], errors[1:])
+    def __iter__(self) -> Iterator[Lane]:
+        """The lanes, in canonical order."""
+        return iter(self._taken)
+
+    def take(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)``, which runs this step. The caller holds the lanes; what was in flight on them has landed."""
+        for lane in self._taken:
+            if lane.flight is not None:
+                lane.flight.fence(lane)
+        self._step, self._queued = step, False
+        try:
+            return function(*args)
+        finally:
+            self._step = None
+
+    def follow(self) -> None:
+        """What the step is about to do to its resources comes after what was queued to them. It holds its claim on them."""
+        self._accesses.follow()
+
+    def queued(self) -> None:
+        """All that the step does is queued: its resources get tickets, and its claim on them ends. A second call does nothing."""
+        assert self._ends is not None and self._step is not None
+        if self._queued:
+            return
+        made = {lane: lane.ticket(event) for lane, event in self._ends.items()}
+        self.tickets = tuple(made.values())
+        self._accesses.leave(made)
+        self._queued = True
+        self._step.let_go()
+
+    def run(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
+        """``call(*feeds)`` while the lanes' queues are current on this thread, with these step arguments.
+
+        At the end they are fenced, also after an error; unless the step may end before its work, and nothing went wrong.
+        """
+        try:
+            with self.entered():
+                return self._until_fence(arguments, call, feeds)
+        finally:
+            if self._open:  # an interrupt came where nothing else catches it
+                error = sys.exception()
+                assert error is not None
+                _first(error, self._fence())
+
+    def _until_fence(self, arguments: Mapping[Device, bytes], call: Callable[..., Any], feeds: Sequence[Any]) -> Any:
+        self._open = True
+        try:
+            for device, data in arguments.items():
+                self._set_arguments(self.of[device], data)
+            results = call(*feeds)
+            if self._ends is not None and self._step is not None:
+                self.queued()
+                if self._step.departs is not None:
+                    self._step.departs(self)
+                    self._open = False
+                    return results
+        except BaseException as error:
+            first = _first(error, self._fence())
+            if first is error:
+                raise
+            raise first from first.__cause__
+        errors = self._fence()
+        if errors:
+            raise _first(errors[0], errors[1:])
+        return results
 
     def _set_arguments(self, lane: Lane, data: bytes) -> None:
         with asking(lane.device, "set_arguments"):
@@ -124,9 +166,10 @@ class Lanes:
         errors: list[BaseException] = []
         for lane in self._taken:
             try:
-                fence(lane.queue)
+                lane.fence()
             except BaseException as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
                 errors.append(error)
+        self._open = not all(isinstance(error, Exception) for error in errors)
         return sorted(errors, key=lambda error: isinstance(error, Exception))
 
     @contextmanager
@@ -153,6 +196,8 @@ class Lanes:
             namespace[name.text] = _copier(worker_of(device, of), device, dtype)
         for name, queued in lowered.events.items():
             namespace[name.text] = of[queued].queue.event()
+        if self._ends is not None:
+            namespace["queued"] = self.queued
 
     def bind_slots(self, namespace: dict[str, Any], device: QueuedDevice, nbytes: int, roots: Sequence[Root]) -> None:
         """Cut a step's staging memory from one block."""
@@ -185,12 +230,6 @@ def _method(worker: Any, called: str) -> Callable[..., Any]:
         return functools.partial(worker.device.activate, worker)
     made: Callable[..., Any] = getattr(worker, called)
     return made
-
-
-def fence(queue: Queue) -> None:
-    """Wait for a queue; an error of its work is one of graphdock's, and blames no statement that merely waited."""
-    with asking(queue.device, "run what was queued"):
-        queue.synchronize()
 
 
 def devices_of(lowered: Lowered) -> list[QueuedDevice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.ir import arg_of
 from graphdock.contracts.step import StepContext, StepServices
 from graphdock.runtime.draft import Draft
-from graphdock.runtime.gate import Claim, through
+from graphdock.runtime.gate import Claim, Gate, through
 from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.resources import Access, Resource, ResourceClosed, unset
 
@@ -28,18 +28,26 @@ class Step(StepContext):
     """A context of one plan.
 
     Attributes:
-      claim: what its steps hold. ``memory``: called when the context is gone, so that its memory no longer counts.
-      epochs: of the plan's stores when its resources were last checked; ``epoch``: the first of them by itself.
+      claim: what its steps hold, at these ``gates``. ``memory``: called when the context is gone, so that its memory no longer
+        counts.
+      epochs: of the plan's stores when its resources were last checked; ``epoch``: the first of them by itself, or -1 where each
+        step must look (``follows``) for what is in flight there.
     """
 
-    __slots__ = ("claim", "epoch", "epochs", "memory")
+    __slots__ = ("claim", "epoch", "epochs", "follows", "gates", "memory")
 
-    def __init__(self, services: StepServices, claim: Claim) -> None:
+    def __init__(self, services: StepServices, claim: Claim, gates: Sequence[Gate]) -> None:
         super().__init__(services)
         self.claim = claim
+        self.gates = gates
+        self.follows = False
         self.epoch = -1
         self.epochs: list[int] = []
         self.memory: Callable[[], Any] | None = None
+
+    def let_go(self) -> None:
+        for gate in self.gates:
+            gate.leave(self)
 
 
 class Plan:
@@ -49,7 +57,8 @@ class Plan:
       graph: the plan graph, placed and chosen. ``placement``: the kernels. ``kernel_nodes``: the nodes that have one.
       program: what runs it; made by the executor named ``executor``.
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
-      resources: all that its steps touch. ``claim``: what they hold while they run.
+      resources: all that its steps touch; ``touched``: with whether they do more than read it. ``claim``: what they hold while
+        they run.
       stores: the containers of its resources, of which there is rarely more than one. ``gates``: where its steps claim.
       latest, previous: when the plan was used last, and the time before (None: never); :meth:`used` counts.
       idle: contexts that no step runs in; :meth:`lease` takes from them. At most ``most_idle`` are kept.
@@ -60,7 +69,9 @@ class Plan:
 
     run: Callable[[Step, Sequence[Any]], Any]
 
-    def __init__(self, draft: Draft, pool: InstancePool, access: Access, resources: Iterable[Resource]) -> None:
+    def __init__(
+        self, draft: Draft, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
+    ) -> None:
         assert draft.program is not None
         kernels = draft.placement.kernels
         self.graph = draft.graph
@@ -79,7 +90,8 @@ class Plan:
         self._live: weakref.WeakSet[Step] = weakref.WeakSet()
         self._pool = pool
         self._services = draft.setting.services
-        self.resources: tuple[Resource, ...] = tuple(sorted(resources, key=lambda r: r.number))
+        self.touched = tuple(sorted(touched, key=lambda item: item[0].number))
+        self.resources: tuple[Resource, ...] = tuple([r for r, _ in self.touched])
         self.claim: Claim = access.claim or Claim("a step that claims nothing")
         self.gates = access.gates
         self.stores = tuple(sorted({r.store for r in self.resources}, key=lambda s: s.gate.number))
@@ -109,7 +121,7 @@ class Plan:
         try:
             return self.idle.pop()
         except IndexError:
-            step = Step(self._services, self.claim)
+            step = Step(self._services, self.claim, self.gates)
             self._pool.take(self, step)
             self._live.add(step)
             return step
@@ -150,17 +162,25 @@ class Plan:
         self.drop_idle()
 
     def check(self, step: Step) -> None:
-        """See that what the plan holds is there, and that what it reads has a value, where either may have changed."""
+        """See that what the plan holds is there, and that what it reads has a value, where either may have changed.
+
+        Where steps overlap, the step comes after what they do.
+        """
         epochs = [s.epoch for s in self.stores]
-        if epochs == step.epochs:
-            return
+        if epochs != step.epochs:
+            self._check(step, epochs)
+        if step.follows:
+            self.program.follow(step, self.touched)
+
+    def _check(self, step: Step, epochs: list[int]) -> None:
         for resource in self.resources:
             if resource.closed:
                 raise ResourceClosed(f"{resource} was reset since this plan was made")
         for variable, node in self.program.checked:
             if not variable.initialized:
                 raise unset(variable, node.origin, node.site)
-        step.epochs, step.epoch = epochs, epochs[0]
+        step.follows = self.program.holds and any(s.overlapping for s in self.stores)
+        step.epochs, step.epoch = epochs, -1 if step.follows else epochs[0]
 
 
 def _run_free(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
@@ -200,8 +220,10 @@ def _run_checked(plan: Plan, step: Step, feeds: Sequence[Any]) -> Any:
 
 
 class _FreePlan(Plan):
-    def __init__(self, draft: Draft, pool: InstancePool, access: Access, resources: Iterable[Resource]) -> None:
-        super().__init__(draft, pool, access, resources)
+    def __init__(
+        self, draft: Draft, pool: InstancePool, access: Access, touched: Sequence[tuple[Resource, bool]]
+    ) -> None:
+        super().__init__(draft, pool, access, touched)
         self.run = self.program.run
 
 
@@ -223,9 +245,14 @@ class _TurnPlan(Plan):
     }
 
     def __init__(
-        self, draft: Draft, pool: InstancePool, access: Access, resources: Iterable[Resource], kind: type[Plan]
+        self,
+        draft: Draft,
+        pool: InstancePool,
+        access: Access,
+        touched: Sequence[tuple[Resource, bool]],
+        kind: type[Plan],
     ) -> None:
-        super().__init__(draft, pool, access, resources)
+        super().__init__(draft, pool, access, touched)
         self._way = self._WAYS[kind]
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Any:
@@ -237,8 +264,11 @@ def make_plan(draft: Draft, pool: InstancePool) -> Plan:
     assert draft.program is not None and draft.placed is not None
     reads, writes = _touched(draft.placed)
     access = Access(draft.graph, reads, writes) if draft.program.holds else Access(draft.graph)
-    touched = {*reads, *writes}
-    stores = {r.store for r in touched}
+    touched = list({**{r: False for r in reads}, **{r: True for r in writes}}.items())
+    stores = {r.store for r, _ in touched}
+    if draft.program.overlaps and not draft.dry:
+        for store in stores:
+            store.let_overlap()
     kind = _FreePlan if not stores else _GatedPlan if len(access.gates) == len(stores) == 1 else _ManyGatesPlan
     if draft.program.takes_turns:
         return _TurnPlan(draft, pool, access, touched, kind)

@@ -64,6 +64,7 @@ class Planner:
       services: what the steps of the session share. ``executor``: name of one, or ``auto``.
       deterministic: only kernels that give the same bits on every run; nothing is measured.
       memory_limit: device type -> bytes that planned buffers and variables may take on each device of that type.
+      steps_in_flight: how many steps may be at work at once.
 
     Attributes:
       devices: whole names, in order of preference. ``absent``: device types of ``backends`` that this machine has no device of.
@@ -90,6 +91,7 @@ class Planner:
         executor: str,
         deterministic: bool,
         memory_limit: Mapping[str, int],
+        steps_in_flight: int = 1,
     ) -> None:
         check_switches(passes)
         self._fallback = fallback
@@ -148,6 +150,7 @@ class Planner:
             debug,
             check_numerics,
             deterministic,
+            steps_in_flight,
         )
 
     def _say_what_is_absent(self, named_by: str | None) -> None:

@@ -164,6 +164,7 @@ def _seal(draft: Draft) -> None:
         debug=setting.debug,
         check_numerics=setting.check_numerics,
         timed=draft.timed,
+        steps_in_flight=setting.steps_in_flight,
     )
 
 

@@ -75,6 +75,8 @@ class SessionConfig:
       deterministic: only kernels that give the same bits on every run.
       check_numerics: stop a step at the first NaN or infinity, naming the op.
       operation_timeout: seconds a step may take; None for no limit.
+      steps_in_flight: how many steps may be at work at once on devices with queues. With more than 1, ``run`` of operations alone
+        returns once their work is queued; what goes wrong later is raised by the next ``run``, ``synchronize`` or ``close``.
       log_device_placement: print where each node of a new plan runs.
       options: plugin name -> its options, checked against its manifest.
       debug: fill freed buffers with NaN and check every promise kernels make.
@@ -98,6 +100,7 @@ class SessionConfig:
     deterministic: bool = False
     check_numerics: bool = False
     operation_timeout: float | None = None
+    steps_in_flight: int = 1
     log_device_placement: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _EMPTY)
     debug: bool = False
@@ -205,6 +208,7 @@ _VARIABLES = {
     "GRAPHDOCK_BACKENDS": "backends",
     "GRAPHDOCK_FALLBACK": "fallback",
     "GRAPHDOCK_EXECUTOR": "executor",
+    "GRAPHDOCK_STEPS_IN_FLIGHT": "steps_in_flight",
     "GRAPHDOCK_DEBUG": "debug",
 }
 _KINDS = {tuple: "a list of names", bool: "true or false", int: "an integer", MappingProxyType: "a table"}

@@ -148,6 +148,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "deterministic": _truth("deterministic"),
     "check_numerics": _truth("check_numerics"),
     "operation_timeout": _timeout,
+    "steps_in_flight": _integer("steps_in_flight", 1),
     "log_device_placement": _truth("log_device_placement"),
     "options": _table("options", _options),
     "debug": _truth("debug"),

@@ -1,24 +1,27 @@
 """What a call needs the first time: its signature, and a plan for the shapes that it feeds.
 
-The session calls both under its lock.
+The session calls ``signature_of`` and ``plan_for`` under its lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
-from graphdock.errors import ArgumentTypeError, InvalidArgumentError
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError, of_kind
 from graphdock.graph.graph import Graph
 from graphdock.graph.site import capture, describe
+from graphdock.graph.tensor import Tensor
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.planner import Planner
+from graphdock.runtime.translate import needed_operations
 from graphdock.session.call_key import call_key
 from graphdock.session.config import SessionConfig
-from graphdock.session.fetches import Feed, FetchPlan
+from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
 from graphdock.session.plan_cache import PlanCache, Signature
 
-__all__ = ["ACCEPTED", "SHAPES", "TIMED", "plan_for", "signature_of"]
+__all__ = ["ACCEPTED", "SHAPES", "TIMED", "plan_for", "signature_of", "with_static_shapes"]
 
 #: Shapes of one signature after which ``shape_policy="auto"`` makes a plan for any shape.
 SHAPES = 8
@@ -54,6 +57,22 @@ def signature_of(graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
     if timed:
         key = (TIMED, key)
     return Signature(key, fetch, feeds, graph._mutation, single, timed)
+
+
+def with_static_shapes(
+    graph: Graph, fetches: Any, feed_dict: Mapping[Any, Any] | None
+) -> tuple[FetchPlan, list[tuple[Tensor, Any]]]:
+    """What a call fetches, and all that it feeds or must feed, with shapes: of what is not fed, the static ones."""
+    fetch = FetchPlan(graph, fetches)
+    of_kind(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
+    fed = [(Feed(graph, k), v) for k, v in single_tensors(feed_dict or {}).items()]
+    feeds = {feed.tensor: convert_feed(feed, v).shape for feed, v in fed}
+    roots = [t.op for t in fetch.tensors if t not in feeds] + fetch.operations
+    dims: dict[Tensor, Any] = dict(feeds)
+    for op in needed_operations(roots, feeds):
+        if op.verb == "feed" and op.outputs[0] not in dims:
+            dims[op.outputs[0]] = op.outputs[0]._dims
+    return fetch, list(dims.items())
 
 
 def plan_for(

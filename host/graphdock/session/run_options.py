@@ -10,7 +10,7 @@ from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError
 from graphdock.session.step_stats import StepStats
 
-__all__ = ["RunMetadata", "RunOptions"]
+__all__ = ["RunMetadata", "RunOptions", "checked_options"]
 
 
 @dataclass(frozen=True)
@@ -80,3 +80,12 @@ class RunMetadata:
     def ran(self, start: float, end: float) -> None:
         """A session notes when the step began and ended, in the clock of its events, which reads ``end`` now."""
         self.start, self.seconds, self._offset = start, end - start, time.time() - end
+
+
+def checked_options(options: Any) -> RunOptions:
+    """The options of a call. Raises InvalidArgumentError for anything but RunOptions."""
+    if not isinstance(options, RunOptions):
+        raise InvalidArgumentError(
+            "options are no RunOptions", expected="tf.RunOptions(timeout_in_ms=...)", got=repr(options)
+        )
+    return options

@@ -9,8 +9,15 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from graphdock.contracts.step import StepServices, TraceLevel
-from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, of_keywords, of_kind
+from graphdock.contracts.step import StepServices
+from graphdock.errors import (
+    FailedPreconditionError,
+    GraphdockError,
+    InvalidArgumentError,
+    of_keywords,
+    of_kind,
+    told,
+)
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation
@@ -26,10 +33,12 @@ from graphdock.session.arguments import SessionType, refuse
 from graphdock.session.as_default import AsDefault
 from graphdock.session.config import SessionConfig, Translatable, effective_config
 from graphdock.session.fetches import Feed, FetchPlan, convert_feed, single_tensors
+from graphdock.session.overlap import Overlap
 from graphdock.session.partial_run import PartialRun
 from graphdock.session.plan_cache import PlanCache, Signature
-from graphdock.session.preparation import TIMED, plan_for, signature_of
-from graphdock.session.run_options import RunMetadata, RunOptions
+from graphdock.session.preparation import TIMED, plan_for, signature_of, with_static_shapes
+from graphdock.session.run_options import RunMetadata, RunOptions, checked_options
+from graphdock.session.running import name_operation, traced
 from graphdock.typing import HasTensor
 
 __all__ = ["Session"]
@@ -103,7 +112,9 @@ class Session(metaclass=SessionType):
             c.executor,
             c.deterministic,
             c.memory_limit,
+            c.steps_in_flight,
         )
+        self._overlap = Overlap(c.steps_in_flight, self.graph, self._remake) if c.steps_in_flight > 1 else None
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -119,7 +130,12 @@ class Session(metaclass=SessionType):
     ) -> None:
         default_session.pop(self)
         self._graph_scope.__exit__(kind, error, trace)
-        self.close()
+        try:
+            self.close()
+        except GraphdockError as late:
+            if error is None:
+                raise
+            error.add_note(f"besides, {told(late)}")
 
     def as_default(self) -> AsDefault:
         """Make this the default session inside a ``with``, without closing it at the end."""
@@ -129,14 +145,32 @@ class Session(metaclass=SessionType):
         """Release plans and private variables. Closing twice does nothing.
 
         Steps that run on other threads end with a CancelledError before their next kernel, copy or wait. Returns once none of
-        them holds a variable.
+        them holds a variable, and the work of those that have returned is done.
+
+        Raises:
+          GraphdockError: a step failed after it had returned (``steps_in_flight``), and nobody was told. All is closed.
         """
         self._closed = True
         self._planner.close()
         with self._lock:
             self._plans.clear()
             self._recent = None
-        self._store.close()
+        try:
+            self._store.close()
+        finally:
+            if self._overlap is not None:
+                self._overlap.close()
+
+    def synchronize(self) -> None:
+        """Wait until the work of all steps that have returned is done. Only with ``steps_in_flight`` is there any left.
+
+        Raises:
+          GraphdockError: one of them failed; the error names the step, the node and the user's line, and is raised once. Of
+            several, those of the later steps are raised by the next calls. FailedPreconditionError: the session is closed.
+        """
+        self._check_open()
+        if self._overlap is not None:
+            self._overlap.synchronize()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -241,6 +275,7 @@ class Session(metaclass=SessionType):
           InvalidArgumentError, ShapeError, DTypeError: a fetch or feed that does not fit, or a placeholder that was not fed.
           UninitializedError: a variable is read before it was assigned. FailedPreconditionError: the session is closed.
           DeadlineExceededError: the step ran past its limit. CancelledError: the session was closed meanwhile.
+          With ``steps_in_flight``, the error of an earlier step that had returned; then this one has not run.
           Before the first kernel runs nothing has changed; after that, updates that have run stay.
         """
         if self._closed:
@@ -248,7 +283,7 @@ class Session(metaclass=SessionType):
         if options is None:
             limit, level = self._timeout, None
         else:
-            limit, level = _options(options).seconds(self._timeout), options.trace_level
+            limit, level = checked_options(options).seconds(self._timeout), options.trace_level
         try:
             kind = type(fetches)
             key = (kind, *fetches) if kind is list or kind is tuple else fetches
@@ -279,8 +314,11 @@ class Session(metaclass=SessionType):
             plan = self._plan(signature, ())
         assert plan is not None
         if plan is not self._recent:
-            self._recent = plan
             self._plans.touch(plan)
+            if self._overlap is not None:  # such a session has no recent plan
+                results = self._overlap.run(signature, plan, same, values, limit, level, run_metadata)
+                return results[0] if signature.single else signature.fetch.pack(results)
+            self._recent = plan
         if run_metadata is not None:
             of_kind(run_metadata, RunMetadata, "run_metadata", "tf.RunMetadata()")
             run_metadata.plan = plan
@@ -296,7 +334,7 @@ class Session(metaclass=SessionType):
                         step.reset()
                     if limit is not None:
                         step.limit(limit)
-                    results = plan.run(step, values) if not level else _traced(plan, step, values, level, run_metadata)
+                    results = plan.run(step, values) if not level else traced(plan, step, values, level, run_metadata)
                 finally:
                     if run_metadata is not None:
                         run_metadata.events = step.reported()
@@ -309,7 +347,7 @@ class Session(metaclass=SessionType):
                 if run_metadata is not None:
                     run_metadata.plan, run_metadata.cached = plan, False
             except GraphdockError as error:
-                _name_operation(error, self.graph)
+                name_operation(error, self.graph)
                 raise
         return results[0] if signature.single else signature.fetch.pack(results)
 
@@ -361,20 +399,8 @@ class Session(metaclass=SessionType):
     def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Plan:
         """The plan a step would run, without running it. Placeholders that are not fed take their static shapes."""
         self._check_open()
-        fetch = FetchPlan(self.graph, fetches)
-        of_kind(feed_dict, (Mapping, NoneType), "feed_dict", "a dict of tensors to values")
-        fed = [(Feed(self.graph, k), v) for k, v in single_tensors(feed_dict or {}).items()]
-        feeds = {feed.tensor: convert_feed(feed, v).shape for feed, v in fed}
-        from graphdock.runtime.translate import needed_operations
-
-        roots = [t.op for t in fetch.tensors if t not in feeds] + fetch.operations
-        dims: dict[Any, Any] = dict(feeds)
-        for op in needed_operations(roots, feeds):
-            if op.verb == "feed" and op.outputs[0] not in dims:
-                dims[op.outputs[0]] = op.outputs[0]._dims
-        return self._planner.plan(
-            fetch.tensors, fetch.operations, list(dims.items()), self._timeout is not None, dry=True
-        )
+        fetch, dims = with_static_shapes(self.graph, fetches, feed_dict)
+        return self._planner.plan(fetch.tensors, fetch.operations, dims, self._timeout is not None, dry=True)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """What a step would do: per node its device, kernel and why. See :class:`graphdock.session.explain.Explanation`."""
@@ -400,7 +426,7 @@ class Session(metaclass=SessionType):
         try:
             return self._make_plan(signature, shapes)
         except GraphdockError as error:
-            _name_operation(error, self.graph)
+            name_operation(error, self.graph)
             raise
 
     def _make_plan(self, signature: Signature, shapes: tuple[Any, ...]) -> Plan:
@@ -414,33 +440,7 @@ class Session(metaclass=SessionType):
         with self._lock:
             self._check_open()
             self._plans.discard(stale)
-            plan = self._recent = self._plan(signature, shapes)
+            plan = self._plan(signature, shapes)
+            if self._overlap is None:
+                self._recent = plan
             return plan
-
-
-def _name_operation(error: GraphdockError, graph: Graph) -> None:
-    """Put the Operation itself, where the graph has it, in the place of its name, as TensorFlow's errors carry it."""
-    if isinstance(error.op, str):
-        operation = graph._by_name.get(error.op)
-        if operation is not None:
-            error.op, error.node_def = operation, operation.node_def
-
-
-def _traced(plan: Plan, step: Any, values: Any, level: TraceLevel, run_metadata: RunMetadata | None) -> Any:
-    """Run a step that reports what it does."""
-    clock = step.services.clock
-    with plan.program.trace(step, level):
-        start = clock()
-        try:
-            return plan.run(step, values)
-        finally:
-            if run_metadata is not None:
-                run_metadata.ran(start, clock())
-
-
-def _options(options: Any) -> RunOptions:
-    if not isinstance(options, RunOptions):
-        raise InvalidArgumentError(
-            "options are no RunOptions", expected="tf.RunOptions(timeout_in_ms=...)", got=repr(options)
-        )
-    return options

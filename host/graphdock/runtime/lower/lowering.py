@@ -19,6 +19,7 @@ from graphdock.runtime.lower.host import lower_host
 from graphdock.runtime.lower.keeping import kept_values
 from graphdock.runtime.lower.kernel import lower_kernel
 from graphdock.runtime.lower.move import lower_move
+from graphdock.runtime.lower.overlap import let_go, touched, waits_for_its_work
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.lower.state import Given, State, keep, method, resolve, slot
 from graphdock.runtime.lower.variables import lower_assign, lower_read
@@ -96,6 +97,8 @@ def lower(given: Given) -> Lowered:
         _poison(state)
     out.block.statements[:0] = out.fills.statements
     _order_queues(state)
+    if state.queues:
+        out.touches = touched(out.block, {root: resource for resource, root in state.variable_roots.items()})
     if given.capture is not None:
         out.block, out.segments, out.boundaries = find_segments(out.block, given.capture, state.names)
     return out
@@ -112,6 +115,7 @@ def _order_queues(state: State) -> None:
     """Let the host and the queues wait for one another where they touch the same storage."""
     out = state.out
     devices = involved(out.block) if state.queues else ()
+    out.waits = waits_for_its_work(state, devices) if state.given.overlaps else ""
     if not devices:
         return
     nodes = {n.device: n for level in state.given.graph.all_graphs() for n in level.nodes if n.device is not None}
@@ -134,6 +138,9 @@ def _order_queues(state: State) -> None:
 
     read = [r for v in state.given.graph.outputs for r in slot(state, v, HOST_MEMORY).roots if r.kind == "slot"]
     order_queues(out.block, fence, wait, current, read, entered[0] if len(entered) == 1 else None)
+    out.overlaps = state.given.overlaps and not out.waits
+    if out.overlaps:
+        let_go(out.block)
 
 
 def _keep_apart(state: State, devices: Sequence[QueuedDevice]) -> None:

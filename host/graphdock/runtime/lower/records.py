@@ -83,6 +83,8 @@ class Lowered:
       first_bounds: what the kernels built while lowering; the first instance uses them.
       shapes: node whose shapes or steering elements only the step knows -> the check of them, and what it is called with; run when
         the node's kernel fails, to tell what the user did wrong.
+      touches: resource -> the devices whose queues touch it (None: the host), and whether they write it; of a step with queues.
+      overlaps: the step may give up its claim, and end, before its work is done. ``waits``: why not, where that was asked for.
       segments: recorded parts of the step; ``boundaries``: why each recording ends where it does.
     """
 
@@ -109,5 +111,8 @@ class Lowered:
     first_bounds: list[Any] = field(default_factory=list)
     shapes: dict[PlanNode, tuple[RuleCheck, tuple[Operand, ...]]] = field(default_factory=dict)
     slots: dict[str, QueuedDevice] = field(default_factory=dict)
+    touches: dict[Resource, dict[Device | None, bool]] = field(default_factory=dict)
+    overlaps: bool = False
+    waits: str = ""
     segments: list[Segment] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)

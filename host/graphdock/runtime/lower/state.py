@@ -53,6 +53,7 @@ class Given:
       locked: the step holds one claim on its resources while it runs; else each access claims for itself.
       capture: the device that may record parts of the step.
       prepared: what kernels stated that have ``prepare``.
+      overlaps: a step may give up its claim, and end, before its work is done, where nothing in it forbids that.
     """
 
     graph: PlanGraph
@@ -69,6 +70,7 @@ class Given:
     check_numerics: bool = False
     capture: Device | None = None
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
+    overlaps: bool = False
 
 
 @dataclass

@@ -20,8 +20,9 @@ SHOWN = 3
 class Access:
     """A claim on resources of any number of containers. Immutable; may be used from many threads at once.
 
-    Resources whose kind synchronises itself are left out. Called, it runs a function under its claim: that is how a step which may
-    block, and therefore holds nothing while it runs, reads or updates one resource.
+    Resources whose kind synchronises itself are left out. Called, it runs a function under its claim, once the host knows that no
+    work is in flight on what it claims: that is how a step which may block, and therefore holds nothing while it runs, reads or
+    updates one resource.
 
     Args:
       graph: of the step, for its name in messages.
@@ -31,11 +32,12 @@ class Access:
       gates: of the containers concerned, in canonical order.
     """
 
-    __slots__ = ("_resources", "claim", "gates")
+    __slots__ = ("_resources", "_written", "claim", "gates")
 
     def __init__(self, graph: PlanGraph, reads: Iterable[Resource] = (), writes: Iterable[Resource] = ()) -> None:
         written = [r for r in writes if r.claimed]
         read = [r for r in reads if r.claimed]
+        self._written = frozenset(written)
         self._resources = tuple(dict.fromkeys([*written, *read]))
         self.claim = Claim(lambda: step_name(graph), read, written) if self._resources else None
         self.gates = tuple(sorted({r.store.gate for r in self._resources}, key=lambda g: g.number))
@@ -60,6 +62,7 @@ class Access:
         for resource in self._resources:
             if resource.closed:
                 raise AbortedError(f"{resource} was reset while the step ran", hint="run the step again")
+            resource.settle(resource in self._written)
         return function(*[a.variable.buffer if isinstance(a, Current) else a for a in args])
 
 

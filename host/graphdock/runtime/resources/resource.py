@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts.device import Device
 from graphdock.contracts.resource import ResourceKind, ResourceRequest
-from graphdock.errors import FailedPreconditionError, GraphdockError, InternalError
+from graphdock.errors import DeviceLostError, FailedPreconditionError, GraphdockError, InternalError
+from graphdock.runtime.tickets import Tickets
 
 if TYPE_CHECKING:
     from graphdock.runtime.resources.store import ResourceStore
@@ -29,9 +31,10 @@ class Resource:
       closed: its container was reset or closed. A plan that holds it is of no use any more.
       made: ``open`` has made it.
       static: what ``open`` returns stays the same for the resource's life.
+      tickets: of the steps that may still be at work on it though they hold it no more.
     """
 
-    __slots__ = ("__weakref__", "_object", "closed", "kind", "made", "number", "request", "store")
+    __slots__ = ("__weakref__", "_object", "closed", "kind", "made", "number", "request", "store", "tickets")
 
     static: bool = True
 
@@ -43,6 +46,7 @@ class Resource:
         self.closed = False
         self.made = False
         self._object: Any = None
+        self.tickets = Tickets()
 
     @property
     def name(self) -> str:
@@ -81,8 +85,17 @@ class Resource:
                 f"{self} could not be made on {self.device!r}: {type(error).__name__}: {error}", op=self.name
             ) from error
 
+    def settle(self, writes: bool) -> None:
+        """The host waits until it may read it by itself, or write it too. The caller claims it.
+
+        Raises DeviceLostError where the work that it waits for was lost with its device.
+        """
+        self.tickets.wait_host(writes)
+
     def close(self) -> None:
-        """Give back what ``open`` made. The caller claims everything in the container."""
+        """Give back what ``open`` made, once no work uses it. The caller claims everything in the container."""
+        with contextlib.suppress(DeviceLostError):  # nothing runs there any more
+            self.settle(True)
         with self.store.lock:
             made, self._object = self._object, None
             was, self.made, self.closed = self.made, False, True

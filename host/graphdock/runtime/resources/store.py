@@ -38,6 +38,7 @@ class ResourceStore:
       gate: where steps claim.
       epoch: changes whenever a resource may have lost its value or been closed, so that plans check again.
       lock: guards the table and the making of resources; taken after a claim, never before one.
+      overlapping: steps may give up their claims here before their work is done; once it is set, it stays.
     """
 
     def __init__(self, container: str = "") -> None:
@@ -45,6 +46,7 @@ class ResourceStore:
         self.gate = Gate()
         self.epoch = next(_epochs)
         self.lock = new_lock()
+        self.overlapping = False
         self._closed = False
         self._resources: dict[str, Resource] = {}
         self._users: weakref.WeakSet[User] = weakref.WeakSet()
@@ -109,6 +111,12 @@ class ResourceStore:
     def value_lost(self) -> None:
         """Some resource may have lost its value: plans check again before their next step."""
         self.epoch = next(_epochs)
+
+    def let_overlap(self) -> None:
+        """From now on every step looks, under its claim, for work that is in flight on what it claims."""
+        if not self.overlapping:
+            self.overlapping = True
+            self.value_lost()
 
     def clear(self, limit: Limit | None = None) -> None:
         """Close every resource, once no step holds any: the same names may then be declared with other types, on other devices.

@@ -68,6 +68,7 @@ def _liveness(made: Compilation) -> None:
         placed.check_numerics,
         recorder,
         placed.prepared,
+        placed.steps_in_flight > 1,
     )
 
 

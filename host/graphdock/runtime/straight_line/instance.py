@@ -99,8 +99,7 @@ class LaneInstance(Instance):
 def _until_fence(
     lanes: Lanes, arguments: Mapping[Device, Sequence[RandomStream]], call: Callable[..., Any], *feeds: Any
 ) -> Any:
-    with lanes.current({device: _packed(streams) for device, streams in arguments.items()}):
-        return call(*feeds)
+    return lanes.run({device: _packed(streams) for device, streams in arguments.items()}, call, feeds)
 
 
 def _packed(streams: Sequence[RandomStream]) -> bytes:

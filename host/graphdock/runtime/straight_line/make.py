@@ -80,7 +80,9 @@ class Maker:
           ResourceExhaustedError, InternalError: what a device or a kernel raises, with its name. ResourceClosed: a resource of the
             step was reset.
         """
-        lanes = Lanes(self.queued, not self._holds, functools.partial(step_name, self._placed.graph))
+        label = functools.partial(step_name, self._placed.graph)
+        lowered, wanted = self._lowered, self._placed.steps_in_flight
+        lanes = Lanes(self.queued, not self._holds, label, lowered.touches, lowered.overlaps, wanted)
         try:
             with lanes.entered():
                 return self._on(lanes, step)
@@ -106,6 +108,11 @@ class Maker:
         lanes.bind(ns, lowered)
         for name, root in lowered.makers.items():
             ns[name.text] = self._new(root, lanes, canaries)
+        if debug:
+            for touched in lowered.touches:
+                touched.settle(
+                    False
+                )  # the kernels of views are called below, and what they show is read before and after
         streams = self._streams(ns, lanes)
         called: dict[str, Any] = {}
         unchecked_yet = self._kernels(ns, called, bounds, lanes, step.token, canaries)

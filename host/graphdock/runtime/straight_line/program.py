@@ -59,7 +59,7 @@ class StraightLineProgram(Program):
         self.memory = memory
         self.holds = holds
         self.stages = stages
-        self.notes = described(lowered.segments, lowered.boundaries)
+        self.notes = [*described(lowered.segments, lowered.boundaries), *_of_flight(placed, lowered)]
         self.checked = tuple(lowered.checked.items())
         self.filename = f"<graphdock step {next(_numbers)}>"
         self._statements = source.statements
@@ -70,6 +70,7 @@ class StraightLineProgram(Program):
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
         self._maker = Maker(placed, lowered, blocks, roots, compile(text, self.filename, "exec"), holds)
         self.takes_turns = bool(self._maker.queued)
+        self.overlaps = lowered.overlaps
         self._tracer: Tracer | None = None
 
     def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
@@ -77,7 +78,13 @@ class StraightLineProgram(Program):
         instance = step.state
         if instance is None:
             instance = step.state = self._maker.make(step)
-        return through(_LANES, instance.lanes.holder, step.token, function, *args)
+        return through(_LANES, instance.lanes.holder, step.token, instance.lanes.take, step, function, *args)
+
+    def follow(self, step: StepContext, touched: Sequence[tuple[Any, bool]]) -> None:
+        if self.takes_turns:
+            step.state.lanes.follow()
+        else:
+            super().follow(step, touched)
 
     def run(self, step: StepContext, feeds: Sequence[Any]) -> Any:
         instance: Instance | None = step.state
@@ -128,7 +135,7 @@ class StraightLineProgram(Program):
                 trace.tb_frame.clear()
             trace = trace.tb_next
         if isinstance(error, DeviceLostError):
-            error.add_note(self._unfinished(error.device))
+            error.add_note(self.unfinished(error.device))
             return
         if statement is None or statement.node is None or isinstance(statement, Fence):
             return
@@ -146,7 +153,7 @@ class StraightLineProgram(Program):
             finally:
                 del explained  # a frame that held it would make a cycle of it and its traceback
 
-    def _unfinished(self, device: str) -> str:
+    def unfinished(self, device: str) -> str:
         """What a step had given a device that is lost; how far that came is not known."""
         given = [s for s in self._statements if s is not None and s.device is not None and _name(s.device) == device]
         names = list(dict.fromkeys([s.node.origin for s in given if s.node is not None]))
@@ -179,6 +186,16 @@ class StraightLineProgram(Program):
         if isinstance(statement, (Copy, Activate)) and isinstance(statement.method, Name):
             return self._methods[statement.method]
         return None
+
+
+def _of_flight(placed: PlacedGraph, lowered: Lowered) -> list[str]:
+    """Lines for ``explain``, where steps may be in flight: whether this one may, and why not."""
+    if placed.steps_in_flight == 1:
+        return []
+    if not lowered.overlaps:
+        return [f"not in flight: {lowered.waits}"]
+    ends = "it returns once its work is queued" if not placed.graph.outputs else "it returns what it fetches"
+    return [f"in flight: {ends}; others may follow before that is done"]
 
 
 def _name(device: Device) -> str:

@@ -1,0 +1,130 @@
+"""How a session runs its steps where several may be at work at once (``steps_in_flight``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphdock.contracts.step import TraceLevel
+from graphdock.errors import GraphdockError, ResourceExhaustedError
+from graphdock.graph.graph import Graph
+from graphdock.runtime.flight import Flight, Flights
+from graphdock.runtime.gate import Until
+from graphdock.runtime.plan import Plan, Step
+from graphdock.runtime.resources import ResourceClosed, step_name
+from graphdock.session.plan_cache import Signature
+from graphdock.session.run_options import RunMetadata
+from graphdock.session.running import name_operation, traced
+
+__all__ = ["Overlap"]
+
+
+class Overlap:
+    """Runs steps, and keeps account of those that returned before their work was done. From any thread.
+
+    A step of operations alone, in a plan whose program ``overlaps``, returns once its work is queued. Its context is idle again
+    when its flight has landed. Before a step begins those land whose work is done, and the oldest ones until there is room for it.
+
+    Args:
+      most: steps that may be at work at once.
+      remake: (signature, stale plan, shapes of the feeds) -> a plan in its place.
+    """
+
+    def __init__(self, most: int, graph: Graph, remake: Callable[[Signature, Plan, tuple[Any, ...]], Plan]) -> None:
+        self.flights = Flights(most)
+        self._graph = graph
+        self._remake = remake
+        self._closed = False
+
+    def run(
+        self,
+        signature: Signature,
+        plan: Plan,
+        cached: bool,
+        values: Sequence[Any],
+        limit: float | None,
+        level: TraceLevel | None,
+        metadata: RunMetadata | None,
+    ) -> Sequence[Any]:
+        """Run one step; arguments and results are those of ``Session.run``, after its look-up.
+
+        Raises:
+          GraphdockError: what the step raises; or an earlier one raised since it returned, then nothing has run.
+        """
+        until = None if limit is None else Until(limit)
+        try:
+            self._make_room(self.flights.most - 1, until)
+            while True:
+                if metadata is not None:
+                    metadata.plan, metadata.cached = plan, cached
+                try:
+                    return self._run(plan, values, limit, until, level, metadata)
+                except ResourceClosed:
+                    plan, cached = self._remake(signature, plan, tuple([v.shape for v in values])), False
+        except GraphdockError as error:
+            name_operation(error, self._graph)
+            raise
+
+    def synchronize(self) -> None:
+        """Wait for all steps; raises the first error that nobody was told of."""
+        try:
+            self._make_room(0, None)
+        except GraphdockError as error:
+            name_operation(error, self._graph)
+            raise
+
+    def close(self) -> None:
+        """As :meth:`synchronize`, for good: the errors of all are raised as one."""
+        self._closed = True
+        self.flights.land(0)
+        for error in list(self.flights.failed.values()):
+            name_operation(error, self._graph)
+        self.flights.check_all()
+
+    def _make_room(self, keep: int, until: Until | None) -> None:
+        self.flights.land_passed(until)
+        self.flights.land(keep, until)
+        self.flights.check()
+
+    def _run(
+        self,
+        plan: Plan,
+        values: Sequence[Any],
+        limit: float | None,
+        until: Until | None,
+        level: TraceLevel | None,
+        metadata: RunMetadata | None,
+    ) -> Sequence[Any]:
+        step, flight = self._lease(plan, until), None
+        try:
+            if step.used:
+                step.reset()
+            if until is not None:
+                assert limit is not None
+                step.limit(limit)
+                step.token.deadline = until.deadline  # the wait for room was the step's
+            if plan.program.overlaps and not plan.graph.outputs and not level:
+                flight = Flight(self.flights, step, step_name(plan.graph), plan.give_back, plan.program.unfinished)
+                step.departs = flight.depart
+            results: Sequence[Any] = (
+                plan.run(step, values) if not level else traced(plan, step, values, level, metadata)
+            )
+        finally:
+            if flight is None or not flight.departed:
+                step.departs = None
+                if metadata is not None:
+                    metadata.events = step.reported()
+                plan.give_back(step)
+        self.flights.land(0 if self._closed else self.flights.most)
+        return results
+
+    def _lease(self, plan: Plan, until: Until | None) -> Step:
+        """A context; where memory is short, once an earlier step has given its own back."""
+        while True:
+            try:
+                return plan.lease()
+            except ResourceExhaustedError:
+                flying = len(self.flights.flying)
+                if not flying:
+                    raise
+                self.flights.land(flying - 1, until)
