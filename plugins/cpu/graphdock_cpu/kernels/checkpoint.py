@@ -154,5 +154,5 @@ KERNELS = [
     KernelDef("SaveV2", "host", _save),
     KernelDef("RestoreV2", "host", _restore, modes=("fresh",)),
     KernelDef("MergeV2Checkpoints", "host", _merge),
-    KernelDef("ShardedFilename", "host", _sharded_filename),
+    KernelDef("ShardedFilename", "cpu", _sharded_filename),
 ]

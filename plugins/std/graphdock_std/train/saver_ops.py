@@ -65,17 +65,18 @@ def _save(path: Any, saveables: Sequence[Any]) -> Any:
 
 def _save_shards(path: Any, shards: Sequence[tuple[str, Sequence[Any]]]) -> Any:
     """The path, after each device's part has been saved and the parts have been made one checkpoint."""
-    begin = _ops.apply_op("StringJoin", inputs=[path, _PART], name="StringJoin")
-    count = _tf.constant(len(shards), dtypes.int32, name="num_shards")
-    names, saves = [], []
-    for number, (device, group) in enumerate(shards):
+    with _tf.device("/cpu:0"):  # devices have no strings
+        begin = _ops.apply_op("StringJoin", inputs=[path, _PART], name="StringJoin")
+        count = _tf.constant(len(shards), dtypes.int32, name="num_shards")
+        names = [
+            _ops.apply_op("ShardedFilename", basename=begin, shard=i, num_shards=count, name="ShardedFilename")
+            for i in range(len(shards))
+        ]
+    saves = []
+    for part, (device, group) in zip(names, shards, strict=True):
         with _tf.device(device or None):
-            part = _ops.apply_op(
-                "ShardedFilename", basename=begin, shard=number, num_shards=count, name="ShardedFilename"
-            )
-            names.append(part)
             saves.append(_save(part, group))
-    with _tf.control_dependencies(saves):
+    with _tf.control_dependencies(saves), _tf.device("/cpu:0"):
         merged = _ops.apply_op(
             "MergeV2Checkpoints",
             checkpoint_prefixes=_tf.stack(names, name="MergeV2Checkpoints/checkpoint_prefixes"),
