@@ -78,8 +78,15 @@ def saves(item, prefix, number):
     return merge(parts, prefix)
 
 
-@pytest.mark.parametrize("kind", ["plain", "merged"])
-@pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
+@pytest.mark.parametrize(
+    ("kind", "once"),
+    [
+        pytest.param("plain", True, id="plain once"),
+        pytest.param("plain", False, id="plain from then on"),
+        pytest.param("merged", False, id="merged from then on", marks=pytest.mark.slow),
+        pytest.param("merged", True, id="merged once", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_fault_at_every_call_leaves_a_whole_checkpoint(tmp_path, item, monkeypatch, kind, once):
     prefix = str(tmp_path / kind)
     faulty = install(monkeypatch, -1, 0, once)

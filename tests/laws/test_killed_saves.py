@@ -53,10 +53,11 @@ class Marked:
                 os.kill(os.getpid(), signal.SIGKILL)
             if Marked.calls == kill_at and name == "write":
                 args = (args[0], memoryview(args[1])[: rng.randrange(len(args[1]) + 1)])
-            done = real(*args, **kwargs)
-            if Marked.calls == kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return done
+            try:
+                return real(*args, **kwargs)
+            finally:
+                if Marked.calls == kill_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
         return call
 
 files.os = writing.os = Marked()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import weakref
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from graphdock.checkpoint.files import explained, read_into
 from graphdock.checkpoint.layout import DataFile, Index, Part, Stored
 from graphdock.checkpoint.slices import Slice
 from graphdock.dtypes import string
-from graphdock.errors import DataLossError, NotFoundError, did_you_mean
+from graphdock.errors import DataLossError, NotFoundError, UnimplementedError, did_you_mean
 
 __all__ = ["Checkpoint", "OpenFiles", "SafetensorsCheckpoint", "damaged"]
 
@@ -27,22 +28,27 @@ class Checkpoint(ABC):
     One thread at a time may read from it.
 
     Attributes:
-      prefix: its name. ``tensors``: name -> dtype, shape and parts.
+      prefix: its name. ``tensors``: name -> dtype, shape and parts. ``unread``: name -> what keeps a tensor from being read.
     """
 
     #: What the file format is called.
     format: str
 
-    def __init__(self, prefix: str, tensors: Mapping[str, Stored]) -> None:
+    def __init__(self, prefix: str, tensors: dict[str, Stored]) -> None:
         self.prefix = prefix
         self.tensors = tensors
+        self.unread: dict[str, str] = {}
 
     def find(self, name: str) -> Stored:
         """A tensor's entry.
 
         Raises:
-          NotFoundError: there is none of that name; names near ones.
+          NotFoundError: there is none of that name; names near ones. UnimplementedError: it has a dtype that graphdock has not.
         """
+        if name in self.unread:
+            raise UnimplementedError(
+                f"the tensor {name!r} of the checkpoint {self.prefix!r} can't be read", got=self.unread[name]
+            )
         found = self.tensors.get(name)
         if found is None:
             raise NotFoundError(
@@ -109,11 +115,12 @@ def damaged(checkpoint: Checkpoint, name: str, why: str) -> DataLossError:
 
 
 class OpenFiles:
-    """Data files that are open for reading."""
+    """Data files that are open for reading, until they are closed or nobody holds them."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
         self._fds: list[int] = []
+        self.close = weakref.finalize(self, _close, self._fds)
         try:
             for path in paths:
                 self._fds.append(os.open(path, os.O_RDONLY))
@@ -132,9 +139,13 @@ class OpenFiles:
         """
         read_into(self._fds[number], offset, data, self.paths[number])
 
-    def close(self) -> None:
-        while self._fds:
-            os.close(self._fds.pop())
+    def fd(self, number: int) -> int:
+        return self._fds[number]
+
+
+def _close(fds: list[int]) -> None:
+    while fds:
+        os.close(fds.pop())
 
 
 class SafetensorsCheckpoint(Checkpoint):
@@ -147,7 +158,7 @@ class SafetensorsCheckpoint(Checkpoint):
     format = "graphdock"
 
     def __init__(self, prefix: str, index: Index) -> None:
-        super().__init__(prefix, index.tensors)
+        super().__init__(prefix, dict(index.tensors))
         self._files = OpenFiles([prefix + file.suffix for file in index.files])
         for number, file in enumerate(index.files):
             self._check_size(number, file)
