@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pathlib
+import tracemalloc
 
 import graphdock as tf
 import numpy as np
@@ -168,6 +169,21 @@ def test_objects_of_several_tensors(tmp_path, sess):
     sess.run([t.assign([0, 0]) for t in table])
     saver.restore(sess, path)
     assert sess.run(table)[1].tolist() == [3, 4] and tf.train.list_variables(path)[0] == ("table/counts", [2])
+
+
+@pytest.mark.plain
+def test_saving_takes_no_memory_of_the_size_of_the_variables(tmp_path, sess):
+    """Reads are the variables' own storage, and go to the file from there."""
+    for i in range(4):
+        tf.get_variable(f"v{i}", [1 << 20])
+    saver = tf.train.Saver()
+    sess.run(tf.global_variables_initializer())
+    saver.save(sess, str(tmp_path / "m"))
+    tracemalloc.start()
+    saver.save(sess, str(tmp_path / "m"))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20, "16 MiB are saved"
 
 
 # -- what is kept -------------------------------------------------------------------------------------------------------

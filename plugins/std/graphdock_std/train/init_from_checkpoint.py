@@ -7,7 +7,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError, NotFoundError, ShapeError, did_you_mean
+from graphdock.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError, did_you_mean
 
 from graphdock_std.train.checkpoint_reader import CheckpointReader, checkpoint_path
 
@@ -25,15 +25,16 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
 
     Raises:
       NotFoundError: there is no such checkpoint, no such variable in it, or none in the graph.
-      ShapeError: a variable has another shape. DataLossError: the checkpoint is damaged.
+      ShapeError, DTypeError: a variable has another shape or dtype. DataLossError: the checkpoint is damaged.
     """
     path = checkpoint_path(ckpt_dir_or_file)
     reader = CheckpointReader(path)
-    held, stored = reader.get_variable_to_shape_map(), _ops.stored_variables()
+    held, kinds = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+    stored = _ops.stored_variables()
     for saved, target in sorted(assignment_map.items()):
         variable = stored.get(target) if isinstance(target, str) else target
         if variable is not None:
-            _begin(variable, saved, held, path)
+            _begin(variable, saved, held, kinds, path)
             continue
         if not saved.endswith("/") or not target.endswith("/"):
             raise NotFoundError(
@@ -43,10 +44,10 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
         for name in sorted(stored):
             if target == "/" or name.startswith(target):
                 below = name if target == "/" else name.removeprefix(target)
-                _begin(stored[name], below if saved == "/" else saved + below, held, path)
+                _begin(stored[name], below if saved == "/" else saved + below, held, kinds, path)
 
 
-def _begin(variable: Any, saved: str, held: Mapping[str, Sequence[int]], path: str) -> None:
+def _begin(variable: Any, saved: str, held: Mapping[str, Sequence[int]], kinds: Mapping[str, Any], path: str) -> None:
     """Let one variable begin with a value of the checkpoint."""
     parts = list(variable) if isinstance(variable, _tf.PartitionedVariable | list | tuple) else [variable]
     if not parts or not all(isinstance(p, _tf.Variable) for p in parts):
@@ -64,6 +65,12 @@ def _begin(variable: Any, saved: str, held: Mapping[str, Sequence[int]], path: s
                 f"init_from_checkpoint: {part.name} has another shape than {saved!r} of the checkpoint {path!r}",
                 expected=str(shape),
                 got=str(list(held[saved])),
+            )
+        if part.dtype is not kinds[saved]:
+            raise DTypeError(
+                f"init_from_checkpoint: {part.name} has another dtype than {saved!r} of the checkpoint {path!r}",
+                expected=part.dtype.name,
+                got=kinds[saved].name,
             )
         with _ops.init_scope(), _tf.name_scope(None), _tf.device(part.device or None):
             value = _ops.apply_op(
