@@ -21,7 +21,7 @@
     ├── GD500 GradientError (LookupError)         an op on the path from the loss has no gradient
     │   └── GD501 GradientNotFilled               ... because its stub still waits for a person
     ├── GD600 OutOfRangeError                     a number that does not fit its dtype, or no more elements
-    ├── GD700 ResourceExhaustedError              a device is out of memory
+    ├── GD700 ResourceExhaustedError              a device is out of memory, or a disk full
     ├── GD800 UnavailableError                    something that may be there later
     │   ├── GD801 DeviceUnavailable               a probe found no device; carries reason and hint (not a fault)
     │   └── GD802 DeviceLostError                 a device that stopped working; every later call of it raises this
@@ -31,6 +31,8 @@
     ├── GD930 UnimplementedError                  a feature that this version declares but does not have
     │   └── GD931 KernelRefused                   a kernel that can't compute a node after all; another one is chosen
     ├── GD940 UnknownError                        user code inside a step raised what has no class of its own here
+    ├── GD950 DataLossError                       a file, such as a checkpoint, that is damaged, cut off or of no known format
+    ├── GD960 PermissionDeniedError               a file or folder that may not be read or written
     └── GD990 InternalError                       graphdock broke a promise of its own
 
 The names are TensorFlow's status names, and each class is besides of Python's kind that TensorFlow 1 raises there: programs catch
@@ -54,6 +56,7 @@ __all__ = [
     "CancelledError",
     "ConfigError",
     "DTypeError",
+    "DataLossError",
     "DeadlineExceededError",
     "DeviceLostError",
     "DeviceUnavailable",
@@ -71,6 +74,7 @@ __all__ = [
     "OpError",
     "OpSpecError",
     "OutOfRangeError",
+    "PermissionDeniedError",
     "PlanError",
     "PluginError",
     "ResourceExhaustedError",
@@ -300,7 +304,7 @@ class OutOfRangeError(GraphdockError):
 
 
 class ResourceExhaustedError(GraphdockError):
-    """A device has no memory left for an allocation."""
+    """A device or a disk has no room left."""
 
     code: ClassVar[str] = "GD700"
     error_code: ClassVar[int] = 8
@@ -378,6 +382,20 @@ class UnknownError(GraphdockError):
     """User code that a step called, such as a ``tf.py_func``, raised what no other class stands for."""
 
     code: ClassVar[str] = "GD940"
+
+
+class DataLossError(GraphdockError):
+    """A file, such as a checkpoint, is damaged, cut off, or of no known format."""
+
+    code: ClassVar[str] = "GD950"
+    error_code: ClassVar[int] = 15
+
+
+class PermissionDeniedError(GraphdockError):
+    """A file or folder may not be read or written."""
+
+    code: ClassVar[str] = "GD960"
+    error_code: ClassVar[int] = 7
 
 
 class InternalError(GraphdockError):

@@ -20,6 +20,8 @@ SOURCES = [
 ]
 HOST = tf.default_host()
 MUTATING = {"AssignAddVariableOp", "AssignSubVariableOp"}
+#: Ops that are about files, which a sample has none of: tests/std/train/test_saver_ops.py runs them.
+ON_FILES = {"SaveV2", "RestoreV2", "MergeV2Checkpoints"}
 
 
 def opdefs():
@@ -58,7 +60,7 @@ def test_every_op_with_a_kernel_has_samples_and_a_page(package):
     )
     top = package.partition(".")[0]
     for opdef in OPS:
-        if opdef.package != top or not opdef.verb.kernel or opdef.name in MUTATING:
+        if opdef.package != top or not opdef.verb.kernel or opdef.name in MUTATING | ON_FILES:
             continue
         assert opdef.name in cases, opdef.name
         mutates = any(a.mutates for a in opdef.inputs)
@@ -77,7 +79,8 @@ def test_every_error_is_raised_somewhere():
     declared = {
         c.__name__ for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, errors.GraphdockError)
     }
-    bases = {"GraphdockError", "UnavailableError"}
+    # the last one by graphdock.checkpoint.files, which looks classes up by what the system says
+    bases = {"GraphdockError", "UnavailableError", "PermissionDeniedError"}
     assert {n for n in declared - bases - made if f"{n}(" not in templates} == set()
 
 

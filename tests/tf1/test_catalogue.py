@@ -54,7 +54,7 @@ def test_early_names_lead_to_names_of_today() -> None:
     [
         ("mul", "has no attribute 'mul'; use tf.multiply"),
         ("keras", "it is not here: Keras is a project of its own"),
-        ("train.Saver", "it is not yet here: checkpoints"),
+        ("train.Server", "it is not yet here: several machines"),
         (
             "summary",
             "it is not yet here: summaries and event files come with checkpoints; fetch the values and log them",

@@ -4,6 +4,17 @@ from graphdock_std.train.adagrad import AdagradOptimizer as AdagradOptimizer
 from graphdock_std.train.adagrad_da import AdagradDAOptimizer as AdagradDAOptimizer
 from graphdock_std.train.adam import AdamOptimizer as AdamOptimizer
 from graphdock_std.train.adam_w import AdamWOptimizer as AdamWOptimizer
+from graphdock_std.train.checkpoint_files import checkpoint_exists as checkpoint_exists
+from graphdock_std.train.checkpoint_files import get_checkpoint_mtimes as get_checkpoint_mtimes
+from graphdock_std.train.checkpoint_files import remove_checkpoint as remove_checkpoint
+from graphdock_std.train.checkpoint_reader import NewCheckpointReader as NewCheckpointReader
+from graphdock_std.train.checkpoint_reader import list_variables as list_variables
+from graphdock_std.train.checkpoint_reader import load_checkpoint as load_checkpoint
+from graphdock_std.train.checkpoint_reader import load_variable as load_variable
+from graphdock_std.train.checkpoint_state import generate_checkpoint_state_proto as generate_checkpoint_state_proto
+from graphdock_std.train.checkpoint_state import get_checkpoint_state as get_checkpoint_state
+from graphdock_std.train.checkpoint_state import latest_checkpoint as latest_checkpoint
+from graphdock_std.train.checkpoint_state import update_checkpoint_state as update_checkpoint_state
 from graphdock_std.train.ftrl import FtrlOptimizer as FtrlOptimizer
 from graphdock_std.train.global_step import assert_global_step as assert_global_step
 from graphdock_std.train.global_step import create_global_step as create_global_step
@@ -11,12 +22,15 @@ from graphdock_std.train.global_step import get_global_step as get_global_step
 from graphdock_std.train.global_step import get_or_create_global_step as get_or_create_global_step
 from graphdock_std.train.global_step import global_step as global_step
 from graphdock_std.train.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+from graphdock_std.train.init_from_checkpoint import init_from_checkpoint as init_from_checkpoint
 from graphdock_std.train.momentum import MomentumOptimizer as MomentumOptimizer
 from graphdock_std.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from graphdock_std.train.optimizer import Optimizer as Optimizer
 from graphdock_std.train.proximal import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from graphdock_std.train.proximal import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
 from graphdock_std.train.rmsprop import RMSPropOptimizer as RMSPropOptimizer
+from graphdock_std.train.saver import Saver as Saver
+from graphdock_std.train.saver_def import SaverDef as SaverDef
 from graphdock_std.train.schedules import cosine_decay as cosine_decay
 from graphdock_std.train.schedules import cosine_decay_restarts as cosine_decay_restarts
 from graphdock_std.train.schedules import exponential_decay as exponential_decay
@@ -38,23 +52,37 @@ __all__ = [
     "FtrlOptimizer",
     "GradientDescentOptimizer",
     "MomentumOptimizer",
+    "NewCheckpointReader",
     "Optimizer",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
+    "Saver",
+    "SaverDef",
     "assert_global_step",
+    "checkpoint_exists",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "init_from_checkpoint",
     "inverse_time_decay",
+    "latest_checkpoint",
     "linear_cosine_decay",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "remove_checkpoint",
+    "update_checkpoint_state",
 ]

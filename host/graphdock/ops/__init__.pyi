@@ -35,6 +35,8 @@ from graphdock.ops.scopes import control_dependencies as control_dependencies
 from graphdock.ops.scopes import device as device
 from graphdock.ops.scopes import init_scope as init_scope
 from graphdock.ops.scopes import name_scope as name_scope
+from graphdock.variables.stored import set_initial_value as set_initial_value
+from graphdock.variables.stored import stored_variables as stored_variables
 
 __all__ = [
     "CustomOp",
@@ -69,8 +71,10 @@ __all__ = [
     "ones_like",
     "register_tensor_conversion_function",
     "reset_default_graph",
+    "set_initial_value",
     "shape",
     "stop_gradient",
+    "stored_variables",
     "symbolic",
     "zeros_like",
 ]

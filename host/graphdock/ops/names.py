@@ -44,6 +44,8 @@ ENDPOINTS: dict[str, str] = {
     "GradientNotFilled": "graphdock.errors:GradientNotFilled",
     "CustomOp": "graphdock.ops.python_op:CustomOp",
     "custom_op": "graphdock.ops.define:custom_op",
+    "stored_variables": "graphdock.variables.stored:stored_variables",
+    "set_initial_value": "graphdock.variables.stored:set_initial_value",
     "RegisterKernel": "graphdock.ops.register_kernel:RegisterKernel",
 }
 

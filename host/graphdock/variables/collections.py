@@ -44,6 +44,7 @@ class GraphKeys:
     TABLE_INITIALIZERS = "table_initializer"
     QUEUE_RUNNERS = "queue_runners"
     SAVERS = "savers"
+    SAVEABLE_OBJECTS = "saveable_objects"
     TRAIN_OP = "train_op"
     WEIGHTS = "weights"
     BIASES = "biases"

@@ -21,6 +21,7 @@ from graphdock.variables.variable import Variable
 __all__ = [
     "PartitionInfo",
     "PartitionedVariable",
+    "SaveSliceInfo",
     "fixed_size_partitioner",
     "min_max_variable_partitioner",
     "partitions_of",
@@ -36,6 +37,22 @@ class PartitionInfo:
 
     full_shape: list[int]
     var_offset: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSliceInfo:
+    """What a variable is a part of: under which name the whole stands in a checkpoint, its shape, and where the part lies in it."""
+
+    full_name: str
+    full_shape: list[int]
+    var_offset: list[int]
+    var_shape: list[int]
+
+    @property
+    def spec(self) -> str:
+        """As checkpoints spell it: ``"5 2 0,3:0,2"``."""
+        axes = ":".join(f"{start},{size}" for start, size in zip(self.var_offset, self.var_shape, strict=True))
+        return "".join(f"{d} " for d in self.full_shape) + axes
 
 
 class PartitionedVariable:
@@ -55,6 +72,12 @@ class PartitionedVariable:
         self.dtype: DType = as_dtype(dtype)
         self._parts = list(variable_list)
         self._partitions = list(partitions)
+        offset = [0] * len(self._shape)
+        for part in self._parts:
+            sizes = [int(d) for d in part.shape]
+            part._save_slice_info = SaveSliceInfo(name, [int(d) for d in self._shape], [*offset], sizes)
+            if offset:
+                offset[self.axis] += sizes[self.axis]
 
     @property
     def name(self) -> str:

@@ -138,6 +138,7 @@ class Variable(Operators):
             graph.add_to_collection(key, self)
         self.trainable = trainable
         self.constraint = constraint
+        self._save_slice_info: Any = None
 
     @staticmethod
     def _keys(collections: Sequence[Any] | None) -> list[Any]:

@@ -13,6 +13,7 @@ FAMILIES = (
     "array",
     "bits",
     "candidates",
+    "checkpoint",
     "complex",
     "conv",
     "core",

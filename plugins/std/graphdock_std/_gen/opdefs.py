@@ -1422,6 +1422,131 @@ def compute_accidental_hits() -> OpDef:
     )
 
 
+def save_v2() -> OpDef:
+    return OpDef(
+        name="SaveV2",
+        version=1,
+        summary="Writes tensors as a checkpoint.",
+        doc=(
+            "The checkpoint is there when the step ends, whole and on the disk, or what was there before is. Several "
+            "names may be one, of slices that do not overlap. A tensor without a slice is a whole."
+        ),
+        inputs=(
+            ArgDef("prefix", "string", shape="[]", memory="host", doc="Name of the checkpoint."),
+            ArgDef("tensor_names", "string", shape="[N]", memory="host", doc="Names in the checkpoint."),
+            ArgDef(
+                "shape_and_slices",
+                "string",
+                shape="[N]",
+                memory="host",
+                doc="Empty, or the shape of the whole and the slice: 5 2 0,3:-.",
+            ),
+            ArgDef("tensors", "dtypes", arity="many", count="len(dtypes)", memory="host", doc="Values."),
+        ),
+        types=(TypeVarDef("dtypes", allow=_ANY, is_list=True),),
+        where=(("N == len(dtypes)", "{N} names and slices for another number of tensors"),),
+        effects=frozenset({"io"}),
+        traits=frozenset({"host", "no_gradient", "stateful"}),
+        cost={"flops": "0", "bytes": "2 * bytes(tensors)"},
+        gradient_kinds={"prefix": "none", "tensor_names": "none", "shape_and_slices": "none", "tensors": "none"},
+        package="graphdock_std",
+        source="specs/checkpoint.yaml:4",
+    )
+
+
+def restore_v2() -> OpDef:
+    return OpDef(
+        name="RestoreV2",
+        version=1,
+        summary="Reads tensors from a checkpoint.",
+        doc=(
+            "A checkpoint of graphdock's own format or of TensorFlow's. Dtypes are compared with what it holds, and "
+            "shapes where they are given."
+        ),
+        inputs=(
+            ArgDef("prefix", "string", shape="[]", memory="host", doc="Name of the checkpoint."),
+            ArgDef("tensor_names", "string", shape="[N]", memory="host", doc="Names in the checkpoint."),
+            ArgDef(
+                "shape_and_slices",
+                "string",
+                shape="[N]",
+                memory="host",
+                doc="Empty, or the shape of the whole and the slice: 5 2 0,3:-.",
+            ),
+        ),
+        outputs=(ArgDef("tensors", "dtypes", arity="many", count="len(dtypes)", memory="host"),),
+        attrs=(
+            AttrDef(
+                "shapes",
+                "list(shape)",
+                default=(),
+                doc="What each tensor's shape must be, or nothing for any; none at all for any shapes.",
+            ),
+            AttrDef(
+                "reshape",
+                "bool",
+                default=False,
+                doc="A tensor of another shape takes the given one where it has as many elements.",
+            ),
+        ),
+        types=(TypeVarDef("dtypes", allow=_ANY, is_list=True),),
+        where=(("N == len(dtypes)", "{N} names and slices for another number of tensors"),),
+        shape_fn="graphdock_std.shape_fns_checkpoint:restore_v2",
+        effects=frozenset({"io"}),
+        traits=frozenset({"host", "no_gradient", "stateful"}),
+        cost={"flops": "0", "bytes": "2 * bytes(tensors)"},
+        gradient_kinds={"prefix": "none", "tensor_names": "none", "shape_and_slices": "none"},
+        package="graphdock_std",
+        source="specs/checkpoint.yaml:22",
+    )
+
+
+def merge_v2_checkpoints() -> OpDef:
+    return OpDef(
+        name="MergeV2Checkpoints",
+        version=1,
+        summary="Makes one checkpoint of several, which are gone afterwards.",
+        inputs=(
+            ArgDef("checkpoint_prefixes", "string", shape="[N]", memory="host", doc="Names of the checkpoints."),
+            ArgDef("destination_prefix", "string", shape="[]", memory="host", doc="Name of the one."),
+        ),
+        attrs=(
+            AttrDef(
+                "delete_old_dirs",
+                "bool",
+                default=True,
+                doc="Remove their folders too where these are empty then.",
+            ),
+        ),
+        effects=frozenset({"io"}),
+        traits=frozenset({"host", "no_gradient", "stateful"}),
+        cost={"flops": "0"},
+        gradient_kinds={"checkpoint_prefixes": "none", "destination_prefix": "none"},
+        package="graphdock_std",
+        source="specs/checkpoint.yaml:42",
+    )
+
+
+def sharded_filename() -> OpDef:
+    return OpDef(
+        name="ShardedFilename",
+        version=1,
+        summary="The name of one of several files.",
+        inputs=(
+            ArgDef("basename", "string", shape="[]", memory="host", doc="What the name begins with."),
+            ArgDef("shard", "int32", shape="[]", memory="host", doc="Which file, from 0."),
+            ArgDef("num_shards", "int32", shape="[]", memory="host", doc="How many there are."),
+        ),
+        outputs=(ArgDef("filename", "string", shape="[]", memory="host"),),
+        traits=frozenset({"host", "no_gradient", "pure"}),
+        cost={"flops": "0"},
+        gradient_kinds={"basename": "none", "shard": "none", "num_shards": "none"},
+        reference="graphdock_std.reference.checkpoint:sharded_filename",
+        package="graphdock_std",
+        source="specs/checkpoint.yaml:55",
+    )
+
+
 def complex() -> OpDef:
     return OpDef(
         name="Complex",
@@ -11678,6 +11803,10 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "LogUniformCandidateSampler": log_uniform_candidate_sampler,
     "FixedUnigramCandidateSampler": fixed_unigram_candidate_sampler,
     "ComputeAccidentalHits": compute_accidental_hits,
+    "SaveV2": save_v2,
+    "RestoreV2": restore_v2,
+    "MergeV2Checkpoints": merge_v2_checkpoints,
+    "ShardedFilename": sharded_filename,
     "Complex": complex,
     "Real": real,
     "Imag": imag,
@@ -12031,6 +12160,7 @@ SPECS: dict[str, str] = {
     "array.yaml": "279ea76ed56137b4",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "a35d3ee311cdccfb",
+    "checkpoint.yaml": "b1592d7ac8b9a291",
     "complex.yaml": "045c6d576626a540",
     "conv.yaml": "12014a947b701793",
     "counting.yaml": "d0bf2913ee16a03b",

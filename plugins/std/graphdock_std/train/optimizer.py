@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -251,7 +252,12 @@ class Optimizer:
             around = _tf.get_variable_scope().name
             name = f"{around}/{var.op.name}/{op_name}" if around else f"{var.op.name}/{op_name}"
             with _tf.name_scope(None), _tf.colocate_with(var.op):
-                slots[var.op] = _tf.Variable(value, trainable=False, name=name, dtype=var.dtype)
+                slot = slots[var.op] = _tf.Variable(value, trainable=False, name=name, dtype=var.dtype)
+            whole = var._save_slice_info
+            if whole is not None and slot.shape == var.shape:  # a slot of a part is a part of a slot
+                full = f"{around}/{whole.full_name}" if around else whole.full_name
+                ending = slot.op.name.rpartition("/")[2]
+                slot._save_slice_info = dataclasses.replace(whole, full_name=f"{full}/{ending}")
         return slots[var.op]
 
     def _get_or_make_slot_with_initializer(

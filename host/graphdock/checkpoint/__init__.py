@@ -1,0 +1,15 @@
+"""Checkpoints as files: writing them so that none is ever half there, and reading them, TensorFlow's own too.
+
+A checkpoint is named by a prefix, such as ``"logs/model.ckpt-100"``. This package knows arrays, names and files; no graph and no
+session. Kernels of ``SaveV2`` and ``RestoreV2`` call it, and so do the functions of ``tf.train`` that look into checkpoints.
+"""
+
+from __future__ import annotations
+
+from graphdock.checkpoint.layout import Stored
+from graphdock.checkpoint.opening import exists, open_checkpoint
+from graphdock.checkpoint.reading import Checkpoint
+from graphdock.checkpoint.slices import Slice
+from graphdock.checkpoint.writing import Item, files_of, merge, remove, write
+
+__all__ = ["Checkpoint", "Item", "Slice", "Stored", "exists", "files_of", "merge", "open_checkpoint", "remove", "write"]

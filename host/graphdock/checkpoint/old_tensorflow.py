@@ -1,0 +1,122 @@
+"""TensorFlow's checkpoints of format V1: tables that hold the values too, one or several files (``tensor_slice_reader.cc``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphdock.checkpoint.layout import Stored
+from graphdock.checkpoint.messages import parse
+from graphdock.checkpoint.reading import Checkpoint, OpenFiles, damaged
+from graphdock.checkpoint.slices import Slice
+from graphdock.checkpoint.table import Table
+from graphdock.checkpoint.tensorflow import dims_of, dtype_of, key_of_slice, slice_of
+from graphdock.dtypes import DType, string
+from graphdock.errors import DataLossError
+
+__all__ = ["OldCheckpoint"]
+
+#: Dtype -> the field of its values, and what NumPy takes them for.
+_FIELDS = {
+    "float32": ("float_val", "float32"),
+    "float64": ("double_val", "float64"),
+    "int32": ("int_val", "int32"),
+    "int16": ("int_val", "int32"),
+    "int8": ("int_val", "int32"),
+    "uint8": ("int_val", "int32"),
+    "uint16": ("int_val", "int32"),
+    "int64": ("int64_val", "int64"),
+    "bool": ("bool_val", "bool"),
+    "complex64": ("scomplex_val", "float32"),
+    "complex128": ("dcomplex_val", "float64"),
+    "float16": ("half_val", "int32"),
+    "bfloat16": ("half_val", "int32"),
+    "uint32": ("uint32_val", "uint32"),
+    "uint64": ("uint64_val", "uint64"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A slice, the table that has it, and its key there."""
+
+    slice: Slice
+    table: int
+    key: bytes
+
+
+class OldCheckpoint(Checkpoint):
+    """A checkpoint that TensorFlow's Saver wrote before version 0.12, or with ``write_version=V1``.
+
+    Args:
+      paths: its files.
+
+    Raises:
+      DataLossError: it is damaged, or no checkpoint. UnavailableError: the library protobuf is not installed.
+    """
+
+    format = "tensorflow v1"
+
+    def __init__(self, prefix: str, paths: Sequence[str]) -> None:
+        super().__init__(prefix, {})
+        self._files = OpenFiles(paths)
+        try:
+            self._tables = [Table(self._files.fd(i), path) for i, path in enumerate(paths)]
+            found: dict[str, tuple[DType, tuple[int, ...], list[_Part]]] = {}
+            for number, table in enumerate(self._tables):
+                meta = parse("SavedSlices", table.get(b"") or b"", f"the file {paths[number]!r}").meta
+                for entry in meta.tensor:
+                    self._add(number, entry, found)
+        except BaseException:
+            self.close()
+            raise
+        self.tensors = {name: Stored(dtype, shape, tuple(parts)) for name, (dtype, shape, parts) in found.items()}
+
+    def _add(self, number: int, entry: Any, found: dict[str, tuple[DType, tuple[int, ...], list[_Part]]]) -> None:
+        what = f"the tensor {entry.name!r} of the checkpoint {self.prefix!r}"
+        shape, dtype = dims_of(entry.shape, what), dtype_of(entry.type)
+        if dtype is None:
+            self.unread[entry.name] = f"TensorFlow's DataType {entry.type}"
+            return
+        known, dims, parts = found.setdefault(entry.name, (dtype, shape, []))
+        if (known, dims) != (dtype, shape):
+            raise DataLossError(f"{what} is another one in each file")
+        parts += [_Part(slice_of(m, shape, what), number, key_of_slice(entry.name, m)) for m in entry.slice]
+
+    def part(self, name: str, stored: Stored, part: _Part) -> Any:
+        try:
+            value = self._tables[part.table].get(part.key)
+            saved = None if value is None else parse("SavedSlices", value, "it")
+        except DataLossError as error:
+            raise damaged(self, name, error.message) from error
+        if saved is None or saved.data.name != name:
+            raise damaged(self, name, "its values are missing")
+        array = _values(saved.data.data, stored.dtype)
+        if array is None or array.size != math.prod(part.slice.lengths):
+            raise damaged(self, name, "it has another number of elements")
+        return array
+
+    def close(self) -> None:
+        self._files.close()
+
+
+def _values(message: Any, dtype: DType) -> Any:
+    """The values of a Tensor message as a vector; None where they are no whole number of elements."""
+    if dtype is string:
+        out = np.empty(len(message.string_val), object)
+        out[:] = list(message.string_val)
+        return out
+    if message.tensor_content:
+        data = message.tensor_content
+        return None if len(data) % dtype.size else np.frombuffer(data, dtype.np).copy()
+    field, kind = _FIELDS[dtype.name]
+    array = np.array(getattr(message, field), kind)
+    if field == "half_val":
+        return array.astype(np.uint16).view(dtype.np)
+    if dtype.is_complex:
+        return None if array.size % 2 else array.view(dtype.np)
+    return array.astype(dtype.np)

@@ -1,0 +1,202 @@
+"""Reading a checkpoint, whatever its format: tensors by name, whole or a slice, however they were cut when they were saved."""
+
+from __future__ import annotations
+
+import os
+import weakref
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from graphdock.checkpoint.encoding import bytes_of, strings_of
+from graphdock.checkpoint.files import explained, read_into
+from graphdock.checkpoint.layout import DataFile, Index, Part, Stored
+from graphdock.checkpoint.slices import Slice
+from graphdock.dtypes import string
+from graphdock.errors import DataLossError, NotFoundError, UnimplementedError, did_you_mean
+
+__all__ = ["Checkpoint", "OpenFiles", "SafetensorsCheckpoint", "damaged"]
+
+
+class Checkpoint(ABC):
+    """An open checkpoint. It stays readable as it was opened, also while a saver replaces it. Use it as a context manager.
+
+    One thread at a time may read from it.
+
+    Attributes:
+      prefix: its name. ``tensors``: name -> dtype, shape and parts. ``unread``: name -> what keeps a tensor from being read.
+    """
+
+    #: What the file format is called.
+    format: str
+
+    def __init__(self, prefix: str, tensors: dict[str, Stored]) -> None:
+        self.prefix = prefix
+        self.tensors = tensors
+        self.unread: dict[str, str] = {}
+
+    def find(self, name: str) -> Stored:
+        """A tensor's entry.
+
+        Raises:
+          NotFoundError: there is none of that name; names near ones. UnimplementedError: it has a dtype that graphdock has not.
+        """
+        if name in self.unread:
+            raise UnimplementedError(
+                f"the tensor {name!r} of the checkpoint {self.prefix!r} can't be read", got=self.unread[name]
+            )
+        found = self.tensors.get(name)
+        if found is None:
+            raise NotFoundError(
+                f"the checkpoint {self.prefix!r} has no tensor {name!r}",
+                got=f"{len(self.tensors)} tensors",
+                hint=did_you_mean(name, self.tensors) or "tf.train.list_variables(path) lists them",
+            )
+        return found
+
+    def read(self, name: str, wanted: Slice | None = None) -> Any:
+        """The values of a tensor, or of a slice of it, as a new array; strings are objects of bytes.
+
+        Raises:
+          NotFoundError: there is no such tensor, or the checkpoint holds only other parts of it.
+          DataLossError: the bytes are not those that were saved.
+        """
+        stored = self.find(name)
+        whole = Slice.whole(stored.shape) if wanted is None else wanted
+        for part in stored.parts:
+            if part.slice == whole:
+                return self.part(name, stored, part).reshape(whole.lengths)
+        commons = [(part, part.slice.common(whole)) for part in stored.parts]
+        held = sum(common.size for _, common in commons if common is not None)
+        if held != whole.size:
+            raise NotFoundError(
+                f"the checkpoint {self.prefix!r} holds only a part of the tensor {name!r}",
+                expected=f"{whole.size} elements",
+                got=f"{held}",
+            )
+        out = np.empty(whole.lengths, stored.dtype.np)
+        for part, common in commons:
+            if common is not None and common.size:
+                found = self.part(name, stored, part).reshape(part.slice.lengths)
+                out[common.within(whole)] = found[common.within(part.slice)]
+        return out
+
+    @abstractmethod
+    def part(self, name: str, stored: Stored, part: Any) -> Any:
+        """The values of a part, in order, as a new contiguous array of any shape.
+
+        Raises:
+          DataLossError: the bytes are not those that were saved.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back the files."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def damaged(checkpoint: Checkpoint, name: str, why: str) -> DataLossError:
+    """The error of a tensor whose bytes are not those that were saved."""
+    return DataLossError(
+        f"the tensor {name!r} of the checkpoint {checkpoint.prefix!r} is damaged: {why}",
+        hint="restore an earlier checkpoint",
+    )
+
+
+class OpenFiles:
+    """Data files that are open for reading, until they are closed or nobody holds them."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self._fds: list[int] = []
+        self.close = weakref.finalize(self, _close, self._fds)
+        try:
+            for path in paths:
+                self._fds.append(os.open(path, os.O_RDONLY))
+        except (OSError, ValueError) as error:
+            self.close()
+            raise explained(error, "cannot read", path) from error
+
+    def size(self, number: int) -> int:
+        return os.fstat(self._fds[number]).st_size
+
+    def read_into(self, number: int, offset: int, data: Any) -> None:
+        """Fill a buffer from a file.
+
+        Raises:
+          DataLossError: the file ends before.
+        """
+        read_into(self._fds[number], offset, data, self.paths[number])
+
+    def fd(self, number: int) -> int:
+        return self._fds[number]
+
+
+def _close(fds: list[int]) -> None:
+    while fds:
+        os.close(fds.pop())
+
+
+class SafetensorsCheckpoint(Checkpoint):
+    """A checkpoint of this package's own format.
+
+    Raises:
+      NotFoundError: a data file is missing. DataLossError: one has another length than the index says.
+    """
+
+    format = "graphdock"
+
+    def __init__(self, prefix: str, index: Index) -> None:
+        super().__init__(prefix, dict(index.tensors))
+        self._files = OpenFiles([prefix + file.suffix for file in index.files])
+        for number, file in enumerate(index.files):
+            self._check_size(number, file)
+
+    def _check_size(self, number: int, file: DataFile) -> None:
+        size = self._files.size(number)
+        if size != file.nbytes:
+            self.close()
+            raise DataLossError(
+                f"the file {self._files.paths[number]!r} of the checkpoint {self.prefix!r} is cut off or no longer itself",
+                expected=f"{file.nbytes} bytes",
+                got=f"{size}",
+                hint="restore an earlier checkpoint",
+            )
+
+    def part(self, name: str, stored: Stored, part: Part) -> Any:
+        if stored.dtype is string:
+            out: Any = np.empty(part.nbytes, np.uint8)
+            data = out
+        else:
+            out = np.empty(part.slice.size, stored.dtype.np)
+            data = bytes_of(out)
+        checksum = 0
+        for at in range(0, part.nbytes, _PIECE):
+            piece = data[at : at + _PIECE]
+            self._files.read_into(part.file, part.offset + at, piece)
+            checksum = zlib.crc32(piece, checksum)
+        if checksum != part.checksum:
+            raise damaged(self, name, "its checksum does not fit")
+        if stored.dtype is string:
+            return strings_of(
+                memoryview(data), part.slice.size, f"the tensor {name!r} of the checkpoint {self.prefix!r}"
+            )
+        return out
+
+    def close(self) -> None:
+        self._files.close()
+
+
+#: Bytes that are read and summed before the next ones: few enough to stay in a cache.
+_PIECE = 1 << 20

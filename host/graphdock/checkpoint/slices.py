@@ -1,0 +1,105 @@
+"""Slices of tensors as TensorFlow spells them: ``"5 2 0,3:-"`` is rows 0 to 2 of a tensor of shape [5, 2]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphdock.errors import InvalidArgumentError
+
+__all__ = ["Slice", "parse_shape_and_slice"]
+
+#: Dims of more than this many digits are no dims.
+_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A box within a tensor: where it begins and how long it is, along each axis."""
+
+    starts: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+    @classmethod
+    def whole(cls, shape: Sequence[int]) -> Slice:
+        """All of a tensor."""
+        return cls((0,) * len(shape), tuple(shape))
+
+    @classmethod
+    def parse(cls, text: str, shape: Sequence[int]) -> Slice:
+        """The slice that ``"0,3:-"`` spells: a start and a length per axis, or ``-`` for all of it; ``""`` is the whole.
+
+        Raises:
+          InvalidArgumentError: it is no slice of a tensor of that shape.
+        """
+        if not text:
+            return cls.whole(shape)
+        axes = text.split(":")
+        if len(axes) != len(shape):
+            raise _no_slice(text, shape)
+        starts, lengths = [], []
+        for axis, size in zip(axes, shape, strict=True):
+            start, comma, length = axis.partition(",")
+            if axis == "-":
+                start, comma, length = "0", ",", str(size)
+            if not comma or not _is_number(start) or not _is_number(length) or int(start) + int(length) > size:
+                raise _no_slice(text, shape)
+            starts.append(int(start))
+            lengths.append(int(length))
+        return cls(tuple(starts), tuple(lengths))
+
+    def spelled(self, shape: Sequence[int]) -> str:
+        """As :meth:`parse` reads it; ``""`` for the whole of a tensor of that shape."""
+        if self == Slice.whole(shape):
+            return ""
+        axes = zip(self.starts, self.lengths, shape, strict=True)
+        return ":".join("-" if (start, length) == (0, size) else f"{start},{length}" for start, length, size in axes)
+
+    @property
+    def size(self) -> int:
+        """Its number of elements."""
+        return math.prod(self.lengths)
+
+    def common(self, other: Slice) -> Slice | None:
+        """What two slices of one tensor share; None when that is nothing."""
+        starts = tuple(map(max, self.starts, other.starts))
+        ends = [
+            min(a + n, b + m) for a, n, b, m in zip(self.starts, self.lengths, other.starts, other.lengths, strict=True)
+        ]
+        lengths = tuple(end - start for end, start in zip(ends, starts, strict=True))
+        return None if any(n <= 0 for n in lengths) else Slice(starts, lengths)
+
+    def within(self, outer: Slice) -> tuple[slice, ...]:
+        """The index of this slice in an array that holds ``outer``."""
+        places = zip(self.starts, self.lengths, outer.starts, strict=True)
+        return tuple(slice(start - base, start - base + length) for start, length, base in places)
+
+
+def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], Slice] | None:
+    """The shape of the whole and the slice of ``"5 2 0,3:-"``; None for ``""``, which says nothing.
+
+    Raises:
+      InvalidArgumentError: the text is none.
+    """
+    if not text:
+        return None
+    *dims, part = text.split(" ")
+    if not dims or not all(map(_is_number, dims)):
+        raise InvalidArgumentError(
+            f"{text!r} is no shape and slice", expected="dims and a slice, such as '5 2 0,3:-'", got=repr(text)
+        )
+    shape = tuple(map(int, dims))
+    return shape, Slice.parse(part, shape)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+
+
+def _no_slice(text: str, shape: Sequence[int]) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{text!r} is no slice of a tensor of shape {list(shape)}",
+        expected="start,length or - for each axis, joined by colons",
+        got=repr(text),
+    )

@@ -1,0 +1,97 @@
+"""What TensorFlow's two formats of checkpoints share: its numbers of dtypes, its shapes and slices, and the keys of slices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from graphdock.checkpoint.slices import Slice
+from graphdock.dtypes import DType, as_dtype
+from graphdock.errors import DataLossError, GraphdockError
+
+__all__ = ["dims_of", "dtype_of", "key_of_slice", "slice_of"]
+
+#: TensorFlow's DataType -> the dtype; others have no values that can be read.
+_DTYPES = {
+    1: "float32",
+    2: "float64",
+    3: "int32",
+    4: "uint8",
+    5: "int16",
+    6: "int8",
+    7: "string",
+    8: "complex64",
+    9: "int64",
+    10: "bool",
+    14: "bfloat16",
+    17: "uint16",
+    18: "complex128",
+    19: "float16",
+    22: "uint32",
+    23: "uint64",
+}
+#: Bytes of a name that would end it, or stand for no character -> what stands for them.
+_ESCAPED = {0: b"\x00\xff", 255: b"\xff\x00"}
+#: What is added to the number of a dtype for a reference to it.
+_REFERENCE = 100
+#: More elements are more than any file has.
+_LIMIT = 1 << 56
+
+
+def dtype_of(number: int) -> DType | None:
+    """The dtype of TensorFlow's number; None for one that graphdock does not have."""
+    name = _DTYPES.get(number - _REFERENCE if number > _REFERENCE else number)
+    return None if name is None else as_dtype(name)
+
+
+def dims_of(shape: Any, what: str) -> tuple[int, ...]:
+    """The dims of a Shape message.
+
+    Raises:
+      DataLossError: there is no such shape; ``what`` names the tensor.
+    """
+    dims = tuple(int(d.size) for d in shape.dim)
+    if any(d < 0 for d in dims) or len(dims) > 254 or math.prod(dims) > _LIMIT:
+        raise DataLossError(f"{what} has no such shape", got=str(list(dims)[:20]))
+    return dims
+
+
+def slice_of(message: Any, shape: Sequence[int], what: str) -> Slice:
+    """The slice that a Slice message is of a tensor of that shape; an extent without a length is the whole axis.
+
+    Raises:
+      DataLossError: there is no such slice.
+    """
+    extents = message.extent
+    if len(extents) != len(shape):
+        raise DataLossError(f"{what} has a slice of another rank")
+    spelled = ":".join(f"{e.start},{e.length}" if e.HasField("length") else "-" for e in extents)
+    try:
+        return Slice.parse(spelled, shape)
+    except GraphdockError as error:
+        raise DataLossError(f"{what}: {error.message}") from error
+
+
+def key_of_slice(name: str, message: Any) -> bytes:
+    """The key under which a table has a slice: a zero, the name, the rank, and start and length of each axis, in order-keeping code
+    (``ordered_code.cc`` of TensorFlow).
+    """
+    text = b"".join(_ESCAPED.get(b) or bytes([b]) for b in name.encode("utf-8", "surrogateescape"))
+    out = _number(0) + text + b"\x00\x01"
+    out += _number(len(message.extent))
+    for extent in message.extent:
+        out += _signed(extent.start) + _signed(extent.length if extent.HasField("length") else -1)
+    return out
+
+
+def _number(value: int) -> bytes:
+    size = (value.bit_length() + 7) // 8
+    return bytes([size]) + value.to_bytes(size, "big")
+
+
+def _signed(value: int) -> bytes:
+    """Seven bits a byte; as many leading ones as there are bytes, which are flipped for a negative number with the rest."""
+    size = ((value if value >= 0 else ~value).bit_length()) // 7 + 1
+    mask = ((1 << size) - 1) << (7 * size)
+    return ((value & ((1 << 8 * size) - 1)) ^ mask).to_bytes(size, "big")

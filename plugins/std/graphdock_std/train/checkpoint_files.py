@@ -1,0 +1,72 @@
+"""Questions about the files of checkpoints."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+
+from graphdock import checkpoint
+from graphdock.checkpoint.files import explained
+from graphdock.checkpoint.layout import INDEX
+
+__all__ = ["checkpoint_exists", "get_checkpoint_mtimes", "meta_graph_filename", "remove_checkpoint"]
+
+
+def _path_of(prefix: str) -> str | None:
+    """The file whose time is the checkpoint's: its index, or the one file that old checkpoints of TensorFlow are."""
+    for path in (prefix + INDEX, prefix):
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def _found(pattern: str) -> str | None:
+    found = _path_of(pattern)
+    if found is None:
+        matching = sorted(glob.glob(pattern + INDEX) or filter(os.path.isfile, glob.glob(pattern)))
+        found = matching[0] if matching else None
+    return found
+
+
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Whether there is a checkpoint of that name, of this format or of TensorFlow's; ``*`` and ``?`` stand for any characters."""
+    prefix = os.fspath(checkpoint_prefix)
+    return "\0" not in prefix and _found(prefix) is not None
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
+    """When checkpoints were written, in seconds since 1970; those that are not there are left out."""
+    found = [_found(os.fspath(prefix)) for prefix in checkpoint_prefixes]
+    return [os.stat(path).st_mtime for path in found if path is not None]
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """The file with the graph that belongs to a checkpoint."""
+    return f"{checkpoint_filename}.{meta_graph_suffix}"
+
+
+def remove_checkpoint(
+    checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+) -> None:
+    """Remove the files of a checkpoint, and its graph's.
+
+    Args:
+      checkpoint_format_version: 1 for TensorFlow's old format, whose only file has the checkpoint's name.
+
+    Raises:
+      PermissionDeniedError: the folder may not be written.
+    """
+    prefix = os.fspath(checkpoint_prefix)
+    paths = [meta_graph_filename(prefix, meta_graph_suffix)]
+    if checkpoint_format_version == 1:
+        paths.append(prefix)
+    else:
+        checkpoint.remove(prefix)
+    for path in paths:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise explained(error, "cannot remove", path) from error
