@@ -15,6 +15,7 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.ir_check import check, check_order
+from graphdock.contracts.kernel import KernelDef
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string

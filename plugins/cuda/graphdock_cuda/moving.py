@@ -119,7 +119,8 @@ def _elements(w: Work, target: Operand, origin: Operand, axes: list[Axis]) -> No
     grid = blocks(size, 1024)
     if max(size, _reach(axes, 1), _reach(axes, 2)) >= _NARROW:
         args = (i64(size), rank, raw(_places(axes)))
-        return w.launch(_source(target), "move_64", grid, 256, target, origin, *args)
+        w.launch(_source(target), "move_64", grid, 256, target, origin, *args)
+        return
     width, last = _width(target.dtype.size, axes), axes[-1][0]
     pad = MAX_RANK - len(axes)
     packed = b"".join(divider(a[0]) for a in axes) + divider(1) * pad

@@ -136,7 +136,7 @@ class Work:
     """What one node does, for one set of shapes and host values.
 
     Attributes:
-      node: attributes complete. ``device``: for facts (``architecture``, ``info.multiprocessors``) and options.
+      node: attributes complete. ``device``: for facts (``architecture``) and options.
       steps: what was told so far. ``scratch_bytes``: of all scratch buffers; ``out_shapes``: as ``output`` was told.
     """
 
@@ -167,6 +167,11 @@ class Work:
     def inputs(self) -> list[Operand]:
         """All inputs in order; those in host memory among them, which no launch takes."""
         return list(self._inputs)
+
+    @property
+    def multiprocessors(self) -> int:
+        """How many blocks run side by side, at least: 1 where that is not known."""
+        return self.device.info.multiprocessors or 1
 
     def named(self, name: str) -> list[Operand]:
         """The inputs of one argument."""

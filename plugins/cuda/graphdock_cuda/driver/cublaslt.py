@@ -142,7 +142,9 @@ class _Request:
         lt = self.lt
         preference = lt.matmul_preference_create()
         try:
-            wanted = [(lt.MatmulPreferenceAttribute.MAX_WORKSPACE_BYTES, np.uint64, workspace)]
+            wanted: list[tuple[Any, Any, int]] = [
+                (lt.MatmulPreferenceAttribute.MAX_WORKSPACE_BYTES, np.uint64, workspace)
+            ]
             wanted += [(lt.MatmulPreferenceAttribute[f"MIN_ALIGNMENT_{x}_BYTES"], np.uint32, alignment) for x in "ABCD"]
             for attribute, dtype, value in wanted:
                 held = np.array([value], dtype)

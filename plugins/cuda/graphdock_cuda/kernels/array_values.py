@@ -1,4 +1,4 @@
-"""Ops that make arrays of numbers: ranges, one-hot rows, inverse permutations, bands of matrices; and facts of shapes for the host."""
+"""Ops that make arrays of numbers: ranges, one-hot rows, inverse permutations, bands; and facts of shapes for the host."""
 
 from __future__ import annotations
 

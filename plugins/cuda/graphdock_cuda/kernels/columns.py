@@ -33,7 +33,7 @@ def over_columns(
     count = batch * inner
     first = entry.endswith("_first")
     across = channels if first else -(-channels // 32)
-    fill = -(-2 * w.device.info.multiprocessors // max(across, 1))
+    fill = -(-2 * w.multiprocessors // max(across, 1))
     parts = max(1, min(fill, count // LEAST, 1024))
     kept = w.scratch(dtypes.uint8, (parts * channels * part_bytes,))
     sizes = (i64(batch), i64(channels), i64(inner)) if first else (i64(batch), i64(channels))

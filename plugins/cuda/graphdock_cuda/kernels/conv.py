@@ -40,7 +40,7 @@ def _gathered(
         operands.
     """
     m, n, k = sizes
-    multiprocessors, wide = max(w.device.info.multiprocessors, 1), d.dtype.accumulator
+    multiprocessors, wide = w.multiprocessors, d.dtype.accumulator
     if k >= 1 << 31 and entry != "conv_filter" or m >= 1 << 31 and entry == "conv_filter":
         raise w.refuse("its filter has 2^31 elements or more")
     tile = tile_of(m, n, wide.size, multiprocessors)

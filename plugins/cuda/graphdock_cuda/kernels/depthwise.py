@@ -57,7 +57,7 @@ def depthwise_backprop_filter(w: Work) -> None:
     if not dw.size:
         return
     across = outputs if slide.first else -(-outputs // 32)
-    fill = -(-2 * w.device.info.multiprocessors // max(across * slide.taps, 1))
+    fill = -(-2 * w.multiprocessors // max(across * slide.taps, 1))
     parts = max(1, min(fill, slide.rows // LEAST, 1024))
     kept = w.scratch(dw.dtype.accumulator, (slide.taps, parts, outputs))
     made = _source(w, x)

@@ -60,7 +60,7 @@ def adjust_contrast(w: Work) -> None:
         return
     images, pixels, channels = math.prod(x.shape[:-3]), x.shape[-3] * x.shape[-2], x.shape[-1]
     across = -(-channels // 32)
-    count = max(1, min(-(-2 * w.device.info.multiprocessors // (across * images)), pixels // LEAST, 1024))
+    count = max(1, min(-(-2 * w.multiprocessors // (across * images)), pixels // LEAST, 1024))
     wide = x.dtype.accumulator
     parts, means = w.scratch(wide, (images, count, channels)), w.scratch(wide, (images, channels))
     made = source("block.cuh", "columns.cuh", "contrast.cuh", TYPE=w.ctype(x))

@@ -95,7 +95,7 @@ def multiply(
     """
     if not d.size:
         return
-    p, multiprocessors = product, max(w.device.info.multiprocessors, 1)
+    p, multiprocessors = product, w.multiprocessors
     if len(p.batch) > MAX_RANK:
         raise w.refuse(f"it broadcasts over {len(p.batch)} axes, and the kernel over at most {MAX_RANK}")
     wide = d.dtype.accumulator

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Any
 
 from graphdock.contracts import KernelDef
 
@@ -74,7 +75,8 @@ def fused_batch_norm(w: Work) -> None:
     if not b.channels:
         return
     factors = w.scratch(b.wide, (2, b.channels))
-    grid, rest = blocks(b.channels), (*vectors, factors, i64(b.channels), f64(w.attr("epsilon")))
+    grid = blocks(b.channels)
+    rest: tuple[Any, ...] = (*vectors, factors, i64(b.channels), f64(w.attr("epsilon")))
     if w.attr("is_training"):
         parts, count = over_columns(w, b.source, f"batch_norm_moments_{b.layout}", (x,), b.dims, 2 * b.wide.size + 8)
         w.launch(b.source, "batch_norm_statistics", grid, 256, parts, i32(count), scale, *rest)

@@ -50,7 +50,7 @@ def dynamic_stitch(r: Run) -> None:
     made = source("extremes.cuh", INDEX="i32")
     for i, x in enumerate(indices):
         if x.size:
-            grid = blocks(x.size, THREADS, 4 * r.device.info.multiprocessors)
+            grid = blocks(x.size, THREADS, 4 * r.multiprocessors)
             r.launch(made, "extremes", grid, THREADS, x, smallest.at(i, (1,)), largest.at(i, (1,)), i64(x.size))
     lowest, highest = r.read(smallest).tolist(), r.read(largest).tolist()
     for low in lowest:

@@ -100,7 +100,7 @@ def reduce_axes(w: Work, how: Reducer, x: Operand, axes: Iterable[int], out: Ope
 
 def _parted(w: Work, outer: int, length: int, inner: int) -> tuple[int, int]:
     """How many parts an axis is reduced in, and of how many elements each is."""
-    wanted = 4 * w.device.info.multiprocessors
+    wanted = 4 * w.multiprocessors
     have = outer * (blocks(inner, 32) if inner > 1 else 1)
     share = _PART if inner == 1 else max(64, _PART // min(inner, 32))
     parts = max(1, min(-(-wanted // have), length // share))
@@ -137,7 +137,7 @@ def _pass(
         FIRST=str(int(first)),
         LAST=str(int(last)),
     )
-    most = 32 * w.device.info.multiprocessors
+    most = 32 * w.multiprocessors
     if inner == 1 and parts == 1 and length <= _SHORT_ROW:
         shift = min(5, max(0, length - 1).bit_length())
         grid = blocks(outer, THREADS >> shift, most)
@@ -149,8 +149,8 @@ def _pass(
     else:
         shift = min(5, (inner - 1).bit_length())
         grid = blocks(outer * parts * blocks(inner, 1 << shift), 1, most)
-        args = (i64(outer), i64(length), i64(inner), i64(parts), i64(size), i32(shift), i64(count))
-        w.launch(made, "by_columns", grid, THREADS, x, out, *args)
+        strided = (i64(outer), i64(length), i64(inner), i64(parts), i64(size), i32(shift), i64(count))
+        w.launch(made, "by_columns", grid, THREADS, x, out, *strided)
 
 
 # -- the ops

@@ -15,8 +15,8 @@ THREADS = 256
 def over_rows(w: Work, source: Source, rows: int, width: int, entry: str, *args: Arg) -> None:
     """Launch ``entry`` of a source, where ``{}`` stands for ``warp`` or ``block``: kernels over ``rows.cuh``."""
     if width <= SHORT and rows > 1:
-        grid = blocks(rows, THREADS // 32, 16 * max(w.device.info.multiprocessors, 1))
+        grid = blocks(rows, THREADS // 32, 16 * w.multiprocessors)
         w.launch(source, entry.format("warp"), grid if rows else 0, THREADS, *args)
     else:
-        grid = min(rows, 16 * max(w.device.info.multiprocessors, 1))
+        grid = min(rows, 16 * w.multiprocessors)
         w.launch(source, entry.format("block"), grid, THREADS, *args)

@@ -52,7 +52,7 @@ def scan(
         args = (i64(outer), i64(n), i64(inner), *flags)
         w.launch(made, "scan_columns", blocks(outer * inner, THREADS, 1 << 20), THREADS, x, out, *args)
         return
-    multiprocessors = w.device.info.multiprocessors
+    multiprocessors = w.multiprocessors
     parts = 1 if n < _LONG_ROW else max(1, min(-(-2 * multiprocessors // outer), n // (_LONG_ROW // 4)))
     size = -(-n // parts)
     parts = -(-n // size)

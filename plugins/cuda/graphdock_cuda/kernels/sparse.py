@@ -1,6 +1,7 @@
 """Sparse tensors, which are index tuples, values and a shape: products, orders, shapes, empty rows, edit distances.
 
-Elements are put in the order of their rows by stable sorts; what is summed is summed in that order, float16 and bfloat16 in float32.
+Elements are put in the order of their rows by stable sorts; what is summed is summed in that order, float16 and bfloat16 in
+float32.
 """
 
 from __future__ import annotations
@@ -150,8 +151,8 @@ def fill_empty_rows(r: Run) -> None:
         args = (indices, values, order, keys, missing, out, filled, reverse, bad)
         r.launch(made, "place_elements", blocks(n, THREADS, 1 << 16), THREADS, *args, i64(n), rank)
     if rows:
-        args = (starts, missing, default, out, filled)
-        r.launch(made, "place_missing", blocks(rows, THREADS, 1 << 16), THREADS, *args, i64(rows), rank)
+        added = (starts, missing, default, out, filled)
+        r.launch(made, "place_missing", blocks(rows, THREADS, 1 << 16), THREADS, *added, i64(rows), rank)
 
 
 @kernel("EditDistance", types={"T": PLAIN})

@@ -1,11 +1,11 @@
 """Ops whose result holds elements of an input as they lie there, or at regular distances: reshapes, slices, splits, transposes.
 
-What is contiguous is a view, which costs a step nothing; all else is copied. Where that is known only in the step, a slice is copied.
+What is contiguous is a view, which costs a step nothing; all else is copied. Where that is known only in the step, a slice
+is copied.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -163,13 +163,13 @@ def _slice(x: np.ndarray, attrs: Any, begin: np.ndarray, size: np.ndarray) -> li
         raise errors.InvalidArgumentError(
             f"begin has {begin.size} and size {size.size} elements", expected=f"{x.ndim} each, the rank of x"
         )
-    index = []
+    index: list[Any] = []
     for axis, (n, b, s) in enumerate(zip(x.shape, begin.tolist(), size.tolist(), strict=True)):
         end = n if s == -1 else b + s
         if not 0 <= b <= end <= n:
             raise errors.InvalidArgumentError(f"axis {axis}: a slice from {b} of size {s} is not inside of size {n}")
         index.append(slice(b, end))
-    return [x[(*index, Ellipsis)]]
+    return [x[(*index, ...)]]
 
 
 def strided_index(attrs: Any, begin: np.ndarray, end: np.ndarray, strides: np.ndarray) -> tuple[Any, ...]:
@@ -249,4 +249,5 @@ def _unpack(x: np.ndarray, attrs: Any) -> list[np.ndarray]:
     at, count = _axis(attrs["axis"], x.ndim), attrs["num"]
     if x.shape[at] != count:
         raise errors.InvalidArgumentError(f"axis {attrs['axis']} has size {x.shape[at]}, but num is {count}")
-    return [x[(*(ALL,) * at, i, ...)] for i in range(count)]
+    before: tuple[Any, ...] = (ALL,) * at
+    return [x[(*before, i, ...)] for i in range(count)]
