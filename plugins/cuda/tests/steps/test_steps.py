@@ -1,0 +1,78 @@
+"""Training steps on the GPU's sources: recorded as CUDA graphs and replayed, with the cpu's losses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.plugin.host import Host
+from graphdock_cuda.testing import toolkit
+from graphdock_cuda.testing.install import install
+
+_HERE = Path(__file__).parent
+_spec = importlib.util.spec_from_file_location("cuda_step_programs", _HERE / "programs.py")
+assert _spec is not None and _spec.loader is not None
+programs: Any = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(programs)
+GOLDEN = _HERE / "steps.json"
+STEPS = 6
+
+
+def losses(host: Host, name: str, backends: tuple[str, ...], steps: int = STEPS, before_last: Any = None) -> np.ndarray:
+    """The losses of a few training steps."""
+    random = np.random.default_rng(3)
+    with tf.Graph(host=host).as_default():
+        tf.set_random_seed(5)
+        step = programs.PROGRAMS[name]()
+        config = tf.SessionConfig(backends=backends, fallback="forbid" if backends[0] == "cuda" else "warn")
+        with tf.Session(config=config, host=host) as session:
+            session.run(tf.global_variables_initializer())
+            found = []
+            for number in range(steps):
+                if number == steps - 1 and before_last is not None:
+                    before_last(session, step)
+                found.append(session.run([step.loss, step.train], step.feed(random))[0])
+    return np.array(found)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
+def test_a_replayed_step_trains_as_the_cpu_does(name: str) -> None:
+    tools, host = toolkit(seed=2), Host()
+    driver: Any = tools.driver
+    install(host, tools)
+    seen: dict[str, Any] = {}
+
+    def look(session: Any, step: Any) -> None:
+        seen["explain"] = session.explain([step.loss, step.train])
+        driver.log.reset()
+
+    on_gpu = losses(host, name, ("cuda", "cpu"), before_last=look)
+    table = driver.log.table()
+    np.testing.assert_allclose(on_gpu, losses(host, name, ("cpu",)), rtol=2e-5)
+    driver.verify()
+    # the step is one graph: nothing is launched beside it but what the host sends and fetches
+    assert table["graph launches"] == 1 and table["allocations"] == 0 and table["waits"] <= 2
+    golden = json.loads(GOLDEN.read_text())
+    del table["calls"]
+    assert table == golden[name], f"{name}: {json.dumps(table)}"
+
+
+def test_steps_leave_nothing_behind() -> None:
+    tools, host = toolkit(seed=4), Host()
+    driver: Any = tools.driver
+    install(host, tools)
+    losses(host, "softmax_regression", ("cuda", "cpu"))
+    first = driver.live
+    for _ in range(3):
+        losses(host, "softmax_regression", ("cuda", "cpu"))
+    import gc
+
+    gc.collect()
+    assert driver.live["graph"] + driver.live["executable"] <= first["graph"] + first["executable"]
+    assert driver.live["block"] <= first["block"]
