@@ -29,12 +29,11 @@ def devices(driver: Driver) -> list[DeviceInfo]:
         raise DeviceUnavailable(
             "the NVIDIA driver sees no GPU", "CUDA_VISIBLE_DEVICES hides GPUs; nvidia-smi lists all"
         )
-    found = [info_of(index, driver.properties(index)) for index in range(count)]
-    able = [info for info in found if info.attributes["compute capability"] >= _dotted(OLDEST)]
+    found = [driver.properties(index) for index in range(count)]
+    able = [info_of(index, facts) for index, facts in enumerate(found) if facts.capability >= OLDEST]
     if not able:
         raise DeviceUnavailable(
-            f"{found[0].attributes['name']} has compute capability {found[0].attributes['compute capability']}, and "
-            f"{_dotted(OLDEST)} is needed"
+            f"{found[0].name} has compute capability {_dotted(found[0].capability)}, and {_dotted(OLDEST)} is needed"
         )
     return able
 

@@ -66,7 +66,7 @@ def fail_at(number: int, status: int, late: bool) -> None:
     with trial.session() as session:
         faults.reset()
         faults.at(number, status, late=late)
-        for run in (lambda: session.run(trial.init), *[_step(trial, session, feed) for feed in trial.feeds]):
+        for run in (_init(trial, session), *[_step(trial, session, feed) for feed in trial.feeds]):
             try:
                 run()
             except tf.errors.GraphdockError as error:
@@ -91,6 +91,10 @@ def fail_at(number: int, status: int, late: bool) -> None:
     gc.collect()
     left.settle()
     assert left.in_use <= KEPT, f"{left.in_use} bytes are held for nobody"
+
+
+def _init(trial: Trial, session: Any) -> Any:
+    return lambda: session.run(trial.init)
 
 
 def _step(trial: Trial, session: Any, feed: np.ndarray) -> Any:
