@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import graphdock as tf
@@ -14,17 +16,53 @@ from graphdock.testing.bench import run_program
 from graphdock.testing.conformance import Conformance
 from graphdock.testing.covering import covering
 from graphdock_cuda.driver.api import Toolkit
-from graphdock_cuda.testing import toolkit
+from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
+from graphdock_cuda.testing import Emulator, toolkit
 from graphdock_cuda.testing.install import install
 
+#: What every source compiles for.
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 #: dtypes of the quick run; `exhaustive` tests take all.
-QUICK = frozenset({"-", "float32", "int32", "bfloat16"})
+QUICK = frozenset({"-", "float32", "int32"})
+
+
+class Checked:
+    """The emulator's compiler, which has every source compiled for GPUs as well: one that NVRTC refuses fails its op's test.
+
+    Args:
+      architectures: how many of :data:`ARCHITECTURES`, from one on that the source decides.
+    """
+
+    def __init__(self, architectures: int) -> None:
+        self._emulator, self._nvrtc = Emulator(), Nvrtc()
+        self._count = architectures
+        self.version = f"{self._emulator.version}, checked by {self._nvrtc.version} for {architectures}"
+
+    def compile(self, source: str, name: str, architecture: str) -> bytes:
+        first = zlib.crc32(source.encode())
+        for number in range(self._count):
+            self._nvrtc.compile(source, name, ARCHITECTURES[(first + number) % len(ARCHITECTURES)])
+        return self._emulator.compile(source, name, architecture)
+
+
+def _toolkit(architectures: int) -> Toolkit:
+    tools = toolkit(seed=1)
+    return replace(tools, compiler=Checked(architectures)) if find_libraries() else tools
 
 
 @pytest.fixture(scope="session")
 def cuda() -> Toolkit:
     """One emulated CUDA for tests that look at results only."""
-    return toolkit(seed=1)
+    return _toolkit(1)
+
+
+@pytest.fixture(scope="session")
+def every_kit() -> Iterator[Conformance]:
+    """As ``kit``, with every source compiled for every architecture."""
+    tools, host = _toolkit(len(ARCHITECTURES)), Host()
+    install(host, tools)
+    yield Conformance("cuda", host=host, oracle="reference")
+    tools.driver.verify()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -37,12 +75,12 @@ def kit(cuda: Toolkit) -> Iterator[Conformance]:
 
 
 @pytest.fixture
-def conforms(kit: Conformance) -> Callable[..., None]:
-    """``conforms(op)`` checks a sample of an op's cases, ``conforms(op, every=True)`` all of them."""
+def conforms(kit: Conformance) -> Callable[[str], None]:
+    """``conforms(op)`` checks a sample of an op's cases."""
 
-    def check(op: str, every: bool = False) -> None:
-        cases = [c for c in kit.cases(op) if every or c.dtype in QUICK]
-        for case in cases if every else covering(c for c in cases if c.kind != "gradient"):
+    def check(op: str) -> None:
+        cases = [c for c in kit.cases(op) if c.dtype in QUICK]
+        for case in covering(c for c in cases if c.kind != "gradient"):
             kit.check(case)
 
     return check

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from graphdock.testing.conformance import Conformance
 from graphdock_cuda.plugin import kernels
 
 OPS = ["device cuda", *sorted({k.op for k in kernels()})]
@@ -12,11 +13,12 @@ OPS = ["device cuda", *sorted({k.op for k in kernels()})]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
-def test_op(conforms: Callable[..., None], op: str) -> None:
+def test_op(conforms: Callable[[str], None], op: str) -> None:
     conforms(op)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("op", OPS)
-def test_every_case(conforms: Callable[..., None], op: str) -> None:
-    conforms(op, every=True)
+def test_every_case(every_kit: Conformance, op: str) -> None:
+    for case in every_kit.cases(op):
+        every_kit.check(case)
