@@ -1,7 +1,5 @@
 // Quotients and remainders towards zero, of every compute type. After scalar.cuh.
 
-namespace gd {
-
 template <class C> GD_DEVICE C truncated_quotient(C a, C b) {
   if constexpr (is_integer<C>::value) return trunc_div(a, b);
   else return trunc(a / b);
@@ -10,5 +8,3 @@ template <class C> GD_DEVICE C truncated_remainder(C a, C b) {
   if constexpr (is_integer<C>::value) return trunc_mod(a, b);
   else return fmod(a, b);
 }
-
-}  // namespace gd

@@ -3,8 +3,6 @@
 // M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions" (1964): the power series 9.6.10 up to |x| = 20, whose terms are all
 // positive, and the asymptotic series 9.7.1 beyond.
 
-namespace gd {
-
 // In powers of (x/2)^2.
 __device__ constexpr double I0_NEAR[] = {
     4.156328860568368e-133, 1.0810611366338324e-129, 2.7026528415845812e-126, 6.48906947264458e-123,
@@ -54,5 +52,3 @@ GD_DEVICE double bessel_i1e(double x) {
   if (size <= 20) return copysign(polynomial(I1_NEAR, half * half) * exp(-size) * half, x);
   return copysign(polynomial(I1_BEYOND, 1 / size) / sqrt(2 * PI * size), x);
 }
-
-}  // namespace gd

@@ -4,8 +4,6 @@
 // Stirling's asymptotic series (6.1.41, 6.3.18), the Taylor series of the logarithm (6.1.33), and Euler and Maclaurin's sum (23.1.30)
 // for the zeta function. All coefficients stand from the highest power to the lowest.
 
-namespace gd {
-
 constexpr double PI = 3.14159265358979323846;
 
 // Of log gamma beyond Stirling's formula, in powers of 1/x^2 over x.
@@ -121,5 +119,3 @@ GD_DEVICE double polygamma(double n, double x) {
   const double size = factorial * zeta(n + 1, x);
   return fmod(n, 2.0) == 1 ? size : -size;
 }
-
-}  // namespace gd

@@ -6,8 +6,6 @@
 // step of the series or the fraction. From a = 1e5 on the uniform expansion 8.12.3 (N. M. Temme, SIAM Journal on Mathematical Analysis
 // 10, 1979) stands for them.
 
-namespace gd {
-
 constexpr double TINY = 1e-300, ENOUGH = 1e-16;
 // Terms after which what has not converged is left as it is.
 constexpr int TERMS = 20000;
@@ -153,5 +151,3 @@ GD_DEVICE double betainc(double a, double b, double x) {
   const double part = exp(power) * beta_fraction(p, q, z) / p;
   return swapped ? 1 - part : part;
 }
-
-}  // namespace gd

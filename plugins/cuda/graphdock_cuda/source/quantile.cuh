@@ -2,8 +2,6 @@
 //
 // M. J. Wichura, "Algorithm AS 241", Applied Statistics 37 (1988), pages 477-484, to about 16 digits.
 
-namespace gd {
-
 __device__ constexpr double CENTRE_TOP[] = {
     2509.0809287301227, 33430.57558358813, 67265.7709270087, 45921.95393154987, 13731.69376550946, 1971.5909503065513,
     133.14166789178438, 3.3871328727963665};
@@ -40,5 +38,3 @@ GD_DEVICE double quantile(double centred, double tail) {
 GD_DEVICE double normal_quantile(double p) { return quantile(p - 0.5, p < 1 - p ? p : 1 - p); }
 // The inverse of the error function; NaN outside of [-1, 1].
 GD_DEVICE double inverse_erf(double y) { return quantile(y / 2, (1 - fabs(y)) / 2) * 0.70710678118654752440; }
-
-}  // namespace gd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -111,3 +111,34 @@ def computed(kit: Conformance) -> Callable[..., list[np.ndarray]]:
         return list(run_program(bench.open(graph, plain=True), program, arrays))
 
     return compute
+
+
+def _run(host: Host, device: str, make: Callable[..., Any], arrays: Sequence[np.ndarray], steps: int) -> list[Any]:
+    graph = tf.Graph()
+    with graph.as_default(), graph.device(f"/device:{device}:0"):
+        feeds = [tf.placeholder(a.dtype, a.shape) for a in arrays]
+        made = make(*feeds)
+        fetched = list(made) if isinstance(made, (list, tuple)) else [made]
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+        found: list[Any] = []
+        with tf.Session(graph=graph, config=config, host=host) as session:
+            for _ in range(steps):
+                found = session.run(fetched, dict(zip(feeds, arrays, strict=True)))
+    return found
+
+
+@pytest.fixture
+def on_cuda(kit: Conformance) -> Callable[..., list[Any]]:
+    """``on_cuda(make, *arrays)``: what ``make(*placeholders)`` gives, every op of it on the emulated GPU."""
+    return lambda make, *arrays, steps=1: _run(kit.host, "cuda", make, arrays, steps)
+
+
+@pytest.fixture
+def on_both(kit: Conformance) -> Callable[..., list[tuple[Any, Any]]]:
+    """As ``on_cuda``, after so many ``steps``: pairs of what the GPU and the cpu make."""
+
+    def both(make: Callable[..., Any], *arrays: np.ndarray, steps: int = 1) -> list[tuple[Any, Any]]:
+        got, expected = (_run(kit.host, device, make, arrays, steps) for device in ("cuda", "cpu"))
+        return list(zip(got, expected, strict=True))
+
+    return both
