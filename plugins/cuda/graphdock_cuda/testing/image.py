@@ -10,6 +10,7 @@ import os
 import struct
 import tempfile
 import threading
+import weakref
 from dataclasses import dataclass
 
 __all__ = ["Image", "Kernel", "KernelFailure"]
@@ -95,6 +96,8 @@ class Image:
         except OSError as error:
             self._file.close()
             raise ValueError(f"not an image of the emulator: {error}") from error
+        self._closing = weakref.finalize(self, _ctypes.dlclose, self._library._handle)
+        self._closing.atexit = False
         self._library.gd_kernel.restype = ctypes.POINTER(_Entry)
         self._library.gd_run.restype = None
         found = _shared_variables(image)
@@ -111,7 +114,7 @@ class Image:
     def close(self) -> None:
         """Its kernels are gone."""
         self.kernels.clear()
-        _ctypes.dlclose(self._library._handle)
+        self._closing()
         self._file.close()
 
     def run(

@@ -83,6 +83,16 @@ class Block:
         )
 
 
+def _unmap(base: int, blocks: set[Block]) -> None:
+    """Give addresses back, but for those of blocks that somebody still has: an array over pinned memory outlives its driver."""
+    at, stop = base, base + _RESERVED
+    for region in sorted((block.region for block in blocks), key=lambda region: region.start):
+        if at < region.start:
+            _libc.munmap(at, region.start - at)
+        at = region.stop
+    _libc.munmap(at, stop - at)
+
+
 class Arena:
     """One memory space. Not locked: its driver is.
 
@@ -104,7 +114,7 @@ class Arena:
         base = _libc.mmap(None, _RESERVED, _CLOSED, flags, -1, 0)
         if base in (None, ctypes.c_void_p(-1).value):
             raise MemoryError(os.strerror(ctypes.get_errno()))
-        weakref.finalize(self, _libc.munmap, base, _RESERVED)
+        weakref.finalize(self, _unmap, base, self.blocks).atexit = False
         self.base: int = base
         self.stop = base + _RESERVED
         self._next = base + _PAGE

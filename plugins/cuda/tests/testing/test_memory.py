@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 
 import pytest
 from graphdock_cuda.testing.memory import Arena
@@ -83,6 +84,18 @@ def test_canaries_tell_of_writes_right_beside_a_block(arena):
         assert not block.intact()
         block.guard()
         assert block.intact()
+
+
+def test_blocks_outlive_their_arena():
+    """As pinned memory outlives the session that an array of it came from."""
+    arena = Arena("space")
+    kept, gone = arena.take(5000, None), arena.take(5000, None)
+    arena.give(gone, None, lambda: True)
+    view = _bytes(kept)
+    view[7] = 1
+    del arena
+    gc.collect()
+    assert view[7] == 1
 
 
 def test_find(arena):
