@@ -9,7 +9,9 @@ from graphdock.contracts import DeviceFactory, KernelDef, hookimpl
 
 #: Modules of ``graphdock_cuda.kernels``; each holds a list ``KERNELS``.
 FAMILIES: tuple[str, ...] = (
+    "bins",
     "conv",
+    "counting",
     "decompositions",
     "depthwise",
     "elementwise",
@@ -31,6 +33,7 @@ FAMILIES: tuple[str, ...] = (
     "segment",
     "softmax",
     "spectral",
+    "top_k",
     "train",
     "unique",
     "where",

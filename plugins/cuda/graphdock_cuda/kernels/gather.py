@@ -37,7 +37,7 @@ def gather_rows(
     total = outer * n * inner
     if not total:
         return
-    made = source("report.cuh", "gather.cuh", I=w.ctype(indices), E=word(params.dtype))
+    made = source("report.cuh", "gather.cuh", INDEX=w.ctype(indices), WORD=word(params.dtype))
     per_block = THREADS * max(1, 16 // params.dtype.size if inner > 1 else 1)
     facts = (i64(outer), i64(n), i64(inner), i64(math.prod(dims)), i32(len(dims)), dims_param(w, dims))
     w.launch(made, "gather", blocks(total, per_block, 1 << 20), THREADS, params, indices, out, *facts, error)

@@ -111,7 +111,7 @@ def rows_of(
     bad = w.scratch(dtypes.uint64, 1)
     w.fill(bad, 0xFF)
     if n:
-        made = source("report.cuh", "places.cuh", I=w.ctype(indices), K=w.ctype(dtype))
+        made = source("report.cuh", "places.cuh", INDEX=w.ctype(indices), KEY=w.ctype(dtype))
         facts = (i64(n), i32(depth))
         grid = blocks(n, THREADS, 1 << 16)
         w.launch(made, "places", grid, THREADS, indices, keys, bad, *facts, dims_param(w, dims), i64(limit), i32(flags))
@@ -146,7 +146,7 @@ def reduce_runs(
         *how.parts,
         "runs.cuh",
         TX=w.ctype(updates),
-        K=w.ctype(rows.keys),
+        KEY=w.ctype(rows.keys),
         REDUCER=how.struct,
         INTO=f"into_{into}",
     )
@@ -168,7 +168,7 @@ def write_last(w: Work, updates: Operand, rows: Rows, out: Operand, width: int) 
     if not n * width or not out.size:
         return
     assert rows.order is not None
-    made = source("last_rows.cuh", E=word(updates.dtype), K=w.ctype(rows.keys))
+    made = source("last_rows.cuh", WORD=word(updates.dtype), KEY=w.ctype(rows.keys))
     steps = (i64(0), i32(0)) if updates.rank == 0 else (i64(width), i32(1))
     facts = (i64(n), i64(width), i64(rows.limit))
     grid = blocks(n * width, THREADS, 1 << 20)
@@ -181,5 +181,5 @@ def fill_value(w: Work, out: Operand, value: object) -> None:
     if len(set(bits)) == 1:
         w.fill(out, bits[0])
     elif out.size:
-        made = source("fill.cuh", E=word(out.dtype))
+        made = source("fill.cuh", WORD=word(out.dtype))
         w.launch(made, "fill", blocks(out.size, THREADS, 1 << 16), THREADS, out, i64(out.size), raw(bits))

@@ -136,7 +136,7 @@ def sparse_to_dense(w: Work) -> None:
             f"sparse_values have shape {list(values.shape)}", expected=f"a scalar or [{count}]"
         )
     if out.size:
-        made = source("fill.cuh", E=word(out.dtype))
+        made = source("fill.cuh", WORD=word(out.dtype))
         w.launch(made, "fill_from", blocks(out.size, THREADS, 1 << 16), THREADS, out, i64(out.size), default)
     error = bad_index((count,), out.shape, "sparse_indices")
     shaped = places.reshaped(count, depth)
@@ -144,7 +144,7 @@ def sparse_to_dense(w: Work) -> None:
     if w.attr("validate_indices") and count > 1:
         fault = w.scratch(dtypes.uint64, 1)
         w.fill(fault, 0xFF)
-        made = source("report.cuh", "ascending.cuh", K=w.ctype(keys))
+        made = source("report.cuh", "ascending.cuh", KEY=w.ctype(keys))
         w.launch(made, "ascending", blocks(count, THREADS, 1 << 16), THREADS, keys, fault, i64(count))
         w.launch(made, "report_ascending", 1, 1, keys, bad, fault, i64(out.size), _unordered(out.shape))
     order_of, order = sort_keys(w, keys, max(out.size, 1).bit_length())

@@ -78,7 +78,7 @@ def _ascending(r: Run, ids: Operand, limit: int | None = None) -> tuple[Operand,
         return keys, 0
     facts = r.scratch(dtypes.int64, 2)
     r.fill(facts, 0xFF)
-    made = source("report.cuh", "segment.cuh", I=r.ctype(ids), K=r.ctype(keys))
+    made = source("report.cuh", "segment.cuh", INDEX=r.ctype(ids), KEY=r.ctype(keys))
     bound = i64((1 << 62) if limit is None else limit)
     r.launch(made, "check_sorted", blocks(ids.size, THREADS, 1 << 16), THREADS, ids, keys, facts, i64(ids.size), bound)
     bad, last = (int(v) for v in r.read(facts))
@@ -141,7 +141,7 @@ def _sparse(name: str) -> Callable[[Run], None]:
         bad = _no_error(r)
         chosen = r.scratch(dtypes.int32, ids.size)
         if ids.size:
-            made = source("report.cuh", "segment.cuh", I=r.ctype(indices), K="u32")
+            made = source("report.cuh", "segment.cuh", INDEX=r.ctype(indices), KEY="u32")
             facts = (i64(ids.size), i64(size))
             error = bad_index(indices.shape, [size])
             r.launch(made, "choose_rows", blocks(ids.size, THREADS, 1 << 16), THREADS, indices, chosen, bad, *facts)

@@ -13,11 +13,11 @@ from graphdock_cuda.kernels.scan import exclusive_sums
 from graphdock_cuda.launch import i32, i64, u64
 from graphdock_cuda.work import Operand, Work, blocks
 
-__all__ = ["argsort", "key_dtype", "sort_keys"]
+__all__ = ["SHORT_ROW", "argsort", "key_dtype", "keys_of", "sort_keys"]
 
 THREADS = 256
 #: As source/sort.cuh has them.
-_SHORT = 2048
+SHORT_ROW = 2048
 _TILE = 4096
 
 
@@ -40,12 +40,12 @@ def sort_keys(
     n = keys.size // max(rows, 1)
     if n >= 1 << 31:
         raise w.refuse(f"it sorts {n} elements, and the kernel at most {(1 << 31) - 1}")
-    made = source("block.cuh", "sort.cuh", K=w.ctype(keys))
+    made = source("block.cuh", "sort.cuh", KEY=w.ctype(keys))
     out, order = w.scratch(keys.dtype, keys.size), w.scratch(dtypes.int32, keys.size)
     if not keys.size:
         return out, order
     given = u64(0) if values is None else values
-    if n <= _SHORT:
+    if n <= SHORT_ROW:
         padded = 1 << max(n - 1, 1).bit_length()
         threads = min(THREADS, max(32, padded // 2))
         grid = blocks(rows, 1, 1 << 20)
@@ -66,24 +66,37 @@ def sort_keys(
     return here  # type: ignore[return-value]
 
 
+def keys_of(
+    w: Work, x: Operand, order: Operand | None = None, *, rows: int = 1, part: int = 0, descending: bool = False
+) -> Operand:
+    """Keys that are ordered as the elements of rows are, of as many bits as these have; NaN comes after all numbers.
+
+    Args:
+      order: places in each row that the elements are taken from.
+      part: of complex numbers 0 for the real part, 1 for the imaginary one.
+      descending: keys that are ordered the other way round.
+    """
+    pair = x.dtype.is_complex
+    real = {8: dtypes.float32, 16: dtypes.float64}[x.dtype.size] if pair else x.dtype
+    keys = w.scratch(key_dtype(8 * real.size), x.size)
+    if x.size:
+        made = source("sort_order.cuh", "sort_keys.cuh", TX=w.ctype(real), KEY=w.ctype(keys))
+        args = (i64(rows), i64(x.size // rows), i32(2 if pair else 1), i32(part), i32(descending))
+        given = u64(0) if order is None else order
+        w.launch(made, "make_keys", blocks(x.size, THREADS, 1 << 16), THREADS, x, given, keys, *args)
+    return keys
+
+
 def argsort(w: Work, x: Operand, *, rows: int = 1, descending: bool = False) -> tuple[Operand, Operand]:
     """The places of the elements of each row in ascending order, int32, and their keys; equal ones in the order of the row.
 
     NaN comes after all numbers, or before them when ``descending``; complex numbers go by their real parts first.
     """
-    n = x.size // max(rows, 1)
-    pair = x.dtype.is_complex
-    part = {8: dtypes.float32, 16: dtypes.float64}[x.dtype.size] if pair else x.dtype
-    bits, stride = 8 * part.size, 2 if pair else 1
-    dtype = key_dtype(bits)
-    made = source("sort_order.cuh", "sort_keys.cuh", TX=w.ctype(part), K=w.ctype(dtype))
     order: Operand | None = None
-    for at in reversed(range(stride)):
-        keys = w.scratch(dtype, max(x.size, 1)).reshaped(x.size)
-        grid = blocks(x.size, THREADS, 1 << 16)
-        args = (i64(rows), i64(n), i32(stride), i32(at), i32(descending))
-        if x.size:
-            w.launch(made, "make_keys", grid, THREADS, x, u64(0) if order is None else order, keys, *args)
-        keys, order = sort_keys(w, keys, bits, order, rows=rows)
-    assert order is not None
+    keys = None
+    for part in (1, 0) if x.dtype.is_complex else (0,):
+        made = keys_of(w, x, order, rows=rows, part=part, descending=descending)
+        bits = 8 * x.dtype.size // (2 if x.dtype.is_complex else 1)
+        keys, order = sort_keys(w, made, bits, order, rows=rows)
+    assert order is not None and keys is not None
     return order, keys

@@ -1,12 +1,12 @@
 // Slices of params[outer, size, inner], chosen by index tuples into the dims that `size` is the product of: out[outer, n, inner].
 //
-// Macros: I: i32 or i64; E: a word as wide as an element.
+// Macros: INDEX: i32 or i64; WORD: a word as wide as an element.
 
 namespace gd {
 
 struct Dims { i64 at[MAX_RANK]; };
 
-template <class U, class N> GD_DEVICE void gather_units(const U* params, const I* indices, U* out, N outer, N n, N inner, N size, int depth,
+template <class U, class N> GD_DEVICE void gather_units(const U* params, const INDEX* indices, U* out, N outer, N n, N inner, N size, int depth,
                                                         const Dims& dims, i64* words, i64 code) {
   GD_GRID_LOOP(N, unit, outer * n * inner) {
     const N line = unit / inner, above = line / n, tuple = line - above * n;
@@ -24,7 +24,7 @@ template <class U, class N> GD_DEVICE void gather_units(const U* params, const I
   }
 }
 
-template <class U> GD_DEVICE void gather_all(const void* params, const I* indices, void* out, i64 outer, i64 n, i64 inner, i64 size,
+template <class U> GD_DEVICE void gather_all(const void* params, const INDEX* indices, void* out, i64 outer, i64 n, i64 inner, i64 size,
                                              int depth, const Dims& dims, i64* words, i64 code) {
   const U* from = static_cast<const U*>(params);
   U* to = static_cast<U*>(out);
@@ -34,11 +34,11 @@ template <class U> GD_DEVICE void gather_all(const void* params, const I* indice
 
 }  // namespace gd
 
-GD_KERNEL(gather)(const E* params, const I* indices, E* out, i64 outer, i64 n, i64 inner, i64 size, int depth, Dims dims, i64* words,
+GD_KERNEL(gather)(const WORD* params, const INDEX* indices, WORD* out, i64 outer, i64 n, i64 inner, i64 size, int depth, Dims dims, i64* words,
                   i64 code) {
-  constexpr int V = vector_width<E>::value;
+  constexpr int V = vector_width<WORD>::value;
   if (inner % V == 0 && ((reinterpret_cast<u64>(params) | reinterpret_cast<u64>(out)) & 15) == 0)
     gather_all<pack<u64, 2>>(params, indices, out, outer, n, inner / V, size, depth, dims, words, code);
   else
-    gather_all<E>(params, indices, out, outer, n, inner, size, depth, dims, words, code);
+    gather_all<WORD>(params, indices, out, outer, n, inner, size, depth, dims, words, code);
 }

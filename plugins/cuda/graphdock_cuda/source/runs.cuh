@@ -4,7 +4,7 @@
 // Places are taken in chunks, so that a long run has many threads: one of them per chunk and column reduces the runs that lie
 // within its chunk, and notes what it has of the others; then the pieces of each other run are combined in order.
 //
-// Macros: TX: type of elements; K: u32 or u64; REDUCER; INTO: what becomes of the row that a run is written to.
+// Macros: TX: type of elements; KEY: u32 or u64; REDUCER; INTO: what becomes of the row that a run is written to.
 
 namespace gd {
 
@@ -31,18 +31,18 @@ template <class R, class T, class Into> struct runs {
   }
 
   // pieces[2 chunk]: of the run that began before the chunk; pieces[2 chunk + 1]: of the run that goes on behind it
-  static GD_DEVICE void within(const T* rows, const i32* order, const K* keys, T* out, acc* pieces, const u64* bad, i64 n, i64 width,
+  static GD_DEVICE void within(const T* rows, const i32* order, const KEY* keys, T* out, acc* pieces, const u64* bad, i64 n, i64 width,
                                i64 limit, i64 chunk, i64 row_step, int step) {
     if (*bad != ~0ull) return;
     const i64 chunks = ceil_div(n, chunk);
     GD_GRID_LOOP(i64, task, chunks * width) {
       const i64 c = task / width, j = task - c * width, begin = c * chunk, end = begin + chunk < n ? begin + chunk : n;
-      K key = keys[begin];
+      KEY key = keys[begin];
       bool began_before = begin > 0 && keys[begin - 1] == key;
       i64 start = begin;
       acc all = R::first();
       for (i64 place = begin; place < end; ++place) {
-        const K here = keys[place];
+        const KEY here = keys[place];
         if (here != key) {
           if (began_before) pieces[2 * c * width + j] = all;
           else if (static_cast<u64>(key) < static_cast<u64>(limit)) write(out, static_cast<i64>(key) * width + j, all, place - start);
@@ -57,13 +57,13 @@ template <class R, class T, class Into> struct runs {
     }
   }
 
-  static GD_DEVICE void across(const K* keys, T* out, const acc* pieces, const u64* bad, i64 n, i64 width, i64 limit, i64 chunk) {
+  static GD_DEVICE void across(const KEY* keys, T* out, const acc* pieces, const u64* bad, i64 n, i64 width, i64 limit, i64 chunk) {
     if (*bad != ~0ull) return;
     const i64 chunks = ceil_div(n, chunk);
     GD_GRID_LOOP(i64, task, (chunks - 1) * width) {
       const i64 c = task / width, j = task - c * width, begin = c * chunk;
       i64 end = begin + chunk;
-      const K key = keys[end - 1];
+      const KEY key = keys[end - 1];
       if (keys[end] != key || (begin > 0 && keys[begin - 1] == key) || static_cast<u64>(key) >= static_cast<u64>(limit)) continue;
       i64 low = begin, high = end - 1;  // where the run begins
       while (low < high) {
@@ -93,11 +93,11 @@ typedef runs<REDUCER, TX, INTO> these_runs;
 
 }  // namespace gd
 
-GD_KERNEL(runs_within)(const TX* rows, const i32* order, const K* keys, TX* out, these_runs::acc* pieces, const u64* bad, i64 n,
+GD_KERNEL(runs_within)(const TX* rows, const i32* order, const KEY* keys, TX* out, these_runs::acc* pieces, const u64* bad, i64 n,
                        i64 width, i64 limit, i64 chunk, i64 row_step, int step) {
   these_runs::within(rows, order, keys, out, pieces, bad, n, width, limit, chunk, row_step, step);
 }
-GD_KERNEL(runs_across)(const K* keys, TX* out, const these_runs::acc* pieces, const u64* bad, i64 n, i64 width, i64 limit,
+GD_KERNEL(runs_across)(const KEY* keys, TX* out, const these_runs::acc* pieces, const u64* bad, i64 n, i64 width, i64 limit,
                        i64 chunk) {
   these_runs::across(keys, out, pieces, bad, n, width, limit, chunk);
 }

@@ -4,7 +4,7 @@
 // rows: passes over 8 bits each, from the lowest; a pass counts digits per tile, and puts every key behind those of lower digits,
 // of earlier tiles, of earlier warps, of earlier lanes.
 //
-// Macro: K: u32 or u64.
+// Macro: KEY: u32 or u64.
 
 namespace gd {
 
@@ -16,12 +16,12 @@ constexpr int SORT_TILE = SORT_ROUNDS * SORT_WARPS * 32;
 }  // namespace gd
 
 // values: what the keys came with, or null for their places. padded: a power of two that n fits in.
-GD_KERNEL(sort_short)(const K* keys, const i32* values, K* keys_out, i32* values_out, i64 rows, int n, int padded) {
-  __shared__ K key[SORT_ROW];
+GD_KERNEL(sort_short)(const KEY* keys, const i32* values, KEY* keys_out, i32* values_out, i64 rows, int n, int padded) {
+  __shared__ KEY key[SORT_ROW];
   __shared__ i32 place[SORT_ROW];
   for (i64 row = blockIdx.x; row < rows; row += gridDim.x) {
     for (int i = threadIdx.x; i < padded; i += blockDim.x) {
-      key[i] = i < n ? keys[row * n + i] : static_cast<K>(~static_cast<K>(0));
+      key[i] = i < n ? keys[row * n + i] : static_cast<KEY>(~static_cast<KEY>(0));
       place[i] = i;
     }
     for (int size = 2; size <= padded; size *= 2) {
@@ -29,7 +29,7 @@ GD_KERNEL(sort_short)(const K* keys, const i32* values, K* keys_out, i32* values
         __syncthreads();
         for (int i = threadIdx.x; i < padded / 2; i += blockDim.x) {
           const int low = 2 * i - (i & (gap - 1)), high = low + gap;
-          const K a = key[low], b = key[high];
+          const KEY a = key[low], b = key[high];
           const i32 p = place[low], q = place[high];
           const bool above = a > b || (a == b && p > q), ascending = (low & size) == 0;
           if (above == ascending) {
@@ -49,7 +49,7 @@ GD_KERNEL(sort_short)(const K* keys, const i32* values, K* keys_out, i32* values
 }
 
 // counts[row, digit, tile]
-GD_KERNEL(sort_count)(const K* keys, i32* counts, i64 n, i64 tiles, int shift) {
+GD_KERNEL(sort_count)(const KEY* keys, i32* counts, i64 n, i64 tiles, int shift) {
   __shared__ i32 count[256];
   const i64 row = blockIdx.x / tiles, tile = blockIdx.x - row * tiles;
   count[threadIdx.x] = 0;
@@ -62,20 +62,20 @@ GD_KERNEL(sort_count)(const K* keys, i32* counts, i64 n, i64 tiles, int shift) {
 }
 
 // starts: the counts as sums of those before them, in each row
-GD_KERNEL(sort_place)(const K* keys, const i32* values, const i32* starts, K* keys_out, i32* values_out, i64 n, i64 tiles, int shift) {
+GD_KERNEL(sort_place)(const KEY* keys, const i32* values, const i32* starts, KEY* keys_out, i32* values_out, i64 n, i64 tiles, int shift) {
   __shared__ i32 count[SORT_WARPS][256];
   const i64 row = blockIdx.x / tiles, tile = blockIdx.x - row * tiles;
   for (int warp = 0; warp < SORT_WARPS; ++warp) count[warp][threadIdx.x] = 0;
   __syncthreads();
   const int warp = warp_id(), lane = lane_id();
   const i64 begin = tile * SORT_TILE + warp * SORT_ROUNDS * 32;
-  K own[SORT_ROUNDS];
+  KEY own[SORT_ROUNDS];
   i32 rank[SORT_ROUNDS];
 #pragma unroll
   for (int round = 0; round < SORT_ROUNDS; ++round) {
     const i64 i = begin + round * 32 + lane;
     if (begin + round * 32 >= n) break;
-    own[round] = i < n ? keys[row * n + i] : K(0);
+    own[round] = i < n ? keys[row * n + i] : KEY(0);
     const int digit = i < n ? static_cast<int>(own[round] >> shift) & 255 : 256;
     const u32 alike = __match_any_sync(GD_FULL_MASK, digit);
     const int before = __popc(alike & ((1u << lane) - 1));
