@@ -25,16 +25,7 @@ __all__ = [
     "BY_TUPLE",
     "DROP_BEYOND",
     "DROP_NEGATIVE",
-    "Rows",
-    "bad_index",
-    "dims_param",
-    "fill_value",
-    "reduce_runs",
-    "rows_of",
-    "sorted_rows",
-    "word",
-    "write_last",
-]
+    "Rows", "bad_index", "dims_param", "fill_value", "reduce_runs", "rows_of", "sorted_rows", "starts_of", "word", "write_last"]
 
 THREADS = 256
 #: As source/base.cuh has it.
@@ -173,6 +164,15 @@ def write_last(w: Work, updates: Operand, rows: Rows, out: Operand, width: int) 
     facts = (i64(n), i64(width), i64(rows.limit))
     grid = blocks(n * width, THREADS, 1 << 20)
     w.launch(made, "last_rows", grid, THREADS, updates, rows.order, rows.keys, out, rows.bad, *facts, *steps)
+
+
+def starts_of(w: Work, keys: Operand, count: int) -> Operand:
+    """Where each number from 0 to ``count`` begins among ascending keys: ``count + 1`` places, int64."""
+    starts = w.scratch(dtypes.int64, count + 1)
+    made = source("starts.cuh", KEY=w.ctype(keys))
+    grid = blocks(count + 1, THREADS, 1 << 16)
+    w.launch(made, "find_starts", grid, THREADS, keys, starts, i64(keys.size), i64(count))
+    return starts
 
 
 def fill_value(w: Work, out: Operand, value: object) -> None:
