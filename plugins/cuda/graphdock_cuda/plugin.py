@@ -32,6 +32,7 @@ FAMILIES: tuple[str, ...] = (
     "scan",
     "scatter",
     "segment",
+    "sets",
     "softmax",
     "sparse",
     "spectral",
