@@ -25,7 +25,17 @@ __all__ = [
     "BY_TUPLE",
     "DROP_BEYOND",
     "DROP_NEGATIVE",
-    "Rows", "bad_index", "dims_param", "fill_value", "reduce_runs", "rows_of", "sorted_rows", "starts_of", "word", "write_last"]
+    "Rows",
+    "bad_index",
+    "dims_param",
+    "fill_value",
+    "reduce_runs",
+    "rows_of",
+    "sorted_rows",
+    "starts_of",
+    "word",
+    "write_last",
+]
 
 THREADS = 256
 #: As source/base.cuh has it.

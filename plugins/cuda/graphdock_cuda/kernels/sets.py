@@ -70,9 +70,7 @@ def set_operation(r: Run) -> None:
     of = [r.input(f"set{i}_values") for i in (1, 2)]
     shapes = [[int(d) for d in r.read(r.input(f"set{i}_shape"))] for i in (1, 2)]
     if shapes[0][:-1] != shapes[1][:-1]:
-        raise errors.InvalidArgumentError(
-            "sets of other groups", expected=str(shapes[0][:-1]), got=str(shapes[1][:-1])
-        )
+        raise errors.InvalidArgumentError("sets of other groups", expected=str(shapes[0][:-1]), got=str(shapes[1][:-1]))
     for indices, shape in zip(at, shapes, strict=True):
         _, bad = rows_of(r, indices, shape, len(shape), _outside(indices, shape), BY_TUPLE)
     dims, rank, split = shapes[0][:-1], len(shapes[0]), of[0].size
@@ -90,14 +88,12 @@ def set_operation(r: Run) -> None:
         r.launch(made, "keep_elements", blocks(n, THREADS, 1 << 16), THREADS, values, order, groups, flags, *facts)
     kept = chosen(r, flags)
     n = kept.size
-    indices, found, shape = r.output((n, rank)), r.output((n,), 1), r.output((rank,), 2)
+    tuples, found, dense = r.output((n, rank)), r.output((n,), 1), r.output((rank,), 2)
     widest, of_kept = r.scratch(dtypes.int64, 1), r.scratch(groups.dtype, n)
     r.fill(widest)
     grid = blocks(n, THREADS, 1 << 16)
     places = source("set_places.cuh", KEY=r.ctype(groups))
     if n:
         r.launch(made, "take_kept", grid, THREADS, values, order, groups, kept, of_kept, found, i64(n))
-        r.launch(
-            places, "set_places", grid, THREADS, of_kept, indices, widest, i64(n), i32(rank), dims_param(r, dims)
-        )
-    r.launch(places, "set_shape", 1, 1, shape, widest, i32(rank), dims_param(r, dims))
+        r.launch(places, "set_places", grid, THREADS, of_kept, tuples, widest, i64(n), i32(rank), dims_param(r, dims))
+    r.launch(places, "set_shape", 1, 1, dense, widest, i32(rank), dims_param(r, dims))

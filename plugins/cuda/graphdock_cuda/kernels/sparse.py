@@ -1,6 +1,6 @@
 """Sparse tensors, which are index tuples, values and a shape: products, orders, shapes, empty rows, edit distances.
 
-Elements are put in the order of their rows by stable sorts; what is summed is summed in that order, float16 and bfloat16 in float32.
+Elements are put in the order of their rows by stable sorts, and summed in that order, float16 and bfloat16 in float32.
 """
 
 from __future__ import annotations
@@ -141,19 +141,17 @@ def fill_empty_rows(r: Run) -> None:
     starts = starts_of(r, keys, rows)
     missing, empty = r.scratch(dtypes.int64, rows + 1), r.output((rows,), 2)
     made = source("sparse_rows.cuh", TX=word(values.dtype), KEY=r.ctype(keys))
-    r.launch(
-        made, "mark_empty", blocks(rows + 1, THREADS, 1 << 16), THREADS, starts, empty, missing, i64(rows)
-    )
+    r.launch(made, "mark_empty", blocks(rows + 1, THREADS, 1 << 16), THREADS, starts, empty, missing, i64(rows))
     exclusive_sums(r, missing)
     total = n + int(r.read(missing.at(rows, (1,)))[0])
     out, filled, reverse = r.output((total, len(shape))), r.output((total,), 1), r.output((n,), 3)
     rank = i32(len(shape))
     if n:
-        args = (indices, values, order, keys, missing, out, filled, reverse, bad)
-        r.launch(made, "place_elements", blocks(n, THREADS, 1 << 16), THREADS, *args, i64(n), rank)
+        written = (indices, values, order, keys, missing, out, filled, reverse, bad)
+        r.launch(made, "place_elements", blocks(n, THREADS, 1 << 16), THREADS, *written, i64(n), rank)
     if rows:
-        args = (starts, missing, default, out, filled)
-        r.launch(made, "place_missing", blocks(rows, THREADS, 1 << 16), THREADS, *args, i64(rows), rank)
+        added = (starts, missing, default, out, filled)
+        r.launch(made, "place_missing", blocks(rows, THREADS, 1 << 16), THREADS, *added, i64(rows), rank)
 
 
 @kernel("EditDistance", types={"T": PLAIN})
@@ -162,9 +160,7 @@ def edit_distance(w: Work) -> None:
     sides = []
     shapes = [_dims(w.host(f"{side}_shape")) for side in ("hypothesis", "truth")]
     if len(shapes[0]) != len(shapes[1]):
-        raise errors.InvalidArgumentError(
-            f"hypothesis_shape has rank {len(shapes[0])}, truth_shape {len(shapes[1])}"
-        )
+        raise errors.InvalidArgumentError(f"hypothesis_shape has rank {len(shapes[0])}, truth_shape {len(shapes[1])}")
     dims = [max(pair) for pair in zip(shapes[0][:-1], shapes[1][:-1], strict=True)]
     out = w.output(dims)
     for side, shape in zip(("hypothesis", "truth"), shapes, strict=True):

@@ -1,7 +1,7 @@
 """The largest elements of rows, the element at a place of a sorted row, and whether a class is among the largest.
 
-Rows are sorted by keys that order elements as NumPy does, NaN above all; of equal elements the first comes first. Of a long row only
-the best of each tile go on, until a block can sort what is left.
+Rows are sorted by keys that order elements as NumPy does, NaN above all; of equal elements the first comes first. Of a long row
+only the best of each tile go on, until a block can sort what is left.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def top_k(w: Work) -> None:
 def nth_element(w: Work) -> None:
     x, at = w.input("input"), int(w.host("n"))
     if not x.rank or not 0 <= at < x.shape[-1]:
-        raise errors.InvalidArgumentError(f"n is {at} for input of shape {list(x.shape)}", expected="a place in its rows")
+        raise errors.InvalidArgumentError(
+            f"n is {at} for input of shape {list(x.shape)}", expected="a place in its rows"
+        )
     width, rows = x.shape[-1], math.prod(x.shape[:-1])
     out = w.output(x.shape[:-1])
     if not rows:

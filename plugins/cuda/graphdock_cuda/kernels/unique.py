@@ -23,7 +23,9 @@ dynamic = dynamic_family(KERNELS)
 def _source(r: Run, x: Operand) -> Source:
     part = x.dtype.size // (2 if x.dtype.is_complex else 1)
     out = r.ctype(r.out_dtype(1))
-    return source("complex.cuh", "sort_order.cuh", "unique.cuh", TX=r.ctype(x), OUT=out, KEY="u64" if part == 8 else "u32")
+    return source(
+        "complex.cuh", "sort_order.cuh", "unique.cuh", TX=r.ctype(x), OUT=out, KEY="u64" if part == 8 else "u32"
+    )
 
 
 @dynamic("Unique", "UniqueWithCounts", types={"T": PLAIN})
