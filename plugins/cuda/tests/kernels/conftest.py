@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 from graphdock.plugin.host import Host
 from graphdock.testing.conformance import Conformance
@@ -11,6 +13,8 @@ from graphdock.testing.covering import covering
 from graphdock_cuda.driver.api import Toolkit
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
+
+import graphdock as tf
 
 #: dtypes of the quick run; `exhaustive` tests take all.
 QUICK = frozenset({"-", "float32", "int32", "bfloat16"})
@@ -29,6 +33,23 @@ def kit(cuda: Toolkit) -> Iterator[Conformance]:
     install(host, cuda)
     yield Conformance("cuda", host=host, oracle="reference")
     cuda.driver.verify()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session")
+def run_on_cuda(cuda: Toolkit, kit: Conformance) -> Callable[..., list[Any]]:
+    """``run_on_cuda(make, *values)`` fetches what ``make(*placeholders)`` returns, from kernels on the GPU alone."""
+
+    def run(make: Callable[..., Any], *values: Any) -> list[Any]:
+        arrays = [np.asarray(v) for v in values]
+        with tf.Graph(host=kit.host).as_default() as graph:
+            feeds = [tf.placeholder(a.dtype, a.shape) for a in arrays]
+            fetches = make(*feeds)
+            config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+            with tf.Session(graph=graph, config=config) as session:
+                found: list[Any] = session.run(fetches, dict(zip(feeds, arrays, strict=True)))
+        return found
+
+    return run
 
 
 @pytest.fixture
