@@ -32,7 +32,9 @@ def numbers() -> np.random.Generator:
         ((2, 3, 1, 5000, 2), (1, 3)),
     ],
 )
-def test_any_axes(run_on_cuda: Any, numbers: np.random.Generator, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+def test_any_axes(
+    run_on_cuda: Any, numbers: np.random.Generator, shape: tuple[int, ...], axes: tuple[int, ...]
+) -> None:
     x = numbers.standard_normal(shape).astype(np.float32)
     total, largest, mean = run_on_cuda(
         lambda x: [tf.reduce_sum(x, axes), tf.reduce_max(x, axes), tf.reduce_mean(x, axes, keepdims=True)], x
@@ -73,7 +75,9 @@ def test_a_sum_has_the_same_bits_each_time(run_on_cuda: Any, numbers: np.random.
 
 @pytest.mark.parametrize("size", [1, 33, 1023, 1025, 5000, 40_003])
 @pytest.mark.parametrize(("exclusive", "reverse"), [(False, False), (True, False), (False, True), (True, True)])
-def test_running_sums(run_on_cuda: Any, numbers: np.random.Generator, size: int, exclusive: bool, reverse: bool) -> None:
+def test_running_sums(
+    run_on_cuda: Any, numbers: np.random.Generator, size: int, exclusive: bool, reverse: bool
+) -> None:
     x = numbers.integers(-9, 9, (2, size)).astype(np.int64)
     rows, columns = run_on_cuda(
         lambda x, y: [tf.cumsum(x, 1, exclusive, reverse), tf.cumsum(y, 0, exclusive, reverse)], x, x.T.copy()
