@@ -16,7 +16,7 @@ from graphdock_cuda.kernels.indices import (
     reduce_runs,
     sorted_rows,
 )
-from graphdock_cuda.kernels.reduce import reducer
+from graphdock_cuda.kernels.reduce import multiprocessors, reducer
 from graphdock_cuda.launch import f64, i32, i64
 from graphdock_cuda.work import ErrorWord, Work, blocks
 
@@ -63,7 +63,7 @@ def histogram(w: Work) -> None:
     wide = "double" if values.dtype.is_integer else w.ctype(values)
     made = source("block.cuh", "histogram.cuh", TX=w.ctype(values), WIDE=wide, OUT=w.ctype(out))
     shared = count <= _SHARED_BINS
-    grid = blocks(values.size, 16 * THREADS, 4 * w.multiprocessors)
+    grid = blocks(values.size, 16 * THREADS, 4 * multiprocessors(w))
     facts = (i64(values.size), f64(low), f64(high), f64(high - low), i32(count), i32(shared))
     w.launch(made, "histogram", grid, THREADS, values, out, *facts, shared=4 * count if shared else 0)
 

@@ -11,6 +11,7 @@ from graphdock_cuda.immediate import Run, dynamic_family
 from graphdock_cuda.kernel import PLAIN
 from graphdock_cuda.kernels.gather import gather_rows
 from graphdock_cuda.kernels.indices import THREADS, bad_index, sorted_rows, starts_of, write_last
+from graphdock_cuda.kernels.reduce import multiprocessors
 from graphdock_cuda.launch import i64
 from graphdock_cuda.work import blocks
 
@@ -50,7 +51,7 @@ def dynamic_stitch(r: Run) -> None:
     made = source("extremes.cuh", INDEX="i32")
     for i, x in enumerate(indices):
         if x.size:
-            grid = blocks(x.size, THREADS, 4 * r.multiprocessors)
+            grid = blocks(x.size, THREADS, 4 * multiprocessors(r))
             r.launch(made, "extremes", grid, THREADS, x, smallest.at(i, (1,)), largest.at(i, (1,)), i64(x.size))
     lowest, highest = r.read(smallest).tolist(), r.read(largest).tolist()
     for low in lowest:

@@ -22,7 +22,7 @@ from graphdock_cuda.kernel import family
 from graphdock_cuda.launch import i32, i64
 from graphdock_cuda.work import Operand, Work, blocks
 
-__all__ = ["KERNELS", "Reducer", "axes_of", "reduce_axes", "reducer"]
+__all__ = ["KERNELS", "Reducer", "axes_of", "multiprocessors", "reduce_axes", "reducer"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
@@ -57,6 +57,11 @@ def reducer(name: str, dtype: DType) -> Reducer:
         return Reducer(f"{name}_reducer<TX>", 16)
     wide = name == "mean" and dtype.is_integer
     return Reducer(f"{name}_reducer<TX>", 8 if wide else max(dtype.accumulator.size, 1))
+
+
+def multiprocessors(w: Work) -> int:
+    """How many the GPU has."""
+    return w.multiprocessors
 
 
 def axes_of(value: Any, rank: int) -> tuple[int, ...]:
@@ -100,7 +105,7 @@ def reduce_axes(w: Work, how: Reducer, x: Operand, axes: Iterable[int], out: Ope
 
 def _parted(w: Work, outer: int, length: int, inner: int) -> tuple[int, int]:
     """How many parts an axis is reduced in, and of how many elements each is."""
-    wanted = 4 * w.multiprocessors
+    wanted = 4 * multiprocessors(w)
     have = outer * (blocks(inner, 32) if inner > 1 else 1)
     share = _PART if inner == 1 else max(64, _PART // min(inner, 32))
     parts = max(1, min(-(-wanted // have), length // share))
@@ -137,20 +142,20 @@ def _pass(
         FIRST=str(int(first)),
         LAST=str(int(last)),
     )
-    most = 32 * w.multiprocessors
+    most = 32 * multiprocessors(w)
     if inner == 1 and parts == 1 and length <= _SHORT_ROW:
         shift = min(5, max(0, length - 1).bit_length())
         grid = blocks(outer, THREADS >> shift, most)
         w.launch(made, "by_lanes", grid, THREADS, x, out, i64(outer), i64(length), i32(shift), i64(count))
     elif inner == 1:
         grid = blocks(outer * parts, 1, most)
-        args = (i64(outer), i64(length), i64(parts), i64(size), i64(count))
-        w.launch(made, "by_blocks", grid, THREADS, x, out, *args)
+        facts = (i64(outer), i64(length), i64(parts), i64(size), i64(count))
+        w.launch(made, "by_blocks", grid, THREADS, x, out, *facts)
     else:
         shift = min(5, (inner - 1).bit_length())
         grid = blocks(outer * parts * blocks(inner, 1 << shift), 1, most)
-        strided = (i64(outer), i64(length), i64(inner), i64(parts), i64(size), i32(shift), i64(count))
-        w.launch(made, "by_columns", grid, THREADS, x, out, *strided)
+        args = (i64(outer), i64(length), i64(inner), i64(parts), i64(size), i32(shift), i64(count))
+        w.launch(made, "by_columns", grid, THREADS, x, out, *args)
 
 
 # -- the ops

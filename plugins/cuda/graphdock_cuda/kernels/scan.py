@@ -12,7 +12,7 @@ from graphdock.contracts import KernelDef, dtypes
 
 from graphdock_cuda.compiled import source
 from graphdock_cuda.kernel import family
-from graphdock_cuda.kernels.reduce import axes_of, reducer
+from graphdock_cuda.kernels.reduce import axes_of, multiprocessors, reducer
 from graphdock_cuda.launch import i32, i64, u64
 from graphdock_cuda.work import Operand, Work, blocks
 
@@ -52,8 +52,7 @@ def scan(
         args = (i64(outer), i64(n), i64(inner), *flags)
         w.launch(made, "scan_columns", blocks(outer * inner, THREADS, 1 << 20), THREADS, x, out, *args)
         return
-    multiprocessors = w.multiprocessors
-    parts = 1 if n < _LONG_ROW else max(1, min(-(-2 * multiprocessors // outer), n // (_LONG_ROW // 4)))
+    parts = 1 if n < _LONG_ROW else max(1, min(-(-2 * multiprocessors(w) // outer), n // (_LONG_ROW // 4)))
     size = -(-n // parts)
     parts = -(-n // size)
     grid, by_part = blocks(outer * parts, 1, 1 << 20), (i64(outer), i64(n), i64(parts), i64(size))

@@ -88,12 +88,12 @@ def set_operation(r: Run) -> None:
         r.launch(made, "keep_elements", blocks(n, THREADS, 1 << 16), THREADS, values, order, groups, flags, *facts)
     kept = chosen(r, flags)
     n = kept.size
-    indices, found, whole_shape = r.output((n, rank)), r.output((n,), 1), r.output((rank,), 2)
+    tuples, found, dense = r.output((n, rank)), r.output((n,), 1), r.output((rank,), 2)
     widest, of_kept = r.scratch(dtypes.int64, 1), r.scratch(groups.dtype, n)
     r.fill(widest)
     grid = blocks(n, THREADS, 1 << 16)
     places = source("set_places.cuh", KEY=r.ctype(groups))
     if n:
         r.launch(made, "take_kept", grid, THREADS, values, order, groups, kept, of_kept, found, i64(n))
-        r.launch(places, "set_places", grid, THREADS, of_kept, indices, widest, i64(n), i32(rank), dims_param(r, dims))
-    r.launch(places, "set_shape", 1, 1, whole_shape, widest, i32(rank), dims_param(r, dims))
+        r.launch(places, "set_places", grid, THREADS, of_kept, tuples, widest, i64(n), i32(rank), dims_param(r, dims))
+    r.launch(places, "set_shape", 1, 1, dense, widest, i32(rank), dims_param(r, dims))

@@ -1,7 +1,6 @@
 """Sparse tensors, which are index tuples, values and a shape: products, orders, shapes, empty rows, edit distances.
 
-Elements are put in the order of their rows by stable sorts; what is summed is summed in that order, float16 and bfloat16 in
-float32.
+Elements are put in the order of their rows by stable sorts, and summed in that order, float16 and bfloat16 in float32.
 """
 
 from __future__ import annotations
@@ -148,8 +147,8 @@ def fill_empty_rows(r: Run) -> None:
     out, filled, reverse = r.output((total, len(shape))), r.output((total,), 1), r.output((n,), 3)
     rank = i32(len(shape))
     if n:
-        args = (indices, values, order, keys, missing, out, filled, reverse, bad)
-        r.launch(made, "place_elements", blocks(n, THREADS, 1 << 16), THREADS, *args, i64(n), rank)
+        written = (indices, values, order, keys, missing, out, filled, reverse, bad)
+        r.launch(made, "place_elements", blocks(n, THREADS, 1 << 16), THREADS, *written, i64(n), rank)
     if rows:
         added = (starts, missing, default, out, filled)
         r.launch(made, "place_missing", blocks(rows, THREADS, 1 << 16), THREADS, *added, i64(rows), rank)

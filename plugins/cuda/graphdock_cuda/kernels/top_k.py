@@ -1,7 +1,7 @@
 """The largest elements of rows, the element at a place of a sorted row, and whether a class is among the largest.
 
-Rows are sorted by keys that order elements as NumPy does, NaN above all; of equal elements the first comes first. Of a long
-row only the best of each tile go on, until a block can sort what is left.
+Rows are sorted by keys that order elements as NumPy does, NaN above all; of equal elements the first comes first. Of a long row
+only the best of each tile go on, until a block can sort what is left.
 """
 
 from __future__ import annotations

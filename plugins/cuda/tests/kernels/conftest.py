@@ -74,6 +74,23 @@ def kit(cuda: Toolkit) -> Iterator[Conformance]:
     cuda.driver.verify()  # type: ignore[attr-defined]
 
 
+@pytest.fixture(scope="session")
+def run_on_cuda(kit: Conformance) -> Callable[..., list[Any]]:
+    """``run_on_cuda(make, *values)`` fetches what ``make(*placeholders)`` returns, from kernels on the GPU alone."""
+
+    def run(make: Callable[..., Any], *values: Any) -> list[Any]:
+        arrays = [np.asarray(v) for v in values]
+        with tf.Graph(host=kit.host).as_default() as graph:
+            feeds = [tf.placeholder(a.dtype, a.shape) for a in arrays]
+            fetches = make(*feeds)
+            config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+            with tf.Session(graph=graph, config=config) as session:
+                found: list[Any] = session.run(fetches, dict(zip(feeds, arrays, strict=True)))
+        return found
+
+    return run
+
+
 @pytest.fixture
 def conforms(kit: Conformance) -> Callable[[str], None]:
     """``conforms(op)`` checks a sample of an op's cases."""
