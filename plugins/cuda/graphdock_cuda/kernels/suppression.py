@@ -135,5 +135,6 @@ def combined(r: Run) -> None:
         return
     taken = _Taken(r, boxes, scores, None, (images, count, classes, boxes.shape[2]), each, limit, least)
     merge = source(*taken.parts, "suppression_merge.cuh", **taken.types)
-    args = (boxes, taken.indices, taken.scores, taken.counts, *outs, i64(rows), i32(bool(r.attr("clip_boxes"))))
-    r.launch(merge, "suppress_merge", images, _BLOCK, *args, taken.packed)
+    options = (i64(rows), i32(bool(r.attr("clip_boxes"))))
+    found = (taken.indices, taken.scores, taken.counts)
+    r.launch(merge, "suppress_merge", images, _BLOCK, boxes, *found, *outs, *options, taken.packed)
