@@ -51,6 +51,7 @@ FAMILIES: tuple[str, ...] = (
     "special",
     "spectral",
     "top_k",
+    "suppression",
     "train",
     "unique",
     "views",
