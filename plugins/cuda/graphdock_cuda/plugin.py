@@ -20,6 +20,7 @@ FAMILIES: tuple[str, ...] = (
     "conv",
     "core",
     "counting",
+    "ctc",
     "decompositions",
     "depthwise",
     "elementwise",
