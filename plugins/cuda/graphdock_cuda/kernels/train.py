@@ -62,7 +62,7 @@ def _source(rule: str, held: int, dtype: str, rates: tuple[str, ...]) -> Source:
     )
     code = (
         f"GD_KERNEL(dense_update)({', '.join(params)}, i64 n) {{\n{begin}  dense(held, grad, rule, n);\n}}\n"
-        f"GD_KERNEL(sparse_update)({', '.join(params)}, const u32* rows, const u32* order, const u32* refused, i64 count, "
+        f"GD_KERNEL(sparse_update)({', '.join(params)}, const u32* rows, const i32* order, const u32* refused, i64 count, "
         "i64 width) {\n"
         f"{begin}  sparse(held, grad, rows, order, refused, rule, count, width);\n}}\n"
     )

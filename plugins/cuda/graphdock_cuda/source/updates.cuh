@@ -178,7 +178,7 @@ template <class T, int HELD, class R> GD_DEVICE void dense(T* const (&held)[HELD
 // rows: sorted; order: where each stood among the gradients; nothing is done where refused holds another number than 0.
 template <class T, int HELD, class R>
 GD_DEVICE void sparse(T* const (&held)[HELD], const T* __restrict__ grad, const u32* __restrict__ rows,
-                      const u32* __restrict__ order, const u32* refused, const R& rule, i64 count, i64 width) {
+                      const i32* __restrict__ order, const u32* refused, const R& rule, i64 count, i64 width) {
   typedef compute_t<T> C;
   if (*refused != 0) return;
   GD_GRID_LOOP(i64, flat, count * width) {
@@ -186,7 +186,7 @@ GD_DEVICE void sparse(T* const (&held)[HELD], const T* __restrict__ grad, const 
     const u32 row = rows[first];
     if (first > 0 && rows[first - 1] == row) continue;
     C total = C(0);
-    for (i64 i = first; i < count && rows[i] == row; ++i) total += load(grad + order[i] * width + column);
+    for (i64 i = first; i < count && rows[i] == row; ++i) total += load(grad + static_cast<i64>(order[i]) * width + column);
     const i64 at = row * width + column;
     C own[HELD];
 #pragma unroll

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as tf
 import ml_dtypes
 import numpy as np
 import pytest
-
-import graphdock as tf
 
 SIZES = [31, 33, 255, 257, 1025, 5000]
 

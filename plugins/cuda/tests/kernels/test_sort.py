@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphdock as tf
 import ml_dtypes
 import numpy as np
 import pytest
 from graphdock_std._gen.selection_ops import bincount
-
-import graphdock as tf
 
 SIZES = [1, 33, 257, 2048, 2049, 9000]
 
