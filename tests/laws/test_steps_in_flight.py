@@ -46,19 +46,30 @@ def quiet(caplog):
 # -- results
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["own memory", "one memory"])
+QUICK = ((2, False, {}), (3, True, {}), (4, False, {"debug": True}))
+MANY = [
+    (most, shared, fields)
+    for most in (2, 3, 4)
+    for shared in (False, True)
+    for fields in ({}, {"check_numerics": True})
+]
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 @pytest.mark.parametrize(
-    "seeds", [(0,), pytest.param(range(1, 9), marks=pytest.mark.exhaustive)], ids=["seed 0", "others"]
+    ("seeds", "ways"),
+    [
+        pytest.param((0,), QUICK, id="quick"),
+        pytest.param(range(1, 9), MANY, id="many", marks=pytest.mark.exhaustive),
+    ],
 )
-def test_results_are_those_of_one_step_at_a_time(program, shared, seeds):
+def test_results_are_those_of_one_step_at_a_time(program, seeds, ways):
     want, _ = Runway(program).run()
     for seed in seeds:
-        for most in (2, 3, 4):
-            for fields in ({}, {"debug": True}, {"check_numerics": True})[: 3 if most == 2 else 1]:
-                got, found = Runway(program, seed, shared).run(most, **fields)
-                assert not found, (most, found[0])
-                same(got, want)
+        for most, shared, fields in ways:
+            got, found = Runway(program, seed, shared).run(most, **fields)
+            assert not found, (most, found[0])
+            same(got, want)
 
 
 @pytest.mark.plain  # debug mode waits for each kernel
@@ -177,6 +188,9 @@ def test_a_reset_waits_for_what_is_in_flight():
 # -- waits
 
 
+SOME = ((dropped_out, 3), (chained, 3), (read_by_many, 2), (controlled, 2))
+
+
 class Dropper:
     """Leaves out the wait for a ticket that has the number ``drop``; ``seen`` are all, in order."""
 
@@ -195,9 +209,13 @@ class Dropper:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("most", [2, 3])
 @pytest.mark.parametrize(
-    "program", [regression, dropped_out, chained, read_by_many, controlled], ids=lambda p: p.__name__
+    ("program", "most"),
+    [
+        pytest.param(p, m, id=f"{p.__name__}, {m}", marks=() if (p, m) in SOME else pytest.mark.exhaustive)
+        for p in (regression, dropped_out, chained, read_by_many, controlled)
+        for m in (2, 3)
+    ],
 )
 def test_each_wait_for_a_ticket_that_is_removed_is_missed(program, most, monkeypatch):
     """One ticket stands for all that a step does on a lane, so steps that the host waits for in their middle may wait for too much.
@@ -368,7 +386,7 @@ def test_an_interrupt_at_a_call_of_the_driver_loses_nothing(monkeypatch):
         runway.device.faults.reset()
         runway.results(sess)
         calls = runway.device.faults.calls
-    for number in range(1, calls, 5):
+    for number in range(1, calls, 9):
 
         def pressed(faults, kind, what, number=number):
             how = call(faults, kind, what)
@@ -416,7 +434,7 @@ class Interrupter:
         return self._opcode
 
 
-@pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("stride", [41, pytest.param(1, marks=pytest.mark.exhaustive)])
 @in_its_own_thread
 def test_an_interrupt_at_any_bytecode_loses_nothing(stride):
     """The step that it meets is done or not; what is in flight lands, and no context is lost to two."""

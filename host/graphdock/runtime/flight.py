@@ -33,11 +33,11 @@ class Flight:
 
     Args:
       flights: of its session.
-      step: its context. ``label``: names the step in messages.
+      step: its context. ``name``: of the step, for messages.
       give_back: called with the context once its work is done. ``unfinished``: device -> a note on what the step gave it.
 
     Attributes:
-      landed: its work is done. ``raised``: so was its error, to the user.
+      number: the step's. ``landed``: its work is done. ``raised``: so was its error, to the user.
     """
 
     __slots__ = (
@@ -45,10 +45,11 @@ class Flight:
         "_flights",
         "_give_back",
         "_left",
+        "_name",
         "_unfinished",
-        "label",
         "landed",
         "lanes",
+        "number",
         "raised",
         "step",
     )
@@ -57,7 +58,7 @@ class Flight:
         self,
         flights: Flights,
         step: StepContext,
-        label: str,
+        name: Callable[[], str],
         give_back: Callable[[Any], None],
         unfinished: Callable[[str], str],
     ) -> None:
@@ -66,8 +67,9 @@ class Flight:
         self._unfinished = unfinished
         self._errors: list[GraphdockError] = []
         self._left: set[Lane] = set()
+        self._name = name
         self.step = step
-        self.label = f"step {step.id}, {label}"
+        self.number = step.id
         self.lanes: Lanes | None = None
         self.landed = self.raised = False
 
@@ -75,6 +77,11 @@ class Flight:
     def departed(self) -> bool:
         """Whether the context belongs to the flight."""
         return self in self._flights.flying or self.landed
+
+    @property
+    def label(self) -> str:
+        """Names the step in messages."""
+        return f"step {self.number}, {self._name()}"
 
     def depart(self, lanes: Lanes) -> None:
         """All work is queued, and its tickets stand. The step holds the lanes."""
@@ -124,8 +131,10 @@ class Flight:
         lane.flight = None
 
     def _note(self, error: Exception, lane: Lane) -> None:
-        noted = device_error(error, lane.device, "run what was queued")
-        if noted is not error:
+        if isinstance(error, GraphdockError):
+            noted = error
+        else:  # as the driver raised it
+            noted = device_error(error, lane.device, "run what was queued")
             noted.__cause__ = error
         if noted not in self._errors:
             self._errors.append(noted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from graphdock.contracts.step import TraceLevel
@@ -104,7 +105,8 @@ class Overlap:
                 step.limit(limit)
                 step.token.deadline = until.deadline  # the wait for room was the step's
             if plan.program.overlaps and not plan.graph.outputs and not level:
-                flight = Flight(self.flights, step, step_name(plan.graph), plan.give_back, plan.program.unfinished)
+                name = partial(step_name, plan.graph)
+                flight = Flight(self.flights, step, name, plan.give_back, plan.program.unfinished)
                 step.departs = flight.depart
             results: Sequence[Any] = (
                 plan.run(step, values) if not level else traced(plan, step, values, level, metadata)
