@@ -147,8 +147,7 @@ def signed_code(value):
 
 
 def slice_key(name, extents):
-    escaped = name.encode().replace(b"\0", b"\0\xff").replace(b"\xff", b"\xff\0") if "\0" not in name else b""
-    out = count_code(0) + escaped + b"\0\1" + count_code(len(extents))
+    out = count_code(0) + name.encode() + b"\0\1" + count_code(len(extents))  # of names without a zero
     return out + b"".join(
         signed_code(0) + signed_code(-1) if e is None else signed_code(e[0]) + signed_code(e[1]) for e in extents
     )

@@ -116,6 +116,53 @@ def test_a_fault_at_every_call_leaves_a_whole_checkpoint(tmp_path, item, monkeyp
     assert raised >= count // 3
 
 
+def test_bytes_are_on_the_disk_before_names_and_the_index_is_last(tmp_path, item, monkeypatch):
+    """The order that survives a power cut: data, its name, the folder, the index, its name, the folder."""
+    seen, paths = [], {}
+
+    class Recorder(Faulty):
+        def __getattr__(self, name):
+            real = getattr(os, name)
+
+            def call(*args, **kwargs):
+                done = real(*args, **kwargs)
+                if name == "open":
+                    paths[done] = args[0]
+                kind = {"write": paths.get(args[0]), "fsync": paths.get(args[0]), "replace": args[-1]}.get(name)
+                if kind is not None:
+                    seen.append((name, "index" if ".index" in kind else "data" if ".data" in kind else "folder"))
+                return done
+
+            return call if name in ("open", "write", "fsync", "replace") else real
+
+    monkeypatch.setattr(module, "os", Recorder(-1, 0, True))
+    write(str(tmp_path / "m"), [item("w", np.zeros(3))])
+    assert list(dict.fromkeys(seen[:4])) == [("write", "data"), ("fsync", "data"), ("replace", "data")]
+    assert seen[4:] == [
+        ("fsync", "folder"),
+        ("write", "index"),
+        ("fsync", "index"),
+        ("replace", "index"),
+        ("fsync", "folder"),
+    ]
+
+
+def test_an_interrupt_behind_the_last_rename_loses_nothing(tmp_path, item, monkeypatch):
+    prefix = str(tmp_path / "m")
+    write(prefix, [item("w", np.zeros(3))])
+
+    def replace(source, target):
+        os.rename(source, target)
+        if target.endswith(".index"):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "os", types.SimpleNamespace(**{**vars(os), "replace": replace}))
+        with pytest.raises(KeyboardInterrupt):
+            write(prefix, [item("w", np.ones(3))])
+    assert values(prefix) == {"w": [1, 1, 1]}
+
+
 def test_short_writes_are_continued(tmp_path, item, monkeypatch):
     install(monkeypatch, -1, 0, True, short=5)
     write(str(tmp_path / "m"), [item("w", np.arange(50))])

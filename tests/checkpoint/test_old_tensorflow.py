@@ -87,6 +87,14 @@ def test_a_file_that_lies_is_refused(tmp_path, tensorflow_files, fields, value):
         found.read("a")
 
 
+def test_values_of_another_name_are_refused(tmp_path, tensorflow_files):
+    files, path = tensorflow_files, tmp_path / "m"
+    saved = files.text(1, b"b") + files.text(3, files.tensor_message(np.ones(2), False))
+    path.write_bytes(files.table({b"": meta(files), files.slice_key("a", [None]): files.text(2, saved)}))
+    with pytest.raises(DataLossError, match=r"'a' .* missing"), open_checkpoint(str(path)) as found:
+        found.read("a")
+
+
 def test_what_is_not_read_is_said(tmp_path, tensorflow_files):
     path = tmp_path / "m"
     path.write_bytes(tensorflow_files.table({b"": meta(tensorflow_files, kind=11)}))

@@ -75,6 +75,12 @@ def test_lies(tmp_path, tensorflow_files):
             stored += files.masked(files.crc32c(stored)).to_bytes(4, "little")
             handle = files.varint(0) + files.varint(len(content))
             bad.append(stored + (handle * 2).ljust(40, b"\0") + MAGIC)
+    for content in (b"\1\1\1ab" + bytes(4), b"\0\3\1ab" + bytes(4)):
+        path.write_bytes(
+            files.stored(content, False) + ((files.varint(0) + files.varint(len(content))) * 2).ljust(40, b"\0") + MAGIC
+        )
+        with open(path, "rb") as file, pytest.raises(DataLossError, match="an entry ends behind its block"):
+            Table(file.fileno(), str(path))
     for data in bad:
         path.write_bytes(data)
         fd = os.open(path, os.O_RDONLY)

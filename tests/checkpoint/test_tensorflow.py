@@ -28,6 +28,10 @@ def test_a_key(tensorflow_files):
     assert tensorflow_files.slice_key("p", [(0, 167), None]) == b"\x00p\x00\x01\x01\x02\x80\xc0\xa7\x80\x7f"
 
 
+def test_bytes_that_would_end_a_name_are_escaped():
+    assert key_of_slice("a\0b\udcff", SimpleNamespace(extent=[])) == b"\0a\0\xffb\xff\0\0\1\0"
+
+
 @pytest.mark.parametrize(
     ("number", "name"), [(1, "float32"), (101, "float32"), (14, "bfloat16"), (7, "string"), (20, None), (0, None)]
 )

@@ -22,6 +22,7 @@ def test_what_get_variable_made_is_found_by_its_full_name():
 def test_a_variable_begins_with_another_value():
     with tf.Graph().as_default(), tf.Session() as sess:
         v = tf.get_variable("v", [2])
+        v.initialized_value()
         ops.set_initial_value(v, tf.constant([3.0, 4.0]))
         w = tf.Variable(v.initialized_value() * 2.0)
         sess.run(tf.global_variables_initializer())

@@ -15,22 +15,22 @@ __all__ = ["parse"]
 #: Message -> its fields: name -> number, and type; ``*`` marks a repeated field.
 _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
     "Dim": {"size": (1, "int64")},
-    "Shape": {"dim": (2, "*Dim"), "unknown_rank": (3, "bool")},
+    "ShapeMessage": {"dim": (2, "*Dim"), "unknown_rank": (3, "bool")},
     "Extent": {"start": (1, "int64"), "length": (2, "int64?")},
-    "Slice": {"extent": (1, "*Extent")},
+    "SliceMessage": {"extent": (1, "*Extent")},
     "Header": {"num_shards": (1, "int32"), "endianness": (2, "int32")},
     "Entry": {
         "dtype": (1, "int32"),
-        "shape": (2, "Shape"),
+        "shape": (2, "ShapeMessage"),
         "shard_id": (3, "int32"),
         "offset": (4, "int64"),
         "size": (5, "int64"),
         "crc32c": (6, "fixed32"),
-        "slices": (7, "*Slice"),
+        "slices": (7, "*SliceMessage"),
     },
     "Tensor": {
         "dtype": (1, "int32"),
-        "tensor_shape": (2, "Shape"),
+        "tensor_shape": (2, "ShapeMessage"),
         "tensor_content": (4, "bytes"),
         "float_val": (5, "*float"),
         "double_val": (6, "*double"),
@@ -44,9 +44,14 @@ _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
         "uint32_val": (16, "*uint32"),
         "uint64_val": (17, "*uint64"),
     },
-    "SliceMeta": {"name": (1, "string"), "shape": (2, "Shape"), "type": (3, "int32"), "slice": (4, "*Slice")},
+    "SliceMeta": {
+        "name": (1, "string"),
+        "shape": (2, "ShapeMessage"),
+        "type": (3, "int32"),
+        "slice": (4, "*SliceMessage"),
+    },
     "Meta": {"tensor": (1, "*SliceMeta")},
-    "SavedSlice": {"name": (1, "string"), "slice": (2, "Slice"), "data": (3, "Tensor")},
+    "SavedSlice": {"name": (1, "string"), "slice": (2, "SliceMessage"), "data": (3, "Tensor")},
     "SavedSlices": {"meta": (1, "Meta"), "data": (2, "SavedSlice")},
 }
 

@@ -46,7 +46,7 @@ def dtype_of(number: int) -> DType | None:
 
 
 def dims_of(shape: Any, what: str) -> tuple[int, ...]:
-    """The dims of a Shape message.
+    """The dims of a ShapeMessage.
 
     Raises:
       DataLossError: there is no such shape; ``what`` names the tensor.
@@ -58,7 +58,7 @@ def dims_of(shape: Any, what: str) -> tuple[int, ...]:
 
 
 def slice_of(message: Any, shape: Sequence[int], what: str) -> Slice:
-    """The slice that a Slice message is of a tensor of that shape; an extent without a length is the whole axis.
+    """The slice that a SliceMessage is of a tensor of that shape; an extent without a length is the whole axis.
 
     Raises:
       DataLossError: there is no such slice.

@@ -28,6 +28,16 @@ def test_exists_and_times(folder):
     assert tf.train.get_checkpoint_mtimes([folder + "/m-2", folder + "/m-3", folder + "/m-1"]) == [200.0, 100.0]
 
 
+def test_an_old_one_in_a_folder_with_brackets(tmp_path):
+    folder = tmp_path / "run[1]"
+    folder.mkdir()
+    (folder / "old").touch()
+    assert (
+        tf.train.checkpoint_exists(str(folder / "old"))
+        and len(tf.train.get_checkpoint_mtimes([str(folder / "old")])) == 1
+    )
+
+
 def test_removing(folder):
     open(folder + "/m-1.meta", "w").close()
     open(folder + "/m-1.graph", "w").close()

@@ -103,6 +103,13 @@ def test_another_partitioning_is_restored(tmp_path, sess, parts):
         assert other.run(tf.convert_to_tensor(q)).tolist() == np.arange(10.0).reshape(5, 2).tolist()
 
 
+def test_parts_along_another_axis(tmp_path, sess):
+    p = tf.get_variable("p", [2, 5], partitioner=tf.fixed_size_partitioner(2, axis=1))
+    sess.run(p.assign(np.arange(10.0).reshape(2, 5)))
+    path = tf.train.Saver().save(sess, str(tmp_path / "m"))
+    assert tf.train.load_variable(path, "p").tolist() == np.arange(10.0).reshape(2, 5).tolist()
+
+
 def test_sharded_by_device(tmp_path):
     with tf.Session(config=tf.SessionConfig(device_count={"cpu": 2})) as sess:
         with tf.device("/cpu:0"):
