@@ -12,13 +12,11 @@ from graphdock_cuda.kernel import family
 from graphdock_cuda.launch import Param, i32, i64, raw
 from graphdock_cuda.work import ErrorWord, Work
 
-__all__ = ["KERNELS", "MISSING"]
+__all__ = ["KERNELS"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
 dynamic = dynamic_family(KERNELS)
-
-MISSING = {"CTCBeamSearchDecoder": "its prefixes are a tree that grows step by step; the cpu walks it faster"}
 
 
 def _sequences(x: tuple[int, ...], labels: int) -> Param:

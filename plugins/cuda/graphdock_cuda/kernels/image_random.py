@@ -10,15 +10,10 @@ from graphdock_cuda.kernels.random import stream_of
 from graphdock_cuda.launch import i32, i64
 from graphdock_cuda.work import Work, blocks
 
-__all__ = ["KERNELS", "MISSING"]
+__all__ = ["KERNELS"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
-
-#: Ops that have no kernel here, and why.
-MISSING = {
-    "SampleDistortedBoundingBoxV2": "all that it reads lies in host memory, and so does the box that it is asked for",
-}
 
 
 @kernel("ExtractGlimpse")

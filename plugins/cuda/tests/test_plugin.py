@@ -1,0 +1,33 @@
+"""What the package promises as a whole: a kernel or a reason for every op, and no kernel twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from graphdock.cli.missing import UNSTATED, missing
+from graphdock.plugin.host import Host
+from graphdock_cuda.plugin import FAMILIES, kernels
+
+
+def test_every_op_has_a_kernel_or_a_stated_reason() -> None:
+    found = missing(Host(), "cuda")
+    assert [row["op"] for row in found["missing"] if row["reason"] == UNSTATED] == []
+    assert found["kernels"] >= 0.9 * found["ops"]
+
+
+def test_what_is_said_to_be_lacking_is_lacking() -> None:
+    host = Host()
+    host.backend("cuda")
+    state = next(s for s in host.plugins() if s.name == "cuda")
+    assert state.manifest is not None
+    stated = {op for lack in state.manifest.lacks for op in lack.ops}
+    assert stated <= set(host.ops.names()) and stated.isdisjoint(k.op for k in kernels())
+
+
+def test_no_two_kernels_tie() -> None:
+    counts = Counter((k.op, k.priority) for k in kernels() if not k.label and not k.types and not k.attrs)
+    assert [key for key, count in counts.items() if count > 1] == []
+
+
+def test_families_stand_in_order() -> None:
+    assert list(FAMILIES) == sorted(set(FAMILIES))
