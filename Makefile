@@ -12,7 +12,7 @@ PLUGINS := plugins/cuda
 NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance plugin/test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-debug test-exhaustive check format bench wheelhouse generate clean
+.PHONY: help env demo test test-debug test-exhaustive check format bench bench-gpu wheelhouse generate clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,9 @@ wheelhouse: env ## Wheels for the tests that install packages without an index
 bench: env ## Run every benchmark beside its peers (installs them on first use)
 	$(BIN)/python -m benchmarks.setup
 	$(BIN)/python -m benchmarks
+
+bench-gpu: env ## Training steps on a GPU beside PyTorch and JAX (where they are installed)
+	$(BIN)/python -m benchmarks.gpu
 
 clean: ## Remove what the commands above made
 	rm -rf $(VENV) .wheelhouse .bench .pytest_cache .mypy_cache .ruff_cache

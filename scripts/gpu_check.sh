@@ -1,0 +1,18 @@
+#!/bin/bash
+# Everything that needs a GPU, in one call of some minutes, on a machine that has one, CUDA 13, CuPy 14, PyTorch and JAX, and no package index:
+#     python scripts/gpu_wheels.py wheels          # where there is an index
+#     bash scripts/gpu_check.sh wheels OUT         # where there is a GPU
+# Writes into OUT: doctor.txt, tests.txt (conformance, training steps, threads), compliance.txt, bench.txt.
+set -uo pipefail
+wheels=$(realpath "${1:?usage: gpu_check.sh WHEELS OUT}")
+out=$(mkdir -p "${2:?usage: gpu_check.sh WHEELS OUT}" && realpath "$2")
+cd "$(dirname "$0")/.."
+site=$(mktemp -d)
+python3 -m pip install --quiet --no-index --no-deps --no-compile --target "$site" "$wheels"/*.whl || exit 2
+export PYTHONPATH="$site" PYTHONUNBUFFERED=1 GRAPHDOCK_CACHE_DIR="$site/cache"
+failed=0
+timeout 60 python3 -m graphdock doctor --require cuda | tee "$out/doctor.txt" || exit 3
+timeout 240 python3 -m pytest -q -p no:cacheprovider -m gpu plugins/cuda/tests/gpu 2>&1 | tee "$out/tests.txt" || failed=1
+timeout 60 python3 -m graphdock kernels --missing cuda > "$out/missing.txt" || failed=1
+timeout 120 python3 -m benchmarks.gpu --seconds 2 --out "$out/bench.txt" || failed=1
+exit $failed
