@@ -22,6 +22,8 @@ def test_special_functions_far_from_the_samples(on_both: Any) -> None:
             tf.igammac(a, y),
             tf.betainc(a / 1000, y / 900, unit),
             tf.zeta(1 + tf.abs(x) / 10, a / 10),
+            tf.zeta(2 + tf.floor(unit * 2), -tf.floormod(y, 40.0) - 0.25),
+            tf.gradients(tf.igamma(a, y), a)[0],
             tf.polygamma(tf.floor(tf.abs(x) / 50), a / 10),
         )
 
