@@ -93,6 +93,26 @@ def test_sums_repeat_to_the_bit(rigs):
     assert len(sums) == 1
 
 
+def test_one_call_behind_the_other(rigs):
+    """Each uses the same shared memory: a warp that is ahead waits until the others have read what they need."""
+    code = """
+    GD_KERNEL(many)(i64* y) {
+      const i64 i = threadIdx.x;
+      i64 all = 0, before, upto;
+      for (int round = 0; round < 3; ++round) {
+        all += block_reduce(i + round, sum_op());
+        upto = block_inclusive_scan(3 * i, sum_op());
+        before = block_exclusive_scan(7 * i, sum_op(), i64(0));
+        all += 7 * upto - 3 * before - 21 * i;
+      }
+      y[i] = all;
+    }"""
+    n = 128
+    for seed in range(8):
+        y = rigs(seed=seed).compute(code, "many", np.zeros(n, "i8"), block=n)[0]
+        assert (y == 3 * n * (n - 1) // 2 + 3 * n).all()
+
+
 def test_shuffles_of_any_size(rig):
     code = """
     struct Three { u32 a, b; u8 c; };
