@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 
 from graphdock_cuda.driver.errors import CudaError
-from graphdock_cuda.testing.image import Image, Kernel
+from graphdock_cuda.testing.image import ORDERS, Image, Kernel
 from graphdock_cuda.testing.state import Device, State, Stream, Use
 
 __all__ = ["CodeCalls", "Function", "Module"]
@@ -94,11 +94,11 @@ class CodeCalls(State):
             with self.call("launch", what, device=on.device) as late:
                 self._check_launch(found, on, grid, block, shared)
                 arguments = Arguments(found.kernel.sizes, params, name)
-                backwards = self.scheduler.random.random() < 0.5
+                order = self.scheduler.random.randrange(ORDERS)
                 self.queue(
                     on,
                     name,
-                    lambda: found.kernel.image.run(found.kernel, grid, block, shared, arguments.address, backwards),
+                    lambda: found.kernel.image.run(found.kernel, grid, block, shared, arguments.address, order),
                     uses=[Use(module=found.module), *self._pointed_at(name, arguments, on.device)],
                     counted=("kernel", name, 0),
                     late=late,

@@ -27,6 +27,7 @@ static unsigned char state[MAX_THREADS];
 static Thread threads[MAX_THREADS];
 static unsigned count;      // threads of a block
 static unsigned next;       // position of the next that has not begun
+static unsigned last;       // how far threads may begin now
 static unsigned waiting;    // how often a thread was left on its stack
 static void* home;          // the stack pointer of the loop over threads
 static char* free_stacks[MAX_THREADS];
@@ -137,6 +138,8 @@ void fail(int status, const char* message, Where where) {
   __builtin_unreachable();
 }
 
+static unsigned thread_at(unsigned position) { return machine->order & REVERSED ? count - 1 - position : position; }
+
 static void place(unsigned thread) {
   current = thread;
   threadIdx.x = thread % blockDim.x;
@@ -205,9 +208,8 @@ unsigned barrier(Where where, unsigned site, bool predicate) {
 
 // Runs on a stack of its own: threads that have not begun, one after the other.
 static void work() {
-  while (next < count) {
-    const unsigned position = next++;
-    place(machine->reversed ? count - 1 - position : position);
+  while (next < last) {
+    place(thread_at(next++));
     state[current] = RUNNABLE;
     entry(arguments);
     state[current] = DONE;
@@ -250,24 +252,45 @@ static bool release() {
   return true;
 }
 
+// Run what can run of threads that have begun, by position. Whether there was any; false too when the kernel failed.
+static bool resume(unsigned from, unsigned to) {
+  bool ran = false;
+  for (unsigned position = from; position < to; ++position) {
+    const unsigned thread = thread_at(position);
+    if (state[thread] != RUNNABLE) continue;
+    ran = true;
+    place(thread);
+    this_stack = threads[thread].stack;
+    gd_switch(&home, threads[thread].stack_pointer);
+    if (machine->status) return false;
+  }
+  return ran;
+}
+
 static void run_block() {
+  const bool warpwise = machine->order & WARPWISE;
+  const unsigned step = warpwise ? 32 : count;
   memset(state, UNSTARTED, count);
   next = waiting = 0;
   live = count;
-  while (next < count) {
-    this_stack = free_stacks[--free_count];
-    gd_switch(&home, first_frame(this_stack, work));
+  for (unsigned from = 0; from < count; from += step) {
+    last = from + step < count ? from + step : count;
+    while (next < last) {
+      this_stack = free_stacks[--free_count];
+      gd_switch(&home, first_frame(this_stack, work));
+      if (machine->status) return;
+    }
+    while (warpwise && resume(from, last)) {}
     if (machine->status) return;
   }
   while (live) {
     bool ran = false;
-    for (unsigned position = 0; position < count; ++position) {
-      const unsigned thread = machine->reversed ? count - 1 - position : position;
-      if (state[thread] != RUNNABLE) continue;
-      ran = true;
-      place(thread);
-      this_stack = threads[thread].stack;
-      gd_switch(&home, threads[thread].stack_pointer);
+    for (unsigned from = 0; from < count; from += step) {
+      const unsigned to = from + step < count ? from + step : count;
+      while (resume(from, to)) {
+        ran = true;
+        if (!warpwise) break;
+      }
       if (machine->status) return;
     }
     if (!ran && !release()) return;

@@ -1,7 +1,7 @@
 // CUDA C++ on the CPU: what a source sees in place of CUDA. No header of any library is read, so that a small source compiles in a
 // fraction of a second; emulator.cc, which runs the grid, is compiled once.
 //
-// The threads of a block run one after the other, in order or in reverse. One that meets a barrier or a warp's collective is left
+// The threads of a block run one after the other, in an order that the driver draws. One that meets a barrier or a warp's collective is left
 // on its stack until the others are there; a kernel that meets none runs as a plain loop. What a GPU leaves undefined fails here:
 // a barrier that not every live thread reaches, a collective whose lanes disagree, a trap, an address that nobody owns.
 //
@@ -87,6 +87,8 @@ typedef unsigned long long u64;
 enum Collective : unsigned { SHUFFLE = 1, BALLOT, SYNC, MATCH };
 constexpr unsigned MAX_THREADS = 1024;
 constexpr size_t STACK = 64 << 10;
+// In which order the threads of a block run: from the last to the first; each warp as far as it comes before the next one begins.
+enum Order : unsigned { REVERSED = 1, WARPWISE = 2 };
 
 // A place in a source.
 struct Where {
@@ -105,7 +107,7 @@ struct Machine {
   unsigned char* shared;  // dynamic shared memory
   const Range* fixed;     // __shared__ variables
   unsigned fixed_count;
-  unsigned reversed;      // threads run from the last to the first
+  unsigned order;         // REVERSED, WARPWISE or both
   int status;             // out: 0, or CUDA's number
   unsigned line;          // out: of the source, and of which file of it
   unsigned block[3];      // out: where it failed

@@ -32,10 +32,8 @@ _OPTIONS = (
     "-fPIC",
     # images that are open at once share nothing, not even by name
     "-fvisibility=hidden",
-    "-fno-gnu-unique",
     "-fno-exceptions",
     "-fno-rtti",
-    "-fno-gnu-unique",
     "-fwrapv",
     "-fno-strict-aliasing",
     "-ffp-contract=off",

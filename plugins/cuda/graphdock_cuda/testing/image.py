@@ -13,13 +13,15 @@ import threading
 import weakref
 from dataclasses import dataclass
 
-__all__ = ["Image", "Kernel", "KernelFailure"]
+__all__ = ["ORDERS", "Image", "Kernel", "KernelFailure"]
 
 #: As emulator.h has them.
 _THREADS = 1024
 _STACK = 64 << 10
 _SHARED = 232 << 10
 _NO_ACCESS = 0
+#: Forwards or backwards, warp by warp or not.
+ORDERS = 4
 
 
 class _Machine(ctypes.Structure):
@@ -28,7 +30,7 @@ class _Machine(ctypes.Structure):
         ("shared", ctypes.c_void_p),
         ("fixed", ctypes.c_void_p),
         ("fixed_count", ctypes.c_uint),
-        ("reversed", ctypes.c_uint),
+        ("order", ctypes.c_uint),
         ("status", ctypes.c_int),
         ("line", ctypes.c_uint),
         ("block", ctypes.c_uint * 3),
@@ -124,19 +126,19 @@ class Image:
         block: tuple[int, int, int],
         shared: int,
         params: int,
-        backwards: bool = False,
+        order: int = 0,
     ) -> None:
         """Run a grid; one at a time in the process.
 
         Args:
           params: address of an array of addresses, one per parameter.
-          backwards: the threads of a block run from the last to the first.
+          order: in which the threads of a block run, below ``ORDERS``.
 
         Raises KernelFailure.
         """
         with _lock:
             machine = _machine()
-            machine.status, machine.fault, machine.reversed = 0, None, backwards
+            machine.status, machine.fault, machine.order = 0, None, order
             machine.fixed, machine.fixed_count = ctypes.addressof(self._fixed), len(self._fixed)
             self._library.gd_run(
                 kernel.index,

@@ -28,25 +28,35 @@ def _values(dtype: str, n: int) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("ctype", ELEMENTS)
-def test_reductions_and_scans(rig, ctype):
-    op = "any_op" if ctype == "bool" else "sum_op"
-    code = f"""
-    typedef {ctype} T;
-    GD_KERNEL(all)(const T* x, T* y, T* lanes, T* upto, T* before, T* totals) {{
+def _op(ctype: str) -> str:
+    return "any_op" if ctype == "bool" else "sum_op"
+
+
+#: One source for all types: a compiler starts once.
+REDUCTIONS = "".join(
+    f"""
+    GD_KERNEL(all_{ctype})(const {ctype}* x, {ctype}* y, {ctype}* lanes, {ctype}* upto, {ctype}* before, {ctype}* totals) {{
       const int i = threadIdx.x;
-      lanes[i] = warp_reduce_all(x[i], {op}());
-      y[i] = block_reduce(x[i], {op}());
-      T total, other;
-      upto[i] = block_inclusive_scan(x[i], {op}(), &total);
-      before[i] = block_exclusive_scan(x[i], {op}(), T(), &other);
+      lanes[i] = warp_reduce_all(x[i], {_op(ctype)}());
+      y[i] = block_reduce(x[i], {_op(ctype)}());
+      {ctype} total, other;
+      upto[i] = block_inclusive_scan(x[i], {_op(ctype)}(), &total);
+      before[i] = block_exclusive_scan(x[i], {_op(ctype)}(), {ctype}(), &other);
       totals[i] = other;
       if (i == 0) y[0] = total;
     }}"""
+    for ctype in ELEMENTS
+)
+
+
+@pytest.mark.parametrize("ctype", ELEMENTS)
+def test_reductions_and_scans(rig, ctype):
     for n in (32, 96, 1024):
         x = _values(ELEMENTS[ctype], n)
         zero = np.zeros_like(x)
-        _, y, lanes, upto, before, totals = rig.compute(code, "all", x, zero, zero, zero, zero, zero, block=n)
+        _, y, lanes, upto, before, totals = rig.compute(
+            REDUCTIONS, f"all_{ctype}", x, zero, zero, zero, zero, zero, block=n
+        )
         wanted = np.logical_or.accumulate(x) if ctype == "bool" else np.cumsum(x, dtype=x.dtype)
         np.testing.assert_array_equal(upto, wanted)
         np.testing.assert_array_equal(before, np.concatenate([[x.dtype.type(0)], wanted[:-1]]))
@@ -93,6 +103,26 @@ def test_sums_repeat_to_the_bit(rigs):
     assert len(sums) == 1
 
 
+def test_one_call_behind_the_other(rigs):
+    """Each uses the same shared memory: a warp that is ahead waits until the others have read what they need."""
+    code = """
+    GD_KERNEL(many)(i64* y) {
+      const i64 i = threadIdx.x;
+      i64 all = 0, before, upto;
+      for (int round = 0; round < 3; ++round) {
+        all += block_reduce(i + round, sum_op());
+        upto = block_inclusive_scan(3 * i, sum_op());
+        before = block_exclusive_scan(7 * i, sum_op(), i64(0));
+        all += 7 * upto - 3 * before - 21 * i;
+      }
+      y[i] = all;
+    }"""
+    n = 128
+    for seed in range(8):
+        y = rigs(seed=seed).compute(code, "many", np.zeros(n, "i8"), block=n)[0]
+        assert (y == 3 * n * (n - 1) // 2 + 3 * n).all()
+
+
 def test_shuffles_of_any_size(rig):
     code = """
     struct Three { u32 a, b; u8 c; };
@@ -124,16 +154,23 @@ ATOMIC = {
 }
 
 
+SUMS = "".join(
+    f"""
+    GD_KERNEL(add_{ctype})(const {ctype}* x, const i32* at, {ctype}* y, i64 n) {{
+      GD_GRID_LOOP(i64, i, n) atomic_add(&y[at[i]], x[i]);
+    }}"""
+    for ctype in ATOMIC
+)
+
+
 @pytest.mark.parametrize("ctype", ATOMIC)
 def test_atomic_sums(rig, ctype):
-    code = f"""
-    GD_KERNEL(add)(const {ctype}* x, const i32* at, {ctype}* y, i64 n) {{ GD_GRID_LOOP(i64, i, n) atomic_add(&y[at[i]], x[i]); }}"""
     rng = np.random.default_rng(5)
     x = rng.integers(0, 4, 100).astype(ATOMIC[ctype])
     at = rng.integers(0, 5, 100).astype(np.int32)
     wanted = np.zeros(5, ATOMIC[ctype])
     np.add.at(wanted, at, x)
-    _, _, y = rig.compute(code, "add", x, at, np.zeros(5, ATOMIC[ctype]), 100, grid=2)
+    _, _, y = rig.compute(SUMS, f"add_{ctype}", x, at, np.zeros(5, ATOMIC[ctype]), 100, grid=2)
     np.testing.assert_array_equal(y.astype("c16"), wanted.astype("c16"))
 
 
