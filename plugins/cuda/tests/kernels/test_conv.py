@@ -9,6 +9,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def _agree(run: Callable[..., Any], function: Any, *arrays: np.ndarray) -> None:
     got = run(function, *arrays)

@@ -10,6 +10,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("size", [(3, 40), (37, 5)])
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from graphdock.ops import apply_op
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("rows", "width"), [(700, 33), (3, 1025), (1, 5000)])
 def test_rows(run: Callable[..., Any], rows: int, width: int) -> None:

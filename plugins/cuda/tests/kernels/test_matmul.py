@@ -11,6 +11,9 @@ import pytest
 from graphdock_cuda.kernels.matmul import gemm_of, multiply, parts_of, product_of, tile_of
 from graphdock_cuda.work import Operand, Work
 
+pytestmark = pytest.mark.slow
+
+
 OWN = {"MatMul@cuda": "cuda.matmul"}
 
 

@@ -9,6 +9,8 @@ import graphdock as tf
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("shape", "data_format"), [((4, 33, 40, 35), "NHWC"), ((4, 3, 33, 40), "NCHW"), ((2, 5, 1, 1), "NCHW")]
