@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from graphdock_cuda.kernels.image_random import KERNELS, MISSING
 from graphdock_std.reference.image_random import extract_glimpse
 
 Computed = Callable[..., list[np.ndarray]]
@@ -21,7 +20,3 @@ def test_windows(computed: Computed, noise: dict[str, object], centered: bool) -
     attrs = {"centered": centered, "seed": 3, "seed2": 4, **noise}
     (y,) = computed("ExtractGlimpse", arrays, **attrs)
     np.testing.assert_allclose(y, extract_glimpse(**arrays, **attrs), rtol=2e-5, atol=2e-5)
-
-
-def test_what_is_missing_has_no_kernel() -> None:
-    assert not {k.op for k in KERNELS} & set(MISSING)
