@@ -2,9 +2,9 @@
 
     python -m benchmarks.gpu [--programs mlp,transformer] [--seconds 3] [--out FILE]
 
-Each program is one training step with its feeds on the host, as a program of a session has them; the peers copy the same arrays. Every row is the
-median of steps after warm-up, in turns of all frameworks, and its ratio to graphdock's. What is not installed, or fails, is a row that says so.
-Nothing here runs without a GPU.
+Each program is one training step with its feeds on the host, as a program of a session has them; the peers copy the same arrays.
+Every row is the median of steps after warm-up, in turns of all frameworks, and its ratio to graphdock's. What is not installed, or
+fails, is a row that says so. Nothing here runs without a GPU.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 NEEDED = (
-    "pluggy ml_dtypes click rich markdown-it-py mdurl pygments jinja2 markupsafe pydantic pydantic-core "
-    "annotated-types typing-extensions typing-inspection pyyaml pytest iniconfig packaging nvmath-python cuda-bindings cuda-pathfinder cuda-core"
+    "pluggy ml_dtypes click rich markdown-it-py mdurl pygments jinja2 "
+    "markupsafe pydantic pydantic-core annotated-types typing-extensions typing-inspection pyyaml pytest "
+    "iniconfig packaging nvmath-python cuda-bindings cuda-pathfinder cuda-core "
 ).split()
 #: The largest that the wheels may be together.
 LIMIT = 60 << 20

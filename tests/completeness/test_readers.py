@@ -23,16 +23,10 @@ HOST = ROOT / "host" / "graphdock"
 
 #: Fields of contracts that nobody in this distribution reads by name: packages do, or whoever takes the record as a whole.
 FOR_OTHERS = {
-    "device.DeviceInfo.architecture": "kernels choose what they compile for by it",
-    "device.DeviceInfo.multiprocessors": "kernels choose grids by it",
-    "device.DeviceInfo.shared_memory_bytes": "kernels choose tiles by it",
-    "device.DeviceInfo.warp_size": "kernels choose blocks by it",
     "executor.StageReport.ms": "the JSON of explain has the whole record",
     "kernel.PrepareContext.measure": "kernels tune with it",
-    "rendezvous.RendezvousKey.session": "a key is compared as a whole",
     "rendezvous.RendezvousKey.source_incarnation": "a key is compared as a whole",
     "rendezvous.RendezvousKey.destination_incarnation": "a key is compared as a whole",
-    "step.StepServices.session": "whoever sends tensors between tasks names the session in their keys",
 }
 #: Fields that wait for their reader.
 WAITING = {

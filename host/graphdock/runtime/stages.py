@@ -15,7 +15,7 @@ from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.ir_check import check, check_order
-from graphdock.contracts.kernel import KernelDef
+from graphdock.contracts.kernel import KernelDef, inplace, view
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
@@ -134,8 +134,8 @@ def _spaces(draft: Draft) -> None:
 
 def _accepting(kernel: KernelDef, modes: tuple[str, ...]) -> KernelDef:
     """The kernel, as one that accepts these modes alone."""
-    views = kernel.views if "view" in modes else {}
-    return replace(kernel, modes=modes, views=views, inplace=kernel.inplace if "inplace" in modes else {})
+    views = kernel.views if view(0).kind in modes else {}
+    return replace(kernel, modes=modes, views=views, inplace=kernel.inplace if inplace(0).kind in modes else {})
 
 
 def _seal(draft: Draft) -> None:

@@ -53,7 +53,7 @@ class Source:
 
 
 def source(*parts: str, code: str = "", name: str = "", **defines: str) -> Source:
-    """A source of these files, with macros defined: ``source("softmax.cuh", T="float")``."""
+    """A source of these files, with macros defined: ``source("softmax.cuh", TYPE="float")``."""
     return Source(
         name or "_".join(p.rpartition("/")[2].partition(".")[0] for p in parts), parts, tuple(defines.items()), code
     )

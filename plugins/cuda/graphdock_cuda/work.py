@@ -8,7 +8,7 @@ the launches; else it runs in the step, once for each set of shapes and host val
     def softplus(w: Work) -> None:
         x = w.input(0)
         y = w.output(x.shape)
-        w.launch(source("softplus.cuh", T=w.ctype(x)), "softplus", blocks(x.size), 256, x, y, i64(x.size))
+        w.launch(source("softplus.cuh", TYPE=w.ctype(x)), "softplus", blocks(x.size), 256, x, y, i64(x.size))
 
 A kernel whose output's shape depends on values is told by a function of a :class:`graphdock_cuda.immediate.Run`, which also reads.
 """
