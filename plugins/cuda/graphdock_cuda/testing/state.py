@@ -237,8 +237,7 @@ class State:
         return stream
 
     def streams_of(self, device: Device) -> list[Stream]:
-        """Those that may have work."""
-        self._streams = [stream for stream in self._streams if not stream.destroyed or stream.line.work]
+        """Those that may have work, or had some that the host has not waited for."""
         return [stream for stream in self._streams if stream.device is device]
 
     def drain(self, stream: Stream, call: str) -> None:
@@ -246,6 +245,8 @@ class State:
         self.scheduler.drain(stream.line)
         self._raise_of(stream, call)
         self.detector.fenced(stream.name)
+        if stream.destroyed:
+            self._streams.remove(stream)
 
     def _raise_of(self, stream: Stream, call: str) -> None:
         stream.device.check(call)

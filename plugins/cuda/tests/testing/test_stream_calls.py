@@ -213,6 +213,23 @@ def test_work_of_a_destroyed_stream_still_runs(rig):
     assert seen.tolist() == [3] * 4
 
 
+def test_waiting_for_the_device_is_waiting_for_destroyed_streams(rigs):
+    """Whether their work ran before or runs then."""
+    for seed in range(6):
+        rig = rigs(seed=seed)
+        d = rig.driver
+        other, event, memory = d.stream(), d.event(), d.malloc(4, rig.s)
+        d.stream_synchronize(rig.s)
+        d.fill(memory, 3, 4, other)
+        d.stream_destroy(other)
+        d.event_record(event, rig.s)
+        while not d.event_query(event):
+            pass
+        d.device_synchronize()
+        d.free(memory, rig.s)
+        d.verify()
+
+
 def test_events_belong_to_a_device(rigs):
     rig = rigs(gpus=2)
     d = rig.driver
