@@ -201,6 +201,14 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--out")
     given = parser.parse_args(args)
+    from graphdock.errors import GraphdockError
+    from graphdock.plugin.host import default_host
+
+    try:
+        default_host().open_device("/device:cuda:0")
+    except GraphdockError as error:
+        print(f"nothing to measure: {error.message}", file=sys.stderr)
+        return 1
     lines = device_facts()
     for name in given.programs.split(","):
         steps, absent = {}, {}

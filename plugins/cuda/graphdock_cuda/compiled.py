@@ -12,7 +12,6 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,11 +182,3 @@ class Images:
             except Exception as error:
                 raise self._device.explained(error, f"load {entry}") from error
         return function
-
-
-def reset() -> Mapping[str, int]:
-    """Forget what this process has compiled; what is on disk stays. For tests. Returns how many images there were."""
-    with _lock:
-        counts = {c.version: len(made._images) for c, made in _compiled.values()}
-        _compiled.clear()
-    return counts

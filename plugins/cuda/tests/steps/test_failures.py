@@ -23,8 +23,8 @@ KEPT = 3 * (1 << 16)
 class Trial:
     """One small training program on a GPU of its own."""
 
-    def __init__(self) -> None:
-        self.tools, self.host = toolkit(seed=1), Host()
+    def __init__(self, seed: int = 1) -> None:
+        self.tools, self.host = toolkit(seed=seed), Host()
         self.driver: Any = self.tools.driver
         self.device = install(self.host, self.tools)
         self.graph = tf.Graph(host=self.host)
@@ -58,9 +58,9 @@ def calls() -> int:
         return int(trial.driver.faults.calls)
 
 
-def fail_at(number: int, status: int, late: bool) -> None:
+def fail_at(number: int, status: int, late: bool, seed: int = 1) -> None:
     """Let one call fail; see that it is reported once, and that a lost device is the only thing that stays."""
-    trial = Trial()
+    trial = Trial(seed)
     faults = trial.driver.faults
     errors = []
     with trial.session() as session:
@@ -115,10 +115,11 @@ def test_a_lost_device_is_told(calls: int, part: int) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("status", REFUSALS)
-def test_every_refused_call(calls: int, status: int) -> None:
+def test_every_refused_call(calls: int, status: int, seed: int) -> None:
     for number in range(1, calls + 1):
-        fail_at(number, status, late=False)
+        fail_at(number, status, late=False, seed=seed)
 
 
 @pytest.mark.exhaustive
