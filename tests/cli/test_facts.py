@@ -191,11 +191,11 @@ def test_config_says_where_each_value_comes_from(site, monkeypatch):
 
 def test_config_finds_backends_that_are_not_there_and_wrong_options(toy):
     work = toy.folder.parent / "work"
-    (work / "graphdock.toml").write_text('[session]\nbackends = ["toy", "cuda"]\n[session.options.toy]\nmemori = 3\n')
+    (work / "graphdock.toml").write_text('[session]\nbackends = ["toy", "rocm"]\n[session.options.toy]\nmemori = 3\n')
     done = run("config")
     assert done.exit_code == 1
-    assert "graphdock.toml:2: no installed plugin provides the backend 'cuda'" in done.stderr
-    assert "pip install graphdock-cuda" in done.stderr
+    assert "graphdock.toml:2: no installed plugin provides the backend 'rocm'" in done.stderr
+    assert "pip install graphdock-rocm" in done.stderr
     assert "plugin 'toy' has no option 'memori'; it has: memory" in done.stderr
     assert "did you mean 'memory'?" in done.stderr
 

@@ -307,9 +307,9 @@ def test_an_unknown_environment_name(monkeypatch):
 
 
 def test_a_device_that_is_not_there(world):
-    with tf.device("/gpu:0"):
+    with tf.device("/tpu:0"):
         away, made = tf.identity(world.y, name="away"), line()
-    with refused(errors.InvalidArgumentError, "away", "gpu:0", "cpu:0", at=made):
+    with refused(errors.InvalidArgumentError, "away", "tpu:0", "cpu:0", at=made):
         world.run([world.update, away], {world.x: np.ones((2, 3))})
 
 

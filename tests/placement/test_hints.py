@@ -66,7 +66,7 @@ def test_the_kernel_of_a_plugin_that_is_not_loaded_is_known_from_its_manifest(ru
 
 
 def test_where_nobody_has_a_kernel_the_hint_says_so(run, process_host):
-    host = process_host(Host(block=["cpu"]))
+    host = process_host(Host(block=["cpu", "cuda"]))
     assert hint(run, backends=["toy"]).startswith("no installed plugin has a kernel for Log of these types")
     assert host.plugins()
 

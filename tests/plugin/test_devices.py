@@ -76,7 +76,7 @@ def test_no_such_device(chip):
     assert caught.value.expected == "one of chip:0, chip:1"
     with pytest.raises(NotFoundError) as caught:
         chip.device_infos("chp")
-    assert caught.value.expected == "one of chip, cpu"
+    assert caught.value.expected == "one of chip, cpu, cuda"
     assert caught.value.hint == "did you mean 'chip'?"
     with pytest.raises(InvalidArgumentError, match="must name its type"):
         chip.open_device("")

@@ -155,9 +155,9 @@ def test_what_belongs_elsewhere_in_a_session_is_told_where(kind):
 
 
 def test_a_pin_to_a_device_that_is_not_there_names_one_that_is():
-    with tf.device("/gpu:0"):
+    with tf.device("/tpu:0"):
         made = tf.placeholder(tf.float32, [2]) + 1.0
-    only_cpu, absent = tf.SessionConfig(backends=["cpu"]), "asks for the device gpu:0"
+    only_cpu, absent = tf.SessionConfig(backends=["cpu"]), "asks for the device tpu:0"
     with tf.Session(config=only_cpu) as sess, pytest.raises(tf.errors.InvalidArgumentError, match=absent) as raised:
         sess.run(made, {made.op.inputs[0]: [1.0, 2.0]})
     assert raised.value.hint.startswith('write tf.device("/cpu:0"), or set')
