@@ -57,7 +57,9 @@ class Page:
             if command.startswith("pip install -e"):
                 options = "-q --no-deps --no-build-isolation --no-index --upgrade"
                 command = f"{sys.executable} -m pip install {options} --target {self.site} ."
-            assert not command.startswith("pip install "), f"{command}: a page of the tests installs nothing from an index"
+            assert not command.startswith("pip install "), (
+                f"{command}: a page of the tests installs nothing from an index"
+            )
             want = status if number == len(commands) - 1 else 0
             command = re.sub(r"^pytest\b", f"{sys.executable} -m pytest -q", command)
             done = subprocess.run(

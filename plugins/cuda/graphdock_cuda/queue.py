@@ -215,8 +215,21 @@ class CudaQueue(Queue):
             if found is not None:
                 raise found.refuse(f"synchronize on {self.name}")
         with self._calling("run what was queued"):
-            self.driver.stream_synchronize(self.stream)
+            try:
+                self.driver.stream_synchronize(self.stream)
+            except Exception as error:
+                self._wait_all_the_same(error)
+                raise
         self.device.check_errors(self)
+
+    def _wait_all_the_same(self, error: Exception) -> None:
+        """After a fence that was refused: others take it that the work is done. On a lost device none will be."""
+        if isinstance(self.device.explained(error, "run what was queued"), errors.DeviceLostError):
+            return
+        try:
+            self.driver.stream_synchronize(self.stream)
+        except Exception as late:  # noqa: BLE001 - the first error is raised; this one stands beside it
+            error.add_note(f"and again: {late}")
 
     # -- recorded work
 
