@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,22 +40,41 @@ class Arrays:
 
 
 class Bindings:
-    """What all steps of a node need of its instance."""
+    """What all steps of a node need of its instance. ``codes``: of its error words."""
 
     def __init__(self, device: CudaDevice, queue: CudaQueue, node: PlanNode) -> None:
         self.device = device
         self.queue = queue
         self.node = node
+        self.codes: list[int] = []
+        self._used = 0
 
     @functools.cached_property
     def error_address(self) -> int:
         address: int = self.device.words.address(self.queue)
         return address
 
-    @functools.cache  # noqa: B019 - a Bindings lives as long as its kernel
+    def again(self) -> None:
+        """What is bound from now on takes the place of what was: its error words take the same codes."""
+        self._used = 0
+
     def code(self, word: ErrorWord) -> int:
-        made: int = self.device.words.code(self.node, word.make)
-        return made
+        """The code of the next error word that is bound."""
+        words = self.device.words
+        if self._used == len(self.codes):
+            self.codes.append(words.code(self.node, word.make))
+        else:
+            words.renew(self.codes[self._used], word.make)
+        self._used += 1
+        return self.codes[self._used - 1]
+
+    def end_with(self, owner: Any) -> None:
+        """The codes are forgotten when ``owner`` goes."""
+        weakref.finalize(owner, self.device.words.forget, self.codes).atexit = False
+
+    def forget(self) -> None:
+        """The codes are forgotten now."""
+        self.device.words.forget(self.codes)
 
 
 #: Queues one step, with the arrays of a call.

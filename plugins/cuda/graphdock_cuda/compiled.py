@@ -129,8 +129,12 @@ def _write(path: Path, image: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(image).digest() + image)
-        os.replace(file.name, path)
+            try:
+                file.write(hashlib.sha256(image).digest() + image)
+                file.flush()
+                os.replace(file.name, path)
+            except OSError:
+                os.unlink(file.name)  # a full disk keeps nothing of it
     except OSError:
         return
 

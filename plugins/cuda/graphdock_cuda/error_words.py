@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -53,6 +53,18 @@ class ErrorWords:
             self._made[code] = (node.origin, node.site, make)
             return code
 
+    def renew(self, code: int, make: MakeError) -> None:
+        """From now on the code stands for another error of its node."""
+        with self._lock:
+            op, site, _ = self._made[code]
+            self._made[code] = (op, site, make)
+
+    def forget(self, codes: Sequence[int]) -> None:
+        """These codes are written by no kernel any more."""
+        with self._lock:
+            for code in codes:
+                self._made.pop(code, None)
+
     def check(self, queue: CudaQueue) -> None:
         """Raise the error that a kernel of the queue has noted since the last call, and forget it."""
         words = self._words.get(queue)
@@ -60,7 +72,10 @@ class ErrorWords:
             return
         first, second, code = (int(w) for w in words[:3])
         words[:3] = 0
-        op, site, make = self._made[code]
+        known = self._made.get(code)
+        if known is None:
+            raise errors.InternalError(f"a kernel whose plan is gone noted an error on {queue.name}: {first}, {second}")
+        op, site, make = known
         error = make(first, second)
         error.op, error.site = error.op or op, error.site or site
         raise error

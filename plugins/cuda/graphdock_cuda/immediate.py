@@ -130,8 +130,10 @@ def _compute(ctx: BindContext, tell: Callable[[Run], None]) -> Callable[..., Any
     bindings = Bindings(ctx.device, ctx.queue, ctx.node)  # type: ignore[arg-type]
 
     def compute(*args: Any) -> Any:
+        bindings.again()
         run = Run(ctx, bindings, args)
         tell(run)
         return run.made()
 
+    bindings.end_with(compute)
     return compute

@@ -134,7 +134,10 @@ def _bound(ctx: BindContext, work: Work) -> Callable[..., Any]:
     bindings = Bindings(ctx.device, ctx.queue, ctx.node)  # type: ignore[arg-type]
     fixed, varying = bind_steps(work.steps, known, bindings)
     if not varying and not made:
-        return _runner(fixed)
+        run = _runner(fixed)
+        if bindings.codes:
+            bindings.end_with(run)
+        return run
     acts: list[Act] = varying or [lambda arrays, act=act: act() for act in fixed]  # type: ignore[misc]
     empty, outs = ctx.queue.empty, [(o.dtype, work.out_shapes.get(i)) for i, o in enumerate(ctx.outputs)]
     begin = count + random
@@ -148,6 +151,8 @@ def _bound(ctx: BindContext, work: Work) -> Callable[..., Any]:
             act(arrays)
         return _returned([outputs[i] for i in made])
 
+    if bindings.codes:
+        bindings.end_with(compute)
     return compute
 
 
@@ -174,10 +179,9 @@ class _Late:
     def __init__(self, ctx: BindContext, tell: Tell) -> None:
         self._ctx = ctx
         self._tell = tell
-        self._bindings = Bindings(ctx.device, ctx.queue, ctx.node)  # type: ignore[arg-type]
         self._host = [i for i, x in enumerate(ctx.inputs) if x.memory_space == HOST_MEMORY]
         self._random = "random" in ctx.node.opdef.effects
-        self._known: dict[Any, tuple[Work, list[Act]]] = {}
+        self._known: dict[Any, tuple[Work, list[Act], Bindings]] = {}
 
     def call(self, *args: Any) -> Any:
         ctx, count = self._ctx, len(self._ctx.inputs)
@@ -188,8 +192,8 @@ class _Late:
         if found is None:
             found = self._known[key] = self._told(inputs, values)
             if len(self._known) > _KEPT:
-                del self._known[next(iter(self._known))]
-        work, acts = found
+                self._known.pop(next(iter(self._known)))[2].forget()
+        work, acts, _ = found
         empty = ctx.queue.empty
         given = iter(args[count + self._random :])
         outputs: list[Any] = []
@@ -206,11 +210,13 @@ class _Late:
             act(arrays)
         return _returned(made)
 
-    def _told(self, inputs: Sequence[Any], values: Mapping[int, np.ndarray]) -> tuple[Work, list[Act]]:
+    def _told(self, inputs: Sequence[Any], values: Mapping[int, np.ndarray]) -> tuple[Work, list[Act], Bindings]:
         ctx = self._ctx
         known = {i: x.value for i, x in enumerate(ctx.inputs) if x.value is not None} | dict(values)
         outs = [_dims(o.shape) for o in ctx.outputs]
         work = _told(ctx, self._tell, ctx.inputs, ctx.outputs, [tuple(x.shape) for x in inputs], outs, known)
         nowhere = Arrays([None] * len(inputs), [None] * len(ctx.outputs), None, None)
-        fixed, varying = bind_steps(work.steps, nowhere, self._bindings)
-        return work, varying or [lambda arrays, act=act: act() for act in fixed]  # type: ignore[misc]
+        bindings = Bindings(ctx.device, ctx.queue, ctx.node)  # type: ignore[arg-type]
+        bindings.end_with(self)
+        fixed, varying = bind_steps(work.steps, nowhere, bindings)
+        return work, varying or [lambda arrays, act=act: act() for act in fixed], bindings  # type: ignore[misc]

@@ -208,7 +208,10 @@ class Pinned:
 
     def _settle(self) -> None:
         while self._gone:
-            drop = self._gone.popleft()
+            try:
+                drop = self._gone.popleft()
+            except IndexError:  # another thread has taken it
+                return
             with self._lock:
                 self._held.discard(drop)
                 keep = self._kept + drop.nbytes <= _KEPT_BYTES

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from graphdock.contracts import dtypes, errors
 from graphdock.plugin.host import Host
+from graphdock_cuda.bound import Bindings
 from graphdock_cuda.compiled import source
 from graphdock_cuda.device import CudaDevice
 from graphdock_cuda.launch import Launch, Launcher, i32, i64, raw, u64
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
+from graphdock_cuda.work import ErrorWord
 
 TWICE = source(name="twice", code="GD_KERNEL(twice)(float* x, i64 n) { GD_GRID_LOOP(i64, i, n) x[i] *= 2; }")
 
@@ -231,3 +233,22 @@ def test_structs_travel_by_value(device: CudaDevice) -> None:
         launch.run()
         queue.synchronize()
     assert got(device, out)[0] == (1 << 40) - 2
+
+
+def test_codes_of_error_words_are_reused_and_forgotten(device: CudaDevice) -> None:
+    class Node:
+        origin, site = "lookup", "train.py:3"
+
+    bindings = Bindings(device, device.new_queue(), Node())  # type: ignore[arg-type]
+    before = len(device.words._made)
+    for step in range(1000):  # what is told in every step takes the codes of the step before
+        bindings.again()
+        codes = [bindings.code(ErrorWord(lambda a, b, n=step: errors.InvalidArgumentError(f"{n}"))) for _ in range(2)]
+        assert len(set(codes)) == 2
+    assert len(device.words._made) == before + 2
+
+    def owner() -> None: ...
+
+    bindings.end_with(owner)
+    del owner
+    assert len(device.words._made) == before
