@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from graphdock.amounts import in_bytes
 from graphdock.cli.isolated import Limits, examine, timeout_option
 from graphdock.cli.output import json_option, print_json, table
 from graphdock.plugin.host import Host, configured_host
@@ -34,16 +35,6 @@ def facts(host: Host, limits: Limits | None = None) -> list[dict[str, Any]]:
     return rows
 
 
-def memory(nbytes: int) -> str:
-    """``15.6 GiB``; ``-`` when it is not known."""
-    size, unit = float(nbytes), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            break
-        size /= 1024
-    return f"{size:.1f} {unit}" if nbytes else "-"
-
-
 @click.command(
     help="List the devices that plugins find, each probed in a process of its own. Exits 1 when a plugin fails to load or to probe."
 )
@@ -60,7 +51,9 @@ def command(ctx: click.Context, limits: Limits, as_json: bool) -> None:
             if row["status"] == "ready":
                 known = {k: v for k, v in row["facts"].items() if v is not None}
                 about = ", ".join(f"{k}={v}" for k, v in (row["attributes"] | known).items())
-                cells.append((row["device"], row["plugin"], memory(row["memory_bytes"]), about))
+                cells.append(
+                    (row["device"], row["plugin"], in_bytes(row["memory_bytes"]) if row["memory_bytes"] else "-", about)
+                )
             else:
                 cells.append((row["device"], row["plugin"], "-", f"{row['status']}: {row['cause']}"))
         click.echo(table(("DEVICE", "PLUGIN", "MEMORY", "ABOUT"), cells, right=("MEMORY",)))

@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from graphdock.amounts import in_bytes, in_seconds
 from graphdock.contracts.step import TraceEvent, TraceLevel
 from graphdock.errors import InvalidArgumentError, did_you_mean, of_kind
 from graphdock.profiler.chrome import chrome_trace
@@ -184,7 +185,14 @@ class Profile:
         shown = rows if limit is None else rows[:limit]
         head = [by, "calls", "time", "share", "bytes", "rate"]
         cells = [
-            [r.name, f"{r.calls:g}", _time(r.seconds), f"{r.share:.1%}", _bytes(r.nbytes), f"{_bytes(r.rate)}/s"]
+            [
+                r.name,
+                f"{r.calls:g}",
+                in_seconds(r.seconds),
+                f"{r.share:.1%}",
+                in_bytes(r.nbytes),
+                f"{in_bytes(r.rate)}/s",
+            ]
             for r in shown
         ]
         if by == "node":
@@ -196,7 +204,7 @@ class Profile:
         lines = _aligned(head, cells)
         if len(shown) < len(rows):
             rest = sum(r.seconds for r in rows[len(shown) :])
-            lines.append(f"and {len(rows) - len(shown)} more, {_time(rest)}")
+            lines.append(f"and {len(rows) - len(shown)} more, {in_seconds(rest)}")
         return "\n".join(lines)
 
     def summary(self) -> str:
@@ -205,12 +213,15 @@ class Profile:
         busy = sum(e.seconds for e in self.events) / count
         which = "1 traced step" if every == 1 else f"{every} traced steps, of which the quickest {count} count"
         lines = [
-            f"{which}: {_time(self.seconds)} each, {_time(busy)} of it in {len(self.events) / count:g} calls, the rest between them"
+            f"{which}: {in_seconds(self.seconds)} each, {in_seconds(busy)} of it in {len(self.events) / count:g} calls, "
+            "the rest between them"
         ]
         if self.untraced_seconds is not None:
-            lines.append(f"session.run without a trace, feeds and fetches included: {_time(self.untraced_seconds)}")
+            lines.append(
+                f"session.run without a trace, feeds and fetches included: {in_seconds(self.untraced_seconds)}"
+            )
         for space, held in self.held().items():
-            parts = [f"{_bytes(n)} in {what}" for what, n in asdict(held).items() if n]
+            parts = [f"{in_bytes(n)} in {what}" for what, n in asdict(held).items() if n]
             lines.append(f"held in {space} memory: {', '.join(parts) or 'nothing'}")
         return "\n".join(lines)
 
@@ -264,20 +275,6 @@ def profile(
 def _quicker(seconds: Sequence[float]) -> list[float]:
     """The smaller half of some times, in order."""
     return sorted(seconds)[: (len(seconds) + 1) // 2]
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"
-
-
-def _bytes(number: float) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if number >= size:
-            return f"{number / size:.3g} {unit}"
-    return f"{number:.0f} B"
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

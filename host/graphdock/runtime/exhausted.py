@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphdock.amounts import in_bytes
 from graphdock.errors import ResourceExhaustedError
 from graphdock.runtime.storage import Root
 
-__all__ = ["amount", "explain_exhausted"]
+__all__ = ["explain_exhausted"]
 
 #: Buffers that are named.
 LARGEST = 5
 
 
-def amount(nbytes: int) -> str:
-    """Bytes for people: ``1.5 GiB``."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if nbytes >= size:
-            return f"{nbytes / size:.1f} {unit}"
-    return f"{nbytes} bytes"
-
-
 def explain_exhausted(error: ResourceExhaustedError, nbytes: int, roots: Sequence[Root]) -> None:
     """Add what the step's buffers need at their peak, and the largest of them with the nodes that make them."""
-    lines = [f"the step's {len(roots)} buffers need {amount(nbytes)} at their peak; the largest:"]
+    lines = [f"the step's {len(roots)} buffers need {in_bytes(nbytes)} at their peak; the largest:"]
     for root in sorted(roots, key=lambda r: -r.nbytes)[:LARGEST]:
         where = "" if root.node is None else f" of {root.node.origin}"
         line = "" if root.node is None or not root.node.site else f", made at {root.node.site}"
-        lines.append(f"  {amount(root.nbytes)}: {root.dtype.name}{list(root.shape)}{where}{line}")
+        lines.append(f"  {in_bytes(root.nbytes)}: {root.dtype.name}{list(root.shape)}{where}{line}")
     error.add_note("\n".join(lines))
     error.hint = error.hint or "feed smaller batches, or run fewer steps at once"

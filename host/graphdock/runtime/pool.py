@@ -6,9 +6,9 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from graphdock.amounts import in_bytes
 from graphdock.errors import ResourceExhaustedError
 from graphdock.locks import new_lock
-from graphdock.runtime.exhausted import amount
 from graphdock.runtime.resources import Resource, ResourceStore, Variable, step_name
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ class InstancePool:
         if used + needed + new + made > limit:
             raise ResourceExhaustedError(
                 f"{step_name(plan.graph)} does not fit into the memory limit of {space}",
-                expected=f"{amount(limit)} at most",
-                got=f"{amount(needed)} of buffers and {amount(new)} of new variables, beside {amount(made)} of variables "
-                f"and {amount(used)} that other steps use now",
+                expected=f"{in_bytes(limit)} at most",
+                got=f"{in_bytes(needed)} of buffers and {in_bytes(new)} of new variables, beside {in_bytes(made)} of variables "
+                f"and {in_bytes(used)} that other steps use now",
                 hint="raise memory_limit, feed smaller batches, or run fewer steps at once",
             )
 
