@@ -1,4 +1,4 @@
-"""What an op does, as its spec says it: verb, effects, bodies, handles, scalar formula, identity and neutral elements."""
+"""What an op does, as its spec says it: verb, effects, bodies, handles, formulas, identity and neutral elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphdock.contracts.opdef import ACCESSES
 from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.verbs import ANYONE
 from graphdock.errors import did_you_mean
-from graphdock.opdef.scalar_formula import FUNCTIONS, NODES
+from graphdock.opdef.scalar_formula import AXIS_WORDS, FUNCTIONS, NODES, REGION_FUNCTIONS
 
 from graphdock_opgen import expr
 from graphdock_opgen.op import Place
@@ -28,6 +28,7 @@ def check_semantics(place: Place) -> None:
     _handles(place)
     _bodies(place)
     _formula(place)
+    _region(place)
     _elements(place)
 
 
@@ -150,6 +151,38 @@ def _formula(place: Place) -> None:
     expr.check_arity(source, tree, FUNCTIONS)
 
 
+def _region(place: Place) -> None:
+    spec = place.spec
+    form = spec.region
+    if form is None:
+        return
+    if spec.scalar is not None:
+        place.fail("region", message="an op with a scalar formula needs no region", key=True)
+    if not spec.traits.pure:
+        place.fail("region", message="only a pure op has a region", key=True)
+    inputs, outputs = [a.name for a in spec.inputs], [a.name for a in spec.outputs]
+    if set(form.outputs) != set(outputs):
+        place.fail("region", "outputs", message=f"expected a formula for each of {', '.join(outputs)}", key=True)
+    for i, name in enumerate(form.leading):
+        _known(place, ("region", "leading", i), name, inputs, "input")
+    for name in form.when:
+        attrs = [*(a.name for a in spec.attrs), *spec.types]
+        _known(place, ("region", "when", name), name, attrs, "attribute", key=True)
+    known = [*inputs, *(a.name for a in spec.attrs)]
+    for part, formulas in (("let", form.let), ("outputs", form.outputs)):
+        for name, text in formulas.items():
+            if part == "let" and name in known:
+                place.fail(
+                    "region", part, name, message=f"{name} is an input, an attribute or a let before it", key=True
+                )
+            source = place.source("region", part, name, text=text)
+            tree = source.parse(NODES)
+            expr.check_names(source, tree, [*known, *AXIS_WORDS], "input, attribute or let", tuple(REGION_FUNCTIONS))
+            expr.check_arity(source, tree, REGION_FUNCTIONS)
+            if part == "let":
+                known.append(name)
+
+
 def _elements(place: Place) -> None:
     spec = place.spec
     names = [a.name for a in spec.inputs]
@@ -162,7 +195,7 @@ def _elements(place: Place) -> None:
 
 
 def _known(
-    place: Place, path: tuple[str, ...], name: str, known: Sequence[str], what: str, *, key: bool = False
+    place: Place, path: tuple[str | int, ...], name: str, known: Sequence[str], what: str, *, key: bool = False
 ) -> None:
     if name not in known:
         place.fail(*path, message=f"{place.spec.name} has no {what} {name!r}", hint=did_you_mean(name, known), key=key)

@@ -345,6 +345,15 @@ class BodySpec(Spec):
     gives: Name | None = None
 
 
+class RegionSpec(Spec):
+    """What the op computes inside of a region: formulas over terms of one iteration space."""
+
+    let: dict[Name, str] = {}
+    outputs: dict[Name, str]
+    leading: Annotated[list[Name], BeforeValidator(_allow), _ONE_OR_MANY] = []
+    when: dict[Name, Any] = {}
+
+
 class CostSpec(Spec):
     """Formulas of one run's cost; None where the default holds."""
 
@@ -377,6 +386,7 @@ class OpSpec(Spec):
     traits: TraitsSpec = TraitsSpec()
     aliases: dict[str, str] = {}
     scalar: str | None = None
+    region: RegionSpec | None = None
     evaluate: str | None = None
     identity: Name | None = None
     neutral: dict[Name, int] = {}

@@ -17,7 +17,7 @@ from graphdock_opgen import docs, escape
 from graphdock_opgen.functions import GRADIENT_ERROR, import_lines
 from graphdock_opgen.gradients import Function, decomposition_function, gradient_function
 from graphdock_opgen.library import Library, SpecFile
-from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec
+from graphdock_opgen.model import DTYPE_CLASSES, ArgSpec, AttrSpec, RegionSpec
 from graphdock_opgen.op import Op, expand_allow
 from graphdock_opgen.pretty import Call, Raw, call, literal, parameters, pretty, statement
 
@@ -200,6 +200,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "traits": frozenset(traits),
         "aliases": dict(spec.aliases),
         "scalar": spec.scalar,
+        "region": _region(spec.region) if spec.region else None,
         "evaluate": op.home.full(spec.evaluate) if spec.evaluate else None,
         "identity": spec.identity,
         "neutral": dict(spec.neutral),
@@ -214,6 +215,11 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "source": f"{op.file}:{op.line}",
     }
     return {k: v for k, v in full.items() if v or k in ("name", "version")}
+
+
+def _region(form: RegionSpec) -> Call:
+    optional: dict[str, Any] = {"let": dict(form.let), "leading": tuple(form.leading), "when": dict(form.when)}
+    return call("RegionForm", dict(form.outputs), **{k: v for k, v in optional.items() if v})
 
 
 def _argdef(arg: ArgSpec) -> Call:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from graphdock.contracts import Builder, Cutter, DeviceSpec, OpDef, PlanNode
 from graphdock.dtypes import float32
-from graphdock.placement.grow import LARGEST, grow, without
+from graphdock.placement.grow import LARGEST, ByDevice, grow, without
 
 F = (float32, (2,))
 DEVICES = [DeviceSpec.parse("/device:cpu:0"), DeviceSpec.parse("/device:cpu:1")]
+BY_DEVICE = ByDevice(lambda n: n.device)
 OP, CONST = OpDef("Op"), OpDef("Const", executes="constant")
 
 
@@ -29,7 +30,7 @@ def random_level(seed):
 
 
 def groups_of(graph):
-    return grow(graph.nodes, lambda n: n.device)
+    return grow(graph.nodes, BY_DEVICE)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -56,7 +57,7 @@ def test_what_is_left_of_a_group_can_be_one_node_each_too(seed):
         gone = members[at : at + 1 + int(rng.integers(len(members) - at))]
         cutter.cut(gone, members[0].device)  # what stands side by side in a group is convex
         cutter.take(gone)
-        for rest in without(members, gone):
+        for rest in without(members, gone, BY_DEVICE):
             assert set(rest).isdisjoint(gone)
             cutter.cut(rest, rest[0].device)
             cutter.take(rest)
@@ -93,4 +94,4 @@ def chain(size) -> list[PlanNode]:
 
 def test_a_long_chain_is_offered_in_parts():
     nodes = chain(2 * LARGEST + 5)
-    assert [len(g) for g in grow(nodes, lambda n: n.device)] == [LARGEST, LARGEST, 5]
+    assert [len(g) for g in grow(nodes, BY_DEVICE)] == [LARGEST, LARGEST, 5]

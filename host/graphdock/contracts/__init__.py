@@ -44,9 +44,19 @@ from graphdock.contracts.kernel import (
     view,
 )
 from graphdock.contracts.kernel_error import kernel_error
-from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, TypeVarDef
+from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, RegionForm, TypeVarDef
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler
+from graphdock.contracts.region_check import check_program
+from graphdock.contracts.region_program import (
+    PRIMITIVES,
+    REDUCTIONS,
+    Axis,
+    RegionInput,
+    RegionOutput,
+    RegionProgram,
+    Term,
+)
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
 from graphdock.contracts.rewriter import Rewriter
@@ -67,6 +77,7 @@ __all__ = [
     "ArgDef",
     "ArgInfo",
     "AttrDef",
+    "Axis",
     "BindContext",
     "Bound",
     "Buffer",
@@ -99,6 +110,7 @@ __all__ = [
     "Out",
     "OutInfo",
     "PLANNED",
+    "PRIMITIVES",
     "PlacedGraph",
     "PlanGraph",
     "PlanNode",
@@ -107,10 +119,15 @@ __all__ = [
     "Program",
     "Queue",
     "QueuedDevice",
+    "REDUCTIONS",
     "REQUIRED",
     "Refusal",
     "Region",
     "RegionCompiler",
+    "RegionForm",
+    "RegionInput",
+    "RegionOutput",
+    "RegionProgram",
     "Rendezvous",
     "RendezvousKey",
     "ResourceKind",
@@ -123,6 +140,7 @@ __all__ = [
     "StepContext",
     "StepServices",
     "Storage",
+    "Term",
     "TraceEvent",
     "TraceLevel",
     "TypeVarDef",
@@ -134,6 +152,7 @@ __all__ = [
     "build_kernel",
     "cache_dir",
     "check",
+    "check_program",
     "cut_region",
     "dtypes",
     "errors",

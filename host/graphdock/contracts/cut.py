@@ -38,8 +38,9 @@ class Cutter:
     def cut(self, nodes: Collection[PlanNode], device: DeviceSpec) -> Region:
         """The region of these nodes as a graph of its own; the plan stays as it is.
 
-        Constants that the nodes read are copied into the region. The nodes of its graph keep their control and order edges among
-        each other; what leads to them from outside stands in ``Region.control`` and ``Region.order``.
+        Constants of one element, and those that nodes want in host memory, are copied into the region; others enter. The nodes
+        of its graph keep their control and order edges among each other; what leads to them from outside stands in
+        ``Region.control`` and ``Region.order``.
 
         Raises:
           PlanError: a node is not of this level or taken already, or a path leaves the nodes and comes back, so that no single
@@ -72,7 +73,7 @@ class Cutter:
                     continue
                 key = value, i in host
                 if key not in values:
-                    if maker is not None and maker.verb == "constant":
+                    if maker is not None and maker.verb == "constant" and (key[1] or maker.attrs["value"].size == 1):
                         copy = copies.get(maker)
                         if copy is None:
                             copy = copies[maker] = copy_node(maker, ())
@@ -102,6 +103,16 @@ class Cutter:
         """From now on these nodes, which were cut, count as one."""
         members = sorted(nodes, key=self._place.__getitem__)
         self._taken.update((node, members) for node in members)
+
+    def dies(self, value: Value, inside: Collection[PlanNode]) -> bool:
+        """Whether nothing of the level reads a value but these nodes, and it is neither returned nor an input or constant."""
+        if value.node is None or value.node.verb == "constant":
+            return False
+        return value not in self._returned and all(n in inside for n in self._readers.get(value, ()))
+
+    def read_by(self, node: PlanNode, inside: Collection[PlanNode]) -> bool:
+        """Whether any of these nodes reads an output of a node."""
+        return any(reader in inside for value in node.outputs for reader in self._readers.get(value, ()))
 
     def _leaves(self, value: Value, inside: set[PlanNode]) -> bool:
         readers = self._readers.get(value, ())

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.guards import Conditions, Guard
     from graphdock.contracts.kernel import Decision
     from graphdock.contracts.opdef import ArgDef, OpDef
+    from graphdock.contracts.region_program import RegionProgram
     from graphdock.device_name import DeviceSpec
 
 __all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "arg_of", "copy_node", "make_node", "users"]
@@ -212,9 +213,10 @@ class Region:
       entering, leaving: the plan's values for them, where the region was cut from a plan.
       source: node of ``graph`` -> the plan's node that it copies.
       control, order: nodes of the plan, outside of the region, that must run before it.
+      program: what it computes, for a compiler that asks for programs; else None.
     """
 
-    __slots__ = ("control", "device", "entering", "graph", "leaving", "order", "source")
+    __slots__ = ("control", "device", "entering", "graph", "leaving", "order", "program", "source")
 
     def __init__(
         self,
@@ -233,6 +235,7 @@ class Region:
         self.source = {} if source is None else source
         self.control = control
         self.order = order
+        self.program: RegionProgram | None = None
 
 
 class Builder:

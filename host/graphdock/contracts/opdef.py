@@ -13,7 +13,18 @@ from typing import Any, Final
 
 from graphdock.contracts.verbs import VERBS, Verb
 
-__all__ = ["ACCESSES", "ArgDef", "AttrDef", "BodyDef", "EFFECTS", "OpDef", "OpLibrary", "REQUIRED", "TypeVarDef"]
+__all__ = [
+    "ACCESSES",
+    "ArgDef",
+    "AttrDef",
+    "BodyDef",
+    "EFFECTS",
+    "OpDef",
+    "OpLibrary",
+    "REQUIRED",
+    "RegionForm",
+    "TypeVarDef",
+]
 
 
 class _Required:
@@ -119,6 +130,22 @@ class BodyDef:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionForm:
+    """What an op computes inside of a region, where one formula over elements does not say it (:mod:`graphdock.regions.forms`).
+
+    Attributes:
+      let: name -> formula, in order. ``outputs``: output -> formula.
+      leading: inputs whose dims are the first of the space (a mean of each row); others have its last, as in broadcasting.
+      when: attribute -> the value that it must have; a node with another one is in no region.
+    """
+
+    outputs: Mapping[str, str]
+    let: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    leading: tuple[str, ...] = ()
+    when: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
 class OpDef:
     """One op, complete.
 
@@ -138,6 +165,7 @@ class OpDef:
       aliases: output name -> input name: the output holds the input's elements (reshape, transpose, identity).
       scalar: the result's element as a formula over the inputs' elements (``"x + y"``), before wrap-around; from it host scalars
         and fused code are printed. None where it is not elementwise or has no such formula.
+      region: what it computes inside of a region, where ``scalar`` does not say it; None where it is in none.
       evaluate: ``"module:name"`` of the rule that knows small integer results at construction
         and in a plan (:mod:`graphdock.opdef.shape_values`).
       identity: name of the input that the only output equals wherever shape and dtype are the same.
@@ -179,6 +207,7 @@ class OpDef:
     traits: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     scalar: str | None = None
+    region: RegionForm | None = None
     evaluate: str | None = None
     identity: str | None = None
     neutral: Mapping[str, int] = field(default_factory=lambda: _EMPTY)

@@ -46,11 +46,15 @@ class RegionCompiler(ABC):
       name: unique in its plugin; kernels of its regions are called ``plugin.name``.
       device_type: of the regions that it is offered.
       layout: ``contiguous`` or ``strided``, as of a KernelDef.
+      programs: whether it prints region programs. It is then offered whatever has one, reductions, broadcasts and reshapes too, and
+        finds it in ``Region.program``, in ``claim`` that of the candidate and in ``prepare`` and ``build`` that of the region.
+        Otherwise it is offered elementwise nodes, and reads the graph.
     """
 
     name: str = "region"
     device_type: str
     layout: str = "contiguous"
+    programs: bool = False
 
     @abstractmethod
     def claim(self, candidate: Region) -> Claim | Refusal:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType
 
-__all__ = ["FUNCTIONS", "NODES", "host_scalar", "parse_formula"]
+__all__ = ["AXIS_WORDS", "FUNCTIONS", "NODES", "REGION_FUNCTIONS", "host_scalar", "parse_formula"]
 
 #: Function -> number of arguments. ``cast`` converts to the output's dtype; ``sigmoid(x)`` is ``1 / (1 + exp(-x))``.
 FUNCTIONS: Mapping[str, int] = MappingProxyType(
@@ -29,6 +29,20 @@ FUNCTIONS: Mapping[str, int] = MappingProxyType(
         "select": 3,
     }
 )
+
+#: Functions of the formulas of a region: those above, reductions ``sum(x, axes)``, ``count(axes)`` (of the points along them),
+#: ``index(axis)``, ``reshaped(x)`` (the same elements under the output's shape) and ``total(inputs)``, the sum of a list. Axes
+#: are a number, the name of an attribute or host input, ``since(name)`` (that axis and all after it), ``before(name)`` (all
+#: before it), or one of :data:`AXIS_WORDS`.
+REGION_FUNCTIONS: Mapping[str, int] = MappingProxyType(
+    {
+        **FUNCTIONS,
+        **dict.fromkeys(("all", "any", "max", "min", "prod", "sum"), 2),
+        **dict.fromkeys(("before", "count", "index", "reshaped", "since", "total"), 1),
+    }
+)
+#: All axes; those that the first output has not.
+AXIS_WORDS = ("every", "missing")
 
 #: What a formula is made of.
 NODES: tuple[type[ast.AST], ...] = (

@@ -1,13 +1,14 @@
-"""Which nodes are offered to region compilers: connected elementwise nodes of one device."""
+"""Which nodes are offered to region compilers: connected nodes of one kind, in groups that can each be one node."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Protocol
 
 from graphdock.contracts.ir import PlanNode
 from graphdock.device_name import DeviceSpec
 
-__all__ = ["LARGEST", "elementwise", "grow"]
+__all__ = ["LARGEST", "ByDevice", "Kinds", "elementwise", "grow", "without"]
 
 #: Most nodes of one candidate; longer ones are offered in parts, so that planning stays linear.
 LARGEST = 512
@@ -22,30 +23,53 @@ def elementwise(node: PlanNode) -> bool:
     return "elementwise" in opdef.traits and not opdef.is_stateful and not node.bodies and node.guard is None
 
 
-def grow(nodes: Sequence[PlanNode], device_of: Callable[[PlanNode], DeviceSpec | None]) -> list[list[PlanNode]]:
-    """Groups of two and more connected nodes of one device, each in order; the groups stand in the order of their first nodes.
+class Kinds(Protocol):
+    """What nodes may be in one group, asked node by node, in order."""
+
+    def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
+        """The kinds of group that may take a node, the best first; none where no group may."""
+
+    def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
+        """Whether the node can be in a group of a kind with these nodes before it; where it can, it is, and that is remembered."""
+
+
+class ByDevice:
+    """Any nodes of one device that ``device_of`` gives a device."""
+
+    def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None]) -> None:
+        self._device_of = device_of
+
+    def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
+        device = self._device_of(node)
+        return () if device is None else (device,)
+
+    def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
+        return True
+
+
+def grow(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
+    """Groups of two and more connected nodes of one kind, each in order; the groups stand in the order of their first nodes.
 
     No path leaves a group and comes back, not even over other groups: a node's rank counts how often the longest way to it changed
     between groups and what is in none, and a group has one rank. Linear in the number of nodes.
 
     Args:
       nodes: in an order that keeps their edges.
-      device_of: a node's device, or None for a node that is in no group.
     """
     rank: dict[PlanNode, int] = {}
-    kind: dict[PlanNode, DeviceSpec | None] = {}
+    kind: dict[PlanNode, Hashable] = {}
     group: dict[PlanNode, list[PlanNode]] = {}
     for node in nodes:
-        mine = kind[node] = device_of(node)
         edges = (*(v.node for v in node.inputs), *node.control, *node.order)
         # a constant is copied into each group that reads it
         before = [n for n in edges if n is not None and n in rank and n.verb != "constant"]
-        highest = rank[node] = max((rank[n] + (kind[n] != mine) for n in before), default=0)
+        mine, highest, joined = _choice(node, before, kinds, rank, kind)
+        kind[node], rank[node] = mine, highest
         if mine is None:
             continue
         group[node] = [node]
-        for other in before:
-            if other in group and group[other] is not group[node] and rank[other] == highest and kind[other] == mine:
+        for other in joined:
+            if group[other] is not group[node]:
                 _join(group, group[other], group[node])
     unique: dict[int, list[PlanNode]] = {id(members): members for members in group.values()}
     place = {node: i for i, node in enumerate(nodes)}
@@ -53,6 +77,26 @@ def grow(nodes: Sequence[PlanNode], device_of: Callable[[PlanNode], DeviceSpec |
     # a part that is cut by place keeps the property, and parts stand one after another
     parts = [members[i : i + LARGEST] for members in found for i in range(0, len(members), LARGEST)]
     return sorted((p for p in parts if len(p) > 1), key=lambda p: place[p[0]])
+
+
+def _choice(
+    node: PlanNode,
+    before: Sequence[PlanNode],
+    kinds: Kinds,
+    rank: Mapping[PlanNode, int],
+    kind: Mapping[PlanNode, Hashable],
+) -> tuple[Hashable, int, Sequence[PlanNode]]:
+    """A node's kind (None for one in no group), its rank, and the nodes before it whose groups it joins."""
+    options = kinds.options(node, before)
+    for mine in options:
+        highest = max((rank[n] + (kind[n] != mine) for n in before), default=0)
+        joined = [n for n in before if kind[n] == mine and rank[n] == highest]
+        if joined and kinds.settle(node, mine, joined):
+            return mine, highest, joined
+    # by itself, until others join it: behind all that it can't be with
+    if options and kinds.settle(node, options[0], ()):
+        return options[0], max((rank[n] + 1 for n in before), default=0), ()
+    return None, max((rank[n] + (kind[n] is not None) for n in before), default=0), ()
 
 
 def _join(group: dict[PlanNode, list[PlanNode]], a: list[PlanNode], b: list[PlanNode]) -> None:
@@ -64,7 +108,15 @@ def _join(group: dict[PlanNode, list[PlanNode]], a: list[PlanNode], b: list[Plan
         group[node] = a
 
 
-def without(members: Sequence[PlanNode], gone: Collection[PlanNode]) -> list[list[PlanNode]]:
+def without(members: Sequence[PlanNode], gone: Collection[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
     """What is left of a group when some of its nodes go, as groups again."""
     taken = set(gone)
-    return grow(members, lambda n: None if n in taken else n.device)
+
+    class Rest:
+        def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
+            return () if node in taken else kinds.options(node, before)
+
+        def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
+            return kinds.settle(node, kind, joined)
+
+    return grow(members, Rest())

@@ -18,8 +18,12 @@ from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
 from graphdock.errors import PlanError, PluginError
 from graphdock.opdef.cost import cost_of
-from graphdock.placement.grow import elementwise, grow, without
+from graphdock.placement.grow import ByDevice, Kinds, elementwise, grow, without
 from graphdock.plugin.registry import RegisteredCompiler, RegisteredKernel
+from graphdock.regions.forms import form_of
+from graphdock.regions.lowering import lower_region
+from graphdock.regions.spaces import BySpace
+from graphdock.regions.typed import NotInRegion
 from graphdock.shape import Dims
 
 __all__ = ["RegionKey", "RegionNote", "fuse", "key_of", "put_back"]
@@ -54,7 +58,7 @@ def fuse(
     regions: dict[PlanNode, Region],
     failed: Mapping[RegionKey, str] = MappingProxyType({}),
 ) -> list[RegionNote]:
-    """Offer connected elementwise nodes of every level to the compilers, and put one node in the place of each claim.
+    """Offer connected nodes of every level to the compilers, one after another, and put one node in the place of each claim.
 
     Args:
       kernels: node -> kernel, of every placed node that a kernel computes; changed along.
@@ -69,29 +73,35 @@ def fuse(
       PluginError: a claim cannot be one node, or is none of what was offered; names the compiler.
     """
     notes: list[RegionNote] = []
-    if not compilers:
-        return notes
-    types = {c.compiler.device_type for c in compilers}
+    for asked in compilers:
+        for level in list(graph.all_graphs()):
+            kinds = _kinds(asked.compiler, kernels)
+            candidates = grow(level.nodes, kinds)
+            if not candidates:
+                continue
+            cutter = Cutter(level)
+            with Rewriter(level) as change:
+                for members in candidates:
+                    for region in _claims(cutter, members, asked, kinds, notes, failed):
+                        node = _one_node(region, asked, notes)
+                        _put(change, node, region)
+                        kernels[node] = _kernel(region, asked)
+                        regions[node] = region
+                        for member in _members(region):
+                            del kernels[member]
+    return notes
+
+
+def _kinds(compiler: RegionCompiler, kernels: Mapping[PlanNode, RegisteredKernel]) -> Kinds:
+    """Which nodes a compiler is offered together."""
 
     def device_of(node: PlanNode) -> DeviceSpec | None:
-        fits = node in kernels and node.device is not None and node.device.type in types and elementwise(node)
-        return node.device if fits else None
+        device = node.device
+        return device if device is not None and device.type == compiler.device_type and node in kernels else None
 
-    for level in list(graph.all_graphs()):
-        candidates = grow(level.nodes, device_of)
-        if not candidates:
-            continue
-        cutter = Cutter(level)
-        with Rewriter(level) as change:
-            for members in candidates:
-                for region, mine in _claims(cutter, members, compilers, notes, failed):
-                    node = _one_node(region, mine, notes)
-                    _put(change, node, region)
-                    kernels[node] = _kernel(region, mine)
-                    regions[node] = region
-                    for member in _members(region):
-                        del kernels[member]
-    return notes
+    if compiler.programs:
+        return BySpace(device_of)
+    return ByDevice(lambda node: device_of(node) if elementwise(node) else None)
 
 
 def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
@@ -112,25 +122,26 @@ def put_back(change: Rewriter, node: PlanNode, region: Region) -> None:
 def _claims(
     cutter: Cutter,
     members: list[PlanNode],
-    compilers: Sequence[RegisteredCompiler],
+    asked: RegisteredCompiler,
+    kinds: Kinds,
     notes: list[RegionNote],
     failed: Mapping[RegionKey, str],
-) -> Iterable[tuple[Region, RegisteredCompiler]]:
-    """The regions that compilers claim of a group, one after another; what is left of a claim is offered again."""
-    waiting = [(members, 0)]
+) -> Iterable[Region]:
+    """The regions that a compiler claims of a group, one after another; what is left of a claim is offered again."""
+    waiting = [members]
     while waiting:
-        nodes, turn = waiting.pop()
+        nodes = waiting.pop()
         device = nodes[0].device
         assert device is not None
-        able = [c for c in compilers[turn:] if c.compiler.device_type == device.type]
-        if not able:
+        outer = _views_at_the_rim(cutter, nodes)
+        if outer:  # no way leads from the group over one of them and back
+            waiting.extend(reversed(grow([n for n in nodes if n not in outer], kinds)))
             continue
-        asked = able[0]
         offered = cutter.cut(nodes, device)
-        answer = asked.compiler.claim(offered)
+        reason = _lower(offered, cutter, asked)
+        answer = asked.compiler.claim(offered) if reason is None else Refusal(reason)
         if isinstance(answer, Refusal):
             _refused(asked, nodes, answer.reason, notes)
-            waiting.append((nodes, compilers.index(asked) + 1))
             continue
         if not isinstance(answer, Claim):
             raise _broken(asked, "answers neither with a Claim nor with a Refusal", nodes[0], repr(answer))
@@ -142,14 +153,42 @@ def _claims(
             region = cutter.cut(chosen, device)
         except PlanError as error:
             raise _broken(asked, f"claims nodes that cannot be one: {error.message}", chosen[0]) from error
-        reason = failed.get(_key(asked.full_name, chosen))
+        reason = failed.get(_key(asked.full_name, chosen)) or _lower(region, cutter, asked)
         if reason is not None:
             _refused(asked, chosen, reason, notes)
-            waiting.append((chosen, compilers.index(asked) + 1))
         else:
             cutter.take(chosen)
-            yield region, asked
-        waiting.extend((rest, turn) for rest in reversed(without(nodes, chosen)))
+            yield region
+        waiting.extend(reversed(without(nodes, chosen, kinds)))
+
+
+def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler) -> str | None:
+    """Give a region its program, if its compiler wants one; why it can't have one, else None."""
+    if not asked.compiler.programs:
+        return None
+    inside = set(_members(region))
+    dying = [
+        inner for inner, value in zip(region.graph.inputs, region.entering, strict=True) if cutter.dies(value, inside)
+    ]
+    try:
+        region.program = lower_region(region, dying)
+    except NotInRegion as refused:
+        return f"its nodes are no program: {refused}"
+    return None
+
+
+def _views_at_the_rim(cutter: Cutter, nodes: Sequence[PlanNode]) -> set[PlanNode]:
+    """Reshapes that read nothing of the group, or that nothing of the group reads: they cost nothing outside of it."""
+    outer: set[PlanNode] = set()
+    for way in (nodes, list(reversed(nodes))):
+        for node in way:
+            form = form_of(node.opdef)
+            if form is None or not form.reshapes:
+                continue
+            inside = set(nodes) - outer
+            if not any(v.node in inside for v in node.inputs) or not cutter.read_by(node, inside):
+                outer.add(node)
+    return outer
 
 
 def _refused(compiler: RegisteredCompiler, nodes: Sequence[PlanNode], reason: str, notes: list[RegionNote]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, TypeVarDef  # noqa: F401
+from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, RegionForm, TypeVarDef  # noqa: F401
 
 _ANY = (
     "bool",
@@ -169,6 +169,7 @@ def add_n() -> OpDef:
             ),
         ),
         traits=frozenset({"aggregate", "commutative", "elementwise", "pure"}),
+        region=RegionForm({"sum": "total(inputs)"}),
         identity="inputs",
         cost={"flops": "(N - 1) * size(sum)"},
         gradient="graphdock.ops._gen.gradients:add_n",
@@ -188,11 +189,12 @@ def zeros_like() -> OpDef:
         outputs=(ArgDef("y", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_ANY),),
         traits=frozenset({"no_gradient", "pure"}),
+        region=RegionForm({"y": "0"}),
         cost={"flops": "0", "bytes": "bytes(y)"},
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:zeros_like",
         package="graphdock",
-        source="specs/core.yaml:103",
+        source="specs/core.yaml:104",
     )
 
 
@@ -225,11 +227,12 @@ def ones_like() -> OpDef:
             ),
         ),
         traits=frozenset({"no_gradient", "pure"}),
+        region=RegionForm({"y": "1"}),
         cost={"flops": "0", "bytes": "bytes(y)"},
         gradient_kinds={"x": "none"},
         reference="graphdock.ops.core_reference:ones_like",
         package="graphdock",
-        source="specs/core.yaml:115",
+        source="specs/core.yaml:117",
     )
 
 
@@ -247,7 +250,7 @@ def shape() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock.ops.core_reference:shape",
         package="graphdock",
-        source="specs/core.yaml:127",
+        source="specs/core.yaml:130",
     )
 
 
@@ -312,7 +315,7 @@ def cast() -> OpDef:
         gradient_kinds={"x": "fn"},
         reference="graphdock.ops.core_reference:cast",
         package="graphdock",
-        source="specs/core.yaml:140",
+        source="specs/core.yaml:143",
     )
 
 
@@ -330,7 +333,7 @@ def check_numerics() -> OpDef:
         gradient_kinds={"tensor": "formula"},
         reference="graphdock.ops.core_reference:check_numerics",
         package="graphdock",
-        source="specs/core.yaml:159",
+        source="specs/core.yaml:162",
     )
 
 
@@ -357,7 +360,7 @@ def cond() -> OpDef:
         gradient="graphdock.ops._gen.gradients:cond",
         gradient_kinds={"pred": "none", "inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:172",
+        source="specs/core.yaml:175",
     )
 
 
@@ -407,7 +410,7 @@ def while_() -> OpDef:
         gradient="graphdock.ops._gen.gradients:while_",
         gradient_kinds={"inputs": "fn"},
         package="graphdock",
-        source="specs/core.yaml:192",
+        source="specs/core.yaml:195",
     )
 
 
@@ -424,7 +427,7 @@ def optional_from_value() -> OpDef:
         gradient="graphdock.ops._gen.gradients:optional_from_value",
         gradient_kinds={"x": "fn"},
         package="graphdock",
-        source="specs/core.yaml:218",
+        source="specs/core.yaml:221",
     )
 
 
@@ -437,7 +440,7 @@ def optional_none() -> OpDef:
         executes="none",
         traits=frozenset({"no_gradient", "pure"}),
         package="graphdock",
-        source="specs/core.yaml:228",
+        source="specs/core.yaml:231",
     )
 
 
@@ -457,7 +460,7 @@ def optional_get_value() -> OpDef:
         gradient="graphdock.ops._gen.gradients:optional_get_value",
         gradient_kinds={"optional": "fn"},
         package="graphdock",
-        source="specs/core.yaml:235",
+        source="specs/core.yaml:238",
     )
 
 
@@ -482,7 +485,7 @@ def var_handle_op() -> OpDef:
         resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:248",
+        source="specs/core.yaml:251",
     )
 
 
@@ -499,7 +502,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:261",
+        source="specs/core.yaml:264",
     )
 
 
@@ -519,7 +522,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:271",
+        source="specs/core.yaml:274",
     )
 
 
@@ -558,7 +561,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:283",
+        source="specs/core.yaml:286",
     )
 
 
@@ -597,7 +600,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:294",
+        source="specs/core.yaml:297",
     )
 
 
@@ -613,7 +616,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:305",
+        source="specs/core.yaml:308",
     )
 
 
@@ -628,7 +631,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:314",
+        source="specs/core.yaml:317",
     )
 
 
@@ -648,7 +651,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:322",
+        source="specs/core.yaml:325",
     )
 
 
@@ -669,7 +672,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:336",
+        source="specs/core.yaml:339",
     )
 
 
@@ -701,7 +704,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:350",
+        source="specs/core.yaml:353",
     )
 
 
@@ -738,4 +741,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "cbe88993ad68e713"}
+SPECS: dict[str, str] = {"core.yaml": "6278d6c89aae06f7"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, TypeVarDef  # noqa: F401
+from graphdock.contracts.opdef import ArgDef, AttrDef, BodyDef, OpDef, RegionForm, TypeVarDef  # noqa: F401
 
 _ANY = (
     "bool",
@@ -99,6 +99,7 @@ def xdivy() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"z": "select(x == 0, 0, x / y)"}),
         gradient="graphdock_std._gen.gradients:xdivy",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.arithmetic:xdivy",
@@ -120,11 +121,12 @@ def xlogy() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"z": "select(x == 0, 0, x * log(y))"}),
         gradient="graphdock_std._gen.gradients:xlogy",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.arithmetic:xlogy",
         package="graphdock_std",
-        source="specs/arithmetic.yaml:87",
+        source="specs/arithmetic.yaml:88",
     )
 
 
@@ -142,11 +144,12 @@ def mul_no_nan() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         let={"Z": "broadcast(X, Y)"},
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"z": "select(y == 0, 0, x * y)"}),
         gradient="graphdock_std._gen.gradients:mul_no_nan",
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.arithmetic:mul_no_nan",
         package="graphdock_std",
-        source="specs/arithmetic.yaml:114",
+        source="specs/arithmetic.yaml:116",
     )
 
 
@@ -167,7 +170,7 @@ def next_after() -> OpDef:
         gradient_kinds={"x1": "formula", "x2": "none"},
         reference="graphdock_std.reference.arithmetic:next_after",
         package="graphdock_std",
-        source="specs/arithmetic.yaml:142",
+        source="specs/arithmetic.yaml:145",
     )
 
 
@@ -189,7 +192,7 @@ def cross() -> OpDef:
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.arithmetic:cross",
         package="graphdock_std",
-        source="specs/arithmetic.yaml:166",
+        source="specs/arithmetic.yaml:169",
     )
 
 
@@ -208,6 +211,7 @@ def reshape() -> OpDef:
         shape_fn="graphdock_std.shape_fns:reshape",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        region=RegionForm({"y": "reshaped(x)"}),
         evaluate="graphdock_std.integer_values:reshape",
         identity="x",
         cost={"flops": "0", "bytes": "0"},
@@ -238,7 +242,7 @@ def transpose() -> OpDef:
         gradient_kinds={"x": "fn", "perm": "none"},
         reference="graphdock_std.reference.array:transpose",
         package="graphdock_std",
-        source="specs/array.yaml:35",
+        source="specs/array.yaml:36",
     )
 
 
@@ -256,13 +260,14 @@ def expand_dims() -> OpDef:
         shape_fn="graphdock_std.shape_fns:expand_dims",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        region=RegionForm({"y": "reshaped(x)"}),
         evaluate="graphdock_std.integer_values:expand_dims",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:expand_dims",
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:expand_dims",
         package="graphdock_std",
-        source="specs/array.yaml:61",
+        source="specs/array.yaml:62",
     )
 
 
@@ -278,13 +283,14 @@ def squeeze() -> OpDef:
         shape_fn="graphdock_std.shape_fns:squeeze",
         traits=frozenset({"pure", "view"}),
         aliases={"y": "x"},
+        region=RegionForm({"y": "reshaped(x)"}),
         evaluate="graphdock_std.integer_values:squeeze",
         cost={"flops": "0", "bytes": "0"},
         gradient="graphdock_std._gen.gradients:squeeze",
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.array:squeeze",
         package="graphdock_std",
-        source="specs/array.yaml:83",
+        source="specs/array.yaml:85",
     )
 
 
@@ -308,7 +314,7 @@ def concat() -> OpDef:
         gradient_kinds={"values": "fn", "axis": "none"},
         reference="graphdock_std.reference.array:concat",
         package="graphdock_std",
-        source="specs/array.yaml:105",
+        source="specs/array.yaml:108",
     )
 
 
@@ -333,7 +339,7 @@ def split() -> OpDef:
         gradient_kinds={"axis": "none", "value": "fn"},
         reference="graphdock_std.reference.array:split",
         package="graphdock_std",
-        source="specs/array.yaml:130",
+        source="specs/array.yaml:133",
     )
 
 
@@ -367,7 +373,7 @@ def split_v() -> OpDef:
         gradient_kinds={"value": "fn", "size_splits": "none", "axis": "none"},
         reference="graphdock_std.reference.array:split_v",
         package="graphdock_std",
-        source="specs/array.yaml:154",
+        source="specs/array.yaml:157",
     )
 
 
@@ -391,7 +397,7 @@ def pack() -> OpDef:
         gradient_kinds={"values": "fn"},
         reference="graphdock_std.reference.array:pack",
         package="graphdock_std",
-        source="specs/array.yaml:178",
+        source="specs/array.yaml:181",
     )
 
 
@@ -416,7 +422,7 @@ def unpack() -> OpDef:
         gradient_kinds={"value": "fn"},
         reference="graphdock_std.reference.array:unpack",
         package="graphdock_std",
-        source="specs/array.yaml:202",
+        source="specs/array.yaml:205",
     )
 
 
@@ -441,7 +447,7 @@ def slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "size": "none"},
         reference="graphdock_std.reference.array:slice_",
         package="graphdock_std",
-        source="specs/array.yaml:227",
+        source="specs/array.yaml:230",
     )
 
 
@@ -484,7 +490,7 @@ def strided_slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "end": "none", "strides": "none"},
         reference="graphdock_std.reference.array:strided_slice",
         package="graphdock_std",
-        source="specs/array.yaml:256",
+        source="specs/array.yaml:259",
     )
 
 
@@ -516,7 +522,7 @@ def strided_slice_grad() -> OpDef:
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
         reference="graphdock_std.reference.array:strided_slice_grad",
         package="graphdock_std",
-        source="specs/array.yaml:294",
+        source="specs/array.yaml:297",
     )
 
 
@@ -544,7 +550,7 @@ def gather() -> OpDef:
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
         reference="graphdock_std.reference.array:gather",
         package="graphdock_std",
-        source="specs/array.yaml:323",
+        source="specs/array.yaml:326",
     )
 
 
@@ -593,7 +599,7 @@ def unsorted_segment_sum() -> OpDef:
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
         reference="graphdock_std.reference.array:unsorted_segment_sum",
         package="graphdock_std",
-        source="specs/array.yaml:349",
+        source="specs/array.yaml:352",
     )
 
 
@@ -619,7 +625,7 @@ def gather_nd() -> OpDef:
         gradient_kinds={"params": "formula", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
-        source="specs/array.yaml:375",
+        source="specs/array.yaml:378",
     )
 
 
@@ -663,7 +669,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:397",
+        source="specs/array.yaml:400",
     )
 
 
@@ -685,7 +691,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:420",
+        source="specs/array.yaml:423",
     )
 
 
@@ -721,7 +727,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:445",
+        source="specs/array.yaml:448",
     )
 
 
@@ -747,7 +753,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:474",
+        source="specs/array.yaml:477",
     )
 
 
@@ -764,6 +770,7 @@ def fill() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tdims", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:fill",
         traits=frozenset({"pure"}),
+        region=RegionForm({"y": "value"}),
         evaluate="graphdock_std.integer_values:fill",
         cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:fill",
@@ -771,7 +778,7 @@ def fill() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:495",
+        source="specs/array.yaml:498",
     )
 
 
@@ -789,7 +796,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:520",
+        source="specs/array.yaml:524",
     )
 
 
@@ -807,7 +814,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:533",
+        source="specs/array.yaml:537",
     )
 
 
@@ -831,7 +838,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:546",
+        source="specs/array.yaml:550",
     )
 
 
@@ -858,7 +865,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:574",
+        source="specs/array.yaml:578",
     )
 
 
@@ -887,7 +894,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:602",
+        source="specs/array.yaml:606",
     )
 
 
@@ -904,13 +911,14 @@ def broadcast_to() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns:broadcast_to",
         traits=frozenset({"pure"}),
+        region=RegionForm({"y": "x"}),
         identity="x",
         cost={"flops": "0"},
         gradient="graphdock_std._gen.gradients:broadcast_to",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:631",
+        source="specs/array.yaml:635",
     )
 
 
@@ -939,7 +947,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:657",
+        source="specs/array.yaml:662",
     )
 
 
@@ -956,7 +964,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:683",
+        source="specs/array.yaml:688",
     )
 
 
@@ -974,7 +982,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:702",
+        source="specs/array.yaml:707",
     )
 
 
@@ -993,7 +1001,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:715",
+        source="specs/array.yaml:720",
     )
 
 
@@ -1015,7 +1023,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:729",
+        source="specs/array.yaml:734",
     )
 
 
@@ -1037,7 +1045,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:752",
+        source="specs/array.yaml:757",
     )
 
 
@@ -3511,6 +3519,14 @@ def layer_norm() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
         shape_fn="graphdock_std.shape_fns_normalization:layer_norm",
         traits=frozenset({"pure"}),
+        region=RegionForm(
+            {"y": "d * r * gamma + beta", "mean": "m", "inverse": "r"},
+            let={
+                "m": "sum(x, since(begin_norm_axis)) / count(since(begin_norm_axis))",
+                "d": "x - m",
+                "r": "rsqrt(sum(d * d, since(begin_norm_axis)) / count(since(begin_norm_axis)) + epsilon)",
+            },
+        ),
         cost={"flops": "7 * size(x)"},
         gradient="graphdock_std._gen.gradients:layer_norm",
         gradient_kinds={"x": "fn", "gamma": "fn", "beta": "fn"},
@@ -3537,12 +3553,26 @@ def layer_norm_grad() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
         shape_fn="graphdock_std.shape_fns_normalization:layer_norm_grad",
         traits=frozenset({"pure"}),
+        region=RegionForm(
+            {
+                "x_backprop": "inverse * (g - a - n * b)",
+                "gamma_backprop": "sum(y_backprop * n, before(begin_norm_axis))",
+                "beta_backprop": "sum(y_backprop, before(begin_norm_axis))",
+            },
+            let={
+                "n": "(x - mean) * inverse",
+                "g": "y_backprop * gamma",
+                "a": "sum(g, since(begin_norm_axis)) / count(since(begin_norm_axis))",
+                "b": "sum(g * n, since(begin_norm_axis)) / count(since(begin_norm_axis))",
+            },
+            leading=("mean", "inverse"),
+        ),
         cost={"flops": "13 * size(x)"},
         gradient="graphdock_std._gen.gradients:layer_norm_grad",
         gradient_kinds={"y_backprop": "fn", "x": "fn", "gamma": "fn", "mean": "fn", "inverse": "fn"},
         reference="graphdock_std.reference.layer_norm:layer_norm_grad",
         package="graphdock_std",
-        source="specs/layer_norm.yaml:43",
+        source="specs/layer_norm.yaml:49",
     )
 
 
@@ -5110,6 +5140,7 @@ def tanh_grad() -> OpDef:
         outputs=(ArgDef("dx", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"dx": "dy * (1 - y * y)"}),
         gradient="graphdock_std._gen.gradients:tanh_grad",
         gradient_kinds={"y": "formula", "dy": "formula"},
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
@@ -5131,12 +5162,13 @@ def sigmoid_grad() -> OpDef:
         outputs=(ArgDef("dx", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=("float16", "bfloat16", "float32", "float64", "complex64", "complex128")),),
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"dx": "dy * y * (1 - y)"}),
         gradient="graphdock_std._gen.gradients:sigmoid_grad",
         gradient_kinds={"y": "formula", "dy": "formula"},
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1260",
+        source="specs/math.yaml:1261",
     )
 
 
@@ -5159,7 +5191,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1281",
+        source="specs/math.yaml:1283",
     )
 
 
@@ -5179,12 +5211,13 @@ def clip_by_value() -> OpDef:
         let={"Y": "broadcast(X, L, H)"},
         where=(("rank(Y) == rank(X) and prod(Y) == prod(X)", "the limits would broadcast x up: {X} to {Y}"),),
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"y": "minimum(maximum(x, low), high)"}),
         gradient="graphdock_std._gen.gradients:clip_by_value",
         gradient_kinds={"x": "formula", "low": "formula", "high": "formula"},
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1306",
+        source="specs/math.yaml:1308",
     )
 
 
@@ -5226,7 +5259,7 @@ def mat_mul() -> OpDef:
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.math:matmul",
         package="graphdock_std",
-        source="specs/math.yaml:1338",
+        source="specs/math.yaml:1341",
     )
 
 
@@ -5429,6 +5462,7 @@ def softmax() -> OpDef:
         outputs=(ArgDef("softmax", "T", shape="[*B, C]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure"}),
+        region=RegionForm({"softmax": "e / sum(e, -1)"}, let={"e": "exp(logits - max(logits, -1))"}),
         cost={"flops": "5 * size(logits)"},
         gradient="graphdock_std._gen.gradients:softmax",
         gradient_kinds={"logits": "formula"},
@@ -5447,12 +5481,13 @@ def log_softmax() -> OpDef:
         outputs=(ArgDef("logsoftmax", "T", shape="[*B, C]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure"}),
+        region=RegionForm({"logsoftmax": "d - log(sum(exp(d), -1))"}, let={"d": "logits - max(logits, -1)"}),
         cost={"flops": "5 * size(logits)"},
         gradient="graphdock_std._gen.gradients:log_softmax",
         gradient_kinds={"logits": "formula"},
         reference="graphdock_std.reference.nn:log_softmax",
         package="graphdock_std",
-        source="specs/nn.yaml:27",
+        source="specs/nn.yaml:28",
     )
 
 
@@ -5472,12 +5507,16 @@ def softmax_cross_entropy_with_logits() -> OpDef:
         outputs=(ArgDef("loss", "T", shape="[*B]"), ArgDef("backprop", "T", shape="[*B, C]")),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure"}),
+        region=RegionForm(
+            {"loss": "sum(labels * (log(s) - d), -1)", "backprop": "e / s - labels"},
+            let={"d": "features - max(features, -1)", "e": "exp(d)", "s": "sum(e, -1)"},
+        ),
         cost={"flops": "8 * size(features)"},
         gradient="graphdock_std._gen.gradients:softmax_cross_entropy_with_logits",
         gradient_kinds={"features": "fn", "labels": "fn"},
         reference="graphdock_std.reference.nn:softmax_cross_entropy_with_logits",
         package="graphdock_std",
-        source="specs/nn.yaml:48",
+        source="specs/nn.yaml:50",
     )
 
 
@@ -5499,7 +5538,7 @@ def sparse_softmax_cross_entropy_with_logits() -> OpDef:
         gradient_kinds={"features": "fn", "labels": "none"},
         reference="graphdock_std.reference.nn:sparse_softmax_cross_entropy_with_logits",
         package="graphdock_std",
-        source="specs/nn.yaml:81",
+        source="specs/nn.yaml:86",
     )
 
 
@@ -5517,7 +5556,7 @@ def relu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:relu",
         package="graphdock_std",
-        source="specs/nn.yaml:110",
+        source="specs/nn.yaml:115",
     )
 
 
@@ -5535,7 +5574,7 @@ def relu6() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:relu6",
         package="graphdock_std",
-        source="specs/nn.yaml:131",
+        source="specs/nn.yaml:136",
     )
 
 
@@ -5548,11 +5587,12 @@ def elu() -> OpDef:
         outputs=(ArgDef("activations", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"activations": "select(features > 0, features, expm1(features))"}),
         gradient="graphdock_std._gen.gradients:elu",
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:elu",
         package="graphdock_std",
-        source="specs/nn.yaml:152",
+        source="specs/nn.yaml:157",
     )
 
 
@@ -5565,11 +5605,18 @@ def selu() -> OpDef:
         outputs=(ArgDef("activations", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm(
+            {
+                "activations": (
+                    "1.0507009873554805 * select(features > 0, features, 1.6732632423543772 * expm1(features))"
+                ),
+            },
+        ),
         gradient="graphdock_std._gen.gradients:selu",
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:selu",
         package="graphdock_std",
-        source="specs/nn.yaml:171",
+        source="specs/nn.yaml:177",
     )
 
 
@@ -5588,7 +5635,7 @@ def leaky_relu() -> OpDef:
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:leaky_relu",
         package="graphdock_std",
-        source="specs/nn.yaml:190",
+        source="specs/nn.yaml:197",
     )
 
 
@@ -5601,11 +5648,12 @@ def softplus() -> OpDef:
         outputs=(ArgDef("activations", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"activations": "maximum(features, 0) + log1p(exp(-abs(features)))"}),
         gradient="graphdock_std._gen.gradients:softplus",
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softplus",
         package="graphdock_std",
-        source="specs/nn.yaml:211",
+        source="specs/nn.yaml:218",
     )
 
 
@@ -5618,11 +5666,12 @@ def softsign() -> OpDef:
         outputs=(ArgDef("activations", "T", shape="[*S]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm({"activations": "features / (abs(features) + 1)"}),
         gradient="graphdock_std._gen.gradients:softsign",
         gradient_kinds={"features": "formula"},
         reference="graphdock_std.reference.nn:softsign",
         package="graphdock_std",
-        source="specs/nn.yaml:230",
+        source="specs/nn.yaml:238",
     )
 
 
@@ -5643,7 +5692,7 @@ def relu_grad() -> OpDef:
         gradient_kinds={"gradients": "formula", "features": "formula"},
         reference="graphdock_std.reference.nn:relu_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:249",
+        source="specs/nn.yaml:258",
     )
 
 
@@ -5669,11 +5718,12 @@ def bias_add() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         shape_fn="graphdock_std.shape_fns_nn:bias_add",
         traits=frozenset({"pure"}),
+        region=RegionForm({"output": "value + bias"}, when={"data_format": "NHWC"}),
         gradient="graphdock_std._gen.gradients:bias_add",
         gradient_kinds={"value": "formula", "bias": "formula"},
         reference="graphdock_std.reference.nn:bias_add",
         package="graphdock_std",
-        source="specs/nn.yaml:271",
+        source="specs/nn.yaml:280",
     )
 
 
@@ -5697,12 +5747,13 @@ def bias_add_grad() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL),),
         shape_fn="graphdock_std.shape_fns_nn:bias_add_grad",
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm({"output": "sum(out_backprop, missing)"}, when={"data_format": "NHWC"}),
         cost={"flops": "size(out_backprop)"},
         gradient="graphdock_std._gen.gradients:bias_add_grad",
         gradient_kinds={"out_backprop": "fn"},
         reference="graphdock_std.reference.nn:bias_add_grad",
         package="graphdock_std",
-        source="specs/nn.yaml:295",
+        source="specs/nn.yaml:305",
     )
 
 
@@ -5716,12 +5767,13 @@ def l2_loss() -> OpDef:
         outputs=(ArgDef("output", "T", shape="[]"),),
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm({"output": "sum(t * t, every) / 2"}),
         cost={"flops": "2 * size(t)"},
         gradient="graphdock_std._gen.gradients:l2_loss",
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
-        source="specs/nn.yaml:317",
+        source="specs/nn.yaml:328",
     )
 
 
@@ -7796,6 +7848,7 @@ def sum() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm({"y": "sum(x, axis)"}),
         cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:sum",
         gradient_kinds={"x": "fn", "axis": "none"},
@@ -7846,12 +7899,16 @@ def mean() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm(
+            {"y": "sum(x, axis) / count(axis)"},
+            when={"T": ("float16", "bfloat16", "float32", "float64")},
+        ),
         cost={"flops": "size(x) + size(y)"},
         gradient="graphdock_std._gen.gradients:mean",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:mean_",
         package="graphdock_std",
-        source="specs/reduce.yaml:37",
+        source="specs/reduce.yaml:38",
     )
 
 
@@ -7896,13 +7953,14 @@ def prod() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm({"y": "prod(x, axis)"}),
         evaluate="graphdock_std.integer_values:prod",
         cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:prod",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:prod_",
         package="graphdock_std",
-        source="specs/reduce.yaml:70",
+        source="specs/reduce.yaml:72",
     )
 
 
@@ -7926,12 +7984,13 @@ def max() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm({"y": "max(x, axis)"}),
         cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:max",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:max_",
         package="graphdock_std",
-        source="specs/reduce.yaml:104",
+        source="specs/reduce.yaml:107",
     )
 
 
@@ -7955,12 +8014,13 @@ def min() -> OpDef:
         types=(TypeVarDef("T", allow=_REAL), TypeVarDef("Tidx", allow=("int32", "int64"), default="int32")),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm({"y": "min(x, axis)"}),
         cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:min",
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:min_",
         package="graphdock_std",
-        source="specs/reduce.yaml:137",
+        source="specs/reduce.yaml:141",
     )
 
 
@@ -7983,11 +8043,12 @@ def all() -> OpDef:
         types=(TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"no_gradient", "pure", "reduction"}),
+        region=RegionForm({"y": "all(x, axis)"}),
         cost={"flops": "size(x)"},
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:all_",
         package="graphdock_std",
-        source="specs/reduce.yaml:170",
+        source="specs/reduce.yaml:175",
     )
 
 
@@ -8010,11 +8071,12 @@ def any() -> OpDef:
         types=(TypeVarDef("Tidx", allow=("int32", "int64"), default="int32"),),
         shape_fn="graphdock_std.shape_fns_reduce:reduction",
         traits=frozenset({"no_gradient", "pure", "reduction"}),
+        region=RegionForm({"y": "any(x, axis)"}),
         cost={"flops": "size(x)"},
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:any_",
         package="graphdock_std",
-        source="specs/reduce.yaml:201",
+        source="specs/reduce.yaml:207",
     )
 
 
@@ -8056,7 +8118,7 @@ def arg_max() -> OpDef:
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:arg_max",
         package="graphdock_std",
-        source="specs/reduce.yaml:232",
+        source="specs/reduce.yaml:239",
     )
 
 
@@ -8098,7 +8160,7 @@ def arg_min() -> OpDef:
         gradient_kinds={"x": "none", "axis": "none"},
         reference="graphdock_std.reference.reduce:arg_min",
         package="graphdock_std",
-        source="specs/reduce.yaml:257",
+        source="specs/reduce.yaml:264",
     )
 
 
@@ -8144,7 +8206,7 @@ def cumsum() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.reduce:cumsum",
         package="graphdock_std",
-        source="specs/reduce.yaml:282",
+        source="specs/reduce.yaml:289",
     )
 
 
@@ -8190,7 +8252,7 @@ def cumprod() -> OpDef:
         gradient_kinds={"x": "fn", "axis": "none"},
         reference="graphdock_std.reference.reduce:cumprod",
         package="graphdock_std",
-        source="specs/reduce.yaml:309",
+        source="specs/reduce.yaml:316",
     )
 
 
@@ -8232,13 +8294,14 @@ def sum_to() -> OpDef:
         ),
         shape_fn="graphdock_std.shape_fns_reduce:sum_to",
         traits=frozenset({"pure", "reduction"}),
+        region=RegionForm({"y": "sum(x, missing)"}),
         identity="x",
         cost={"flops": "size(x)"},
         gradient="graphdock_std._gen.gradients:sum_to",
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
-        source="specs/reduce.yaml:336",
+        source="specs/reduce.yaml:343",
     )
 
 
@@ -12156,8 +12219,8 @@ OPERATORS: dict[str, str] = {
 
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
-    "arithmetic.yaml": "ff69a39c043db13a",
-    "array.yaml": "279ea76ed56137b4",
+    "arithmetic.yaml": "33eb6c5c85488e1f",
+    "array.yaml": "6c503094f8a5aacd",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "b1592d7ac8b9a291",
@@ -12172,11 +12235,11 @@ SPECS: dict[str, str] = {
     "image_color.yaml": "9d56b2e9977428dc",
     "image_random.yaml": "85c5751008598b4d",
     "image_resize.yaml": "5ec0ee43d94701ad",
-    "layer_norm.yaml": "addda48d3a8c28c5",
+    "layer_norm.yaml": "000a58d77b9172a4",
     "linalg.yaml": "0aaec83ccd333768",
-    "math.yaml": "eeaea4d3a414b9be",
+    "math.yaml": "85b5ba292d87135c",
     "morphology.yaml": "70ac1a90d5b92f06",
-    "nn.yaml": "aa68ad84caee7c3a",
+    "nn.yaml": "3c403b782824d92f",
     "normalization.yaml": "655720c038b19f95",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",
@@ -12184,7 +12247,7 @@ SPECS: dict[str, str] = {
     "quantization.yaml": "98246986ee41d220",
     "random.yaml": "096a30a35fecd476",
     "rearrange.yaml": "adb0623d1594cfe2",
-    "reduce.yaml": "fd281d9ece4ab2d9",
+    "reduce.yaml": "abc5c2a5d91e2885",
     "sampling.yaml": "c2cf8b112c2e60bc",
     "scatter.yaml": "3ee5fbeb5ce552b7",
     "segment.yaml": "da11a8cc1a597522",

@@ -1,0 +1,199 @@
+"""What a region computes, in one small language: the terms of one iteration space, for compilers to print.
+
+A :class:`RegionProgram` has *axes*, which span the space; *inputs*; *terms*, each of which is one value for every point of the
+space, or for every point of some of its axes; and *outputs*. A term reads earlier terms, so that a program is printed from top to
+bottom. There are no shapes in it: what lacks an axis is the same along it (a bias, a mean), and dims of size 1 are no axes.
+:func:`graphdock.contracts.region_check.check_program` holds a program to these rules.
+
+Terms, and what they mean:
+
+* ``input``: an element of input ``value``, converted to the term's dtype. ``literal``: the number ``value``. ``index``: the
+  place along axis ``value``, from 0; ``extent``: how many places it has. Both are int64.
+* one of :data:`PRIMITIVES`, over terms of one dtype, element by element.
+* one of :data:`REDUCTIONS`, over the axes ``value``, which the term lacks.
+
+Rules, the same for every compiler:
+
+* **Halves**: float16 and bfloat16 are held in float32. They are widened where they are read, and rounded, to nearest and even,
+  where an output is written; between, a compiler may round as often as it likes. A program says ``round`` where the user's own
+  cast rounds.
+* **Integers** wrap around. ``divide`` of integers cuts towards zero, ``floordiv`` rounds down, ``floormod`` has the divisor's
+  sign; each is 0 where the divisor is 0. ``abs`` and ``neg`` of the lowest integer are that integer.
+* **NaN**: ``maximum``, ``minimum``, ``max`` and ``min`` give NaN where any operand is NaN, ``sign`` of NaN is NaN. Comparisons
+  with NaN are false, ``not_equal`` is true.
+* **Order**: ``sum`` and ``prod`` may be added up in any fixed order, in the term's dtype at least: the same program over the same
+  extents gives the same bits each time. ``sum`` and ``prod`` of nothing are 0 and 1, ``max`` and ``min`` of nothing are the
+  lowest and highest of the dtype (for floating dtypes the infinities), ``any`` and ``all`` false and true.
+* ``cast`` converts between integers (by wrap-around), between floating dtypes, from integers and bool to anything, and to bool by
+  comparing with 0. From floating to integers there is no cast.
+* ``select(c, x, y)`` is x where c, and nothing of y matters there, a NaN neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from graphdock.dtypes import DType
+
+__all__ = ["PRIMITIVES", "REDUCTIONS", "Axis", "Primitive", "RegionInput", "RegionOutput", "RegionProgram", "Term"]
+
+_FLOATING = frozenset({"float32", "float64"})
+_INTEGER = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+_NUMBER = _FLOATING | _INTEGER
+_BOOL = frozenset({"bool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One primitive.
+
+    Attributes:
+      arity: how many terms it reads.
+      takes: names of the dtypes that it computes in: its operands have one of them, all the same (the first of ``select`` is bool).
+      gives: name of the result's dtype; empty where it is that of the operands.
+    """
+
+    arity: int
+    takes: frozenset[str]
+    gives: str = ""
+
+
+def _table(text: str, arity: int, takes: frozenset[str], gives: str = "") -> dict[str, Primitive]:
+    return dict.fromkeys(text.split(), Primitive(arity, takes, gives))
+
+
+#: Name -> what it takes. They mean what NumPy's function of that name does, but for the rules above; ``sigmoid`` is
+#: 1 / (1 + exp(-x)) and ``rsqrt`` is 1 / sqrt(x).
+PRIMITIVES: Mapping[str, Primitive] = MappingProxyType(
+    {
+        **_table(
+            "acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp expm1 floor log log1p rint", 1, _FLOATING
+        ),
+        **_table("rsqrt sigmoid sin sinh sqrt tan tanh", 1, _FLOATING),
+        **_table("isfinite isinf isnan", 1, _FLOATING, "bool"),
+        **_table("abs neg sign", 1, _NUMBER),
+        **_table("atan2 pow", 2, _FLOATING),
+        **_table("add divide floordiv floormod maximum minimum mul sub", 2, _NUMBER),
+        **_table("greater greater_equal less less_equal", 2, _NUMBER, "bool"),
+        **_table("equal not_equal", 2, _NUMBER | _BOOL, "bool"),
+        **_table("and or", 2, _BOOL),
+        **_table("not", 1, _BOOL),
+        **_table("select", 3, _NUMBER | _BOOL),
+        # to the term's own dtype
+        **_table("cast", 1, _NUMBER | _BOOL),
+        # to float16 or bfloat16 (``value``), held in float32
+        **_table("round", 1, frozenset({"float32"})),
+    }
+)
+
+#: Name -> dtypes that it reduces.
+REDUCTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {**dict.fromkeys(("sum", "prod", "max", "min"), _NUMBER), **dict.fromkeys(("any", "all"), _BOOL)}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of the space: its name in printed programs, and how long it is. Of a plan for any shape it is None."""
+
+    name: str
+    extent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RegionInput:
+    """A tensor that the region reads.
+
+    Attributes:
+      source: number of the region's input (of ``Region.graph``); a tensor that is read along different axes stands here twice.
+      dtype: of its elements in memory. ``shape``: as it lies there, row by row without gaps.
+      dims: the axis of each dim; None for a dim of size 1, along which it is the same.
+      alignment: its address is a multiple of so many bytes.
+      dying: nothing reads it after the region, and it may be written over.
+    """
+
+    name: str
+    source: int
+    dtype: DType
+    shape: tuple[int | None, ...]
+    dims: tuple[int | None, ...]
+    alignment: int = 1
+    dying: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One value.
+
+    Attributes:
+      op: ``input``, ``literal``, ``index``, ``extent``, a primitive or a reduction.
+      dtype: bool, an integer, float32 or float64.
+      args: numbers of the terms that it reads.
+      axes: the axes along which it differs, in order.
+      value: the literal; the number of the input; the axis of an index or extent; the axes of a reduction; the dtype's name of
+      ``round``.
+      origin: the user's operation.
+    """
+
+    op: str
+    dtype: DType
+    args: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
+    value: Any = None
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionOutput:
+    """A tensor that the region writes, row by row without gaps.
+
+    Attributes:
+      term: number of the term whose elements it gets.
+      dtype: of its elements in memory: the term's, or a half of a float32.
+      dims: the axis of each dim; None for a dim of size 1. An axis that the term lacks repeats it.
+      inplace: numbers of the dying inputs of its dtype and shape, whose memory it may take over.
+    """
+
+    name: str
+    term: int
+    dtype: DType
+    shape: tuple[int | None, ...]
+    dims: tuple[int | None, ...]
+    inplace: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RegionProgram:
+    """One region; ``str(program)`` prints it."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    inputs: tuple[RegionInput, ...]
+    terms: tuple[Term, ...]
+    outputs: tuple[RegionOutput, ...]
+
+    def reduced(self) -> frozenset[int]:
+        """The axes that any reduction goes over."""
+        return frozenset(a for t in self.terms if t.op in REDUCTIONS for a in t.value)
+
+    def structure(self) -> tuple[Any, ...]:
+        """What of the program does not depend on the extents, nor on names: equal structures are computed by equal code."""
+        return (
+            len(self.axes),
+            tuple((i.source, i.dtype.name, tuple(a for a in i.dims if a is not None)) for i in self.inputs),
+            tuple((t.op, t.dtype.name, t.args, t.axes, _literal(t)) for t in self.terms),
+            tuple((o.term, o.dtype.name, tuple(a for a in o.dims if a is not None)) for o in self.outputs),
+        )
+
+    def __str__(self) -> str:
+        from graphdock.contracts.region_print import print_program
+
+        return print_program(self)
+
+
+def _literal(term: Term) -> Any:
+    """The value in a form in which -0.0 and 0.0 differ and NaN equals itself."""
+    return repr(term.value) if term.op == "literal" else term.value

@@ -1,0 +1,94 @@
+"""What an op computes inside of a region, as its OpDef says it: formulas over its inputs, in the space of its widest input.
+
+An op with a ``scalar`` formula has one for its only output. Others say it in ``region``
+(:class:`graphdock.contracts.opdef.RegionForm`), where formulas also reduce::
+
+    region:
+      let: {m: "max(logits, -1)", e: "exp(logits - m)"}
+      outputs: {softmax: "e / sum(e, -1)"}
+
+What a reduction gives is the same along the axes that are gone, so that it combines with what still has them; an output has the
+axes that are left, whether it keeps dims of 1 for the others or not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.opdef import OpDef
+from graphdock.contracts.region_program import REDUCTIONS
+from graphdock.dtypes import DType
+from graphdock.opdef.scalar_formula import parse_formula
+
+__all__ = ["Form", "form_of", "what_forbids"]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The formulas of one op, parsed.
+
+    Attributes:
+      let: name -> formula, in order. ``outputs``: one formula per output.
+      leading: names of inputs whose dims are the first of the space.
+      when: attribute -> the values that it may have.
+      reduces: whether any formula reduces. ``reshapes``: whether its output has the input's elements under another shape.
+    """
+
+    let: tuple[tuple[str, ast.expr], ...]
+    outputs: tuple[ast.expr, ...]
+    leading: frozenset[str]
+    when: Mapping[str, tuple[Any, ...]]
+    reduces: bool
+    reshapes: bool
+
+
+#: OpDef -> its form; by identity, because hashing an OpDef costs more than what is looked up.
+_FORMS: dict[int, tuple[OpDef, Form | None]] = {}
+
+
+def form_of(opdef: OpDef) -> Form | None:
+    """The op's form, or None where it has none. Read once per OpDef."""
+    known = _FORMS.get(id(opdef))
+    if known is None or known[0] is not opdef:
+        known = _FORMS[id(opdef)] = (opdef, _read(opdef))
+    return known[1]
+
+
+def _read(opdef: OpDef) -> Form | None:
+    if opdef.scalar is not None:
+        return Form((), (parse_formula(opdef.scalar),), frozenset(), {}, False, False)
+    if opdef.region is None:
+        return None
+    said = opdef.region
+    let = tuple((name, parse_formula(text)) for name, text in said.let.items())
+    outputs = tuple(parse_formula(said.outputs[a.name]) for a in opdef.outputs)
+    called = {
+        node.func.id
+        for tree in (*(t for _, t in let), *outputs)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    when = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in said.when.items()}
+    return Form(let, outputs, frozenset(said.leading), when, bool(called & REDUCTIONS.keys()), "reshaped" in called)
+
+
+def what_forbids(node: PlanNode, form: Form) -> str | None:
+    """Why a node of an op with this form is in no region all the same; None where nothing forbids it."""
+    for name, allowed in form.when.items():
+        value = node.attrs[name]
+        shown = value.name if isinstance(value, DType) else value
+        if shown not in allowed:
+            return f"{name} is {shown}"
+    if node.opdef.is_stateful or node.bodies:
+        return "it has effects"
+    if node.guard is not None:
+        return "its shapes are checked when it runs"
+    read = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.memory != "host"]
+    for value in (*read, *node.outputs):
+        if value.shape is not None and 0 in value.shape:
+            return f"{value.name} has no elements"
+    return None

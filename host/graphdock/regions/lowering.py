@@ -1,0 +1,370 @@
+"""A region's graph as a region program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphdock.contracts.ir import PlanNode, Region, Value, arg_of
+from graphdock.contracts.region_check import check_program, held
+from graphdock.contracts.region_program import REDUCTIONS, Axis, RegionInput, RegionOutput, RegionProgram
+from graphdock.dtypes import DType, as_dtype
+from graphdock.opdef.scalar_formula import AXIS_WORDS
+from graphdock.regions.forms import Form, form_of, what_forbids
+from graphdock.regions.placing import Dims, Space, local_shape, place, place_input, put
+from graphdock.regions.typed import NotInRegion, Number, Operand, Terms
+
+__all__ = ["lower_region", "where_made"]
+
+#: What the address of a buffer that a kernel fills is a multiple of, on every device.
+_ALIGNMENT = 16
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "divide"}
+_COMPARISONS = {
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+_AXES = "ijklmnpqr"
+
+
+def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram:
+    """The program of a region.
+
+    Args:
+      dying: inputs of the region's graph that nothing reads after it.
+
+    Raises:
+      NotInRegion: its nodes can't be said in one space; the message says which and why.
+    """
+    return _Lowering(region, dying).program()
+
+
+def where_made(node: PlanNode, form: Form, space: Space, inside: Mapping[Value, Dims]) -> list[Dims]:
+    """Where a node's outputs lie in a space, beside values that the region has made already.
+
+    Raises:
+      NotInRegion: the node is in no region, or not in one of this space with these values.
+    """
+    reason = what_forbids(node, form)
+    if reason is not None:
+        raise NotInRegion(reason)
+    lowering = _Nodes(space)
+    for arg, value in zip(arg_of(node), node.inputs, strict=True):
+        if arg.memory == "host":
+            continue
+        lowering.sources.setdefault(value, len(lowering.sources))
+        if value in inside:
+            lowering.made_before(value, inside[value])
+    lowering.lower(node, form)
+    return [lowering.dims[v] for v in node.outputs]
+
+
+class _Nodes:
+    """Lowers nodes of one space, one after another.
+
+    Attributes:
+      term: value -> its term, of what the region makes or holds as a constant. ``dims``: where those that it makes lie.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.terms = Terms()
+        self.inputs: list[RegionInput] = []
+        self.term: dict[Value, int] = {}
+        self.dims: dict[Value, Dims] = {}
+        self.sources: dict[Value, int] = {}
+        self.dying: Collection[Value] = ()
+        self._inputs: dict[tuple[Value, Dims], int] = {}
+
+    def made_before(self, value: Value, dims: Dims) -> None:
+        """A value of the region, of whose term only its axes are known."""
+        if held(value.dtype) not in _HELD:
+            raise NotInRegion(f"{value.name} is of {value.dtype}")
+        self.dims[value] = dims
+        axes = tuple(a for a in dims if a is not None)
+        self.term[value] = self.terms.add("input", as_dtype(held(value.dtype)), (), axes, value)
+
+    def constant(self, node: PlanNode) -> None:
+        """A constant of one element becomes a literal."""
+        (value,) = node.outputs
+        array = node.attrs["value"]
+        if value.shape is not None and array.size == 1 and held(value.dtype) in _HELD:
+            self.term[value] = self.terms.literal(
+                array.reshape(()).astype(held(value.dtype)).item(), as_dtype(held(value.dtype))
+            )
+
+    def lower(self, node: PlanNode, form: Form) -> None:
+        """Make the terms of a node's outputs."""
+        self.terms.origin = node.origin
+        shape = local_shape(node, form)
+        local = place(node, form, shape, self.space, self.dims)
+        names: dict[str, Any] = {name: _number(value) for name, value in node.attrs.items()}
+        host: dict[str, Any] = {}
+        lists: dict[str, list[int]] = {}
+        for i, (arg, value) in enumerate(zip(arg_of(node), node.inputs, strict=True)):
+            if arg.memory == "host":
+                host[arg.name] = node.constant(i)
+                continue
+            term = self._read(arg.name, value, form, local)
+            names[arg.name] = term
+            lists.setdefault(arg.name, []).append(term)
+        formula = _Formula(self.terms, names, host, lists, node, local)
+        for name, tree in form.let:
+            formula.names[name] = formula.operand(tree)
+        for value, tree in zip(node.outputs, form.outputs, strict=True):
+            self._made(node, value, formula.operand(tree), local)
+
+    def _read(self, name: str, value: Value, form: Form, local: Dims) -> int:
+        wanted = place_input(name, value, form, local, self.space)
+        if value in self.term:
+            if value in self.dims and self.dims[value] != wanted:
+                raise NotInRegion(f"{value.name} is read along other axes than it is made")
+            return self.term[value]
+        number = self._inputs.get((value, wanted))
+        if number is None:
+            number = self._inputs[value, wanted] = len(self.inputs)
+            dtype = value.dtype
+            if held(dtype) not in _HELD:
+                raise NotInRegion(f"{value.name} is of {dtype}")
+            whole = value.node is not None and not value.node.opdef.aliases
+            alignment = _ALIGNMENT if whole else dtype.size
+            shape = value.shape or ()
+            self.inputs.append(
+                RegionInput(
+                    value.name.removesuffix(":0"),
+                    self.sources[value],
+                    dtype,
+                    shape,
+                    wanted,
+                    alignment,
+                    value in self.dying,
+                )
+            )
+        axes = tuple(a for a in wanted if a is not None)
+        return self.terms.add("input", as_dtype(held(value.dtype)), (), axes, number)
+
+    def _made(self, node: PlanNode, value: Value, operand: Operand, local: Dims) -> None:
+        dtype = as_dtype(held(value.dtype))
+        if dtype.name not in _HELD:
+            raise NotInRegion(f"{value.name} is of {value.dtype}")
+        term = self.terms.as_term(operand, dtype)
+        if node.opdef.scalar == "cast(x)" and dtype != value.dtype:
+            term = self.terms.rounded(term, value.dtype.name)
+        shape = tuple(d for d in value.shape or () if d is not None)
+        axes = self.terms.terms[term].axes
+        if [d for d in shape if d != 1] == [self.space[a] for a in axes]:
+            self.dims[value] = put(shape, axes, self.space)
+        else:  # repeated along some axes
+            tail = local[len(local) - len(shape) :]
+            if len(tail) != len(shape) or any(
+                size != (1 if a is None else self.space[a]) for size, a in zip(shape, tail, strict=True)
+            ):
+                raise NotInRegion(f"{value.name} of shape {shape} does not lie on the axes of {node.name}")
+            self.dims[value] = tail
+        self.term[value] = term
+
+
+class _Lowering(_Nodes):
+    """Lowers a region."""
+
+    def __init__(self, region: Region, dying: Collection[Value]) -> None:
+        self.region = region
+        self.dying_values = dying
+        nodes = [n for n in region.graph.nodes if n.verb != "constant"]
+        forms = [form_of(n.opdef) for n in nodes]
+        spaces = [_space_of(n, f) for n, f in zip(nodes, forms, strict=True)]
+        super().__init__(max(spaces, key=len, default=()))
+        self.nodes = list(zip(nodes, forms, strict=True))
+
+    def program(self) -> RegionProgram:
+        graph = self.region.graph
+        self.dying = self.dying_values
+        self.sources = {value: i for i, value in enumerate(graph.inputs)}
+        for node in graph.nodes:
+            if node.verb == "constant":
+                self.constant(node)
+        for node, form in self.nodes:
+            assert form is not None
+            self.lower(node, form)
+        outputs = tuple(self._output(value) for value in graph.outputs)
+        axes = tuple(Axis(_AXES[i] if i < len(_AXES) else f"a{i}", size) for i, size in enumerate(self.space))
+        name = self.nodes[0][0].name if self.nodes else graph.name
+        program = _pruned(RegionProgram(name, axes, tuple(self.inputs), tuple(self.terms.terms), outputs))
+        check_program(program)
+        return program
+
+    def _output(self, value: Value) -> RegionOutput:
+        dims, shape = self.dims[value], value.shape or ()
+        over = tuple(
+            i
+            for i, source in enumerate(self.inputs)
+            if source.dying and source.dtype == value.dtype and source.shape == shape and source.dims == dims
+        )
+        return RegionOutput(value.name, self.term[value], value.dtype, shape, dims, over)
+
+
+def _pruned(program: RegionProgram) -> RegionProgram:
+    """The program without the terms and inputs that no output needs."""
+    live = {out.term for out in program.outputs}
+    for number in range(len(program.terms) - 1, -1, -1):
+        if number in live:
+            live.update(program.terms[number].args)
+    place = {number: i for i, number in enumerate(sorted(live))}
+    kept = [program.terms[number] for number in place]
+    reading = {number: i for i, number in enumerate(sorted({t.value for t in kept if t.op == "input"}))}
+    terms = tuple(
+        replace(t, args=tuple([place[a] for a in t.args]), value=reading[t.value] if t.op == "input" else t.value)
+        for t in kept
+    )
+    outputs = tuple(
+        replace(o, term=place[o.term], inplace=tuple([reading[i] for i in o.inplace if i in reading]))
+        for o in program.outputs
+    )
+    return replace(program, inputs=tuple(program.inputs[i] for i in reading), terms=terms, outputs=outputs)
+
+
+class _Formula:
+    """The terms of one node's formulas."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        names: dict[str, Any],
+        host: dict[str, Any],
+        lists: dict[str, list[int]],
+        node: PlanNode,
+        local: Dims,
+    ) -> None:
+        self.terms = terms
+        self.names = names
+        self.host = host
+        self.lists = lists
+        self.node = node
+        self.local = local
+
+    def operand(self, tree: ast.expr) -> Operand:
+        """A formula as a term, or as a number."""
+        match tree:
+            case ast.Constant(value=bool() | int() | float() as number):
+                return Number(number)
+            case ast.Name(id=name):
+                found = self.names.get(name)
+                if found is None:
+                    raise NotInRegion(f"{name} is not known before the step")
+                return found  # type: ignore[no-any-return]
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._folded(_OPERATORS[type(op)], self.operand(left), self.operand(right))
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                operand = self.operand(inner)
+                return Number(-operand.value) if isinstance(operand, Number) else self.terms.apply("neg", operand)
+            case ast.UnaryOp(operand=inner):
+                return self.terms.apply("not", self.operand(inner))
+            case ast.BoolOp(op=op, values=values):
+                result = self.operand(values[0])
+                for other in values[1:]:
+                    result = self.terms.apply("and" if isinstance(op, ast.And) else "or", result, self.operand(other))
+                return result
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self.terms.apply(_COMPARISONS[type(op)], self.operand(left), self.operand(right))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self._call(name, args)
+        raise NotInRegion(f"{ast.unparse(tree)!r} is no formula of a region")
+
+    def _folded(self, op: str, left: Operand, right: Operand) -> Operand:
+        if not (isinstance(left, Number) and isinstance(right, Number)):
+            return self.terms.apply(op, left, right)
+        a, b = float(left.value), float(right.value)
+        return Number({"add": a + b, "sub": a - b, "mul": a * b}[op] if op != "divide" else a / b)
+
+    def _call(self, name: str, args: Sequence[ast.expr]) -> Operand:
+        if name in REDUCTIONS:
+            operand = self.operand(args[0])
+            if isinstance(operand, Number):
+                raise NotInRegion(f"{name} of a number")
+            return self.terms.reduce(name, operand, self._axes(args[1]))
+        match name:
+            case "cast":
+                target = as_dtype(held(self.node.outputs[0].dtype))
+                operand = self.operand(args[0])
+                return operand if isinstance(operand, Number) else self.terms.cast(operand, target)
+            case "count":
+                return self._count(self._axes(args[0]))
+            case "index":
+                (axis,) = self._axes(args[0]) or (None,)
+                return Number(0) if axis is None else self.terms.add("index", as_dtype("int64"), (), (axis,), axis)
+            case "reshaped":
+                return self.operand(args[0])
+            case "total":
+                assert isinstance(args[0], ast.Name)
+                first, *rest = self.lists[args[0].id]
+                result: Operand = first
+                for term in rest:
+                    result = self.terms.apply("add", result, term)
+                return result
+        return self.terms.apply(name, *[self.operand(a) for a in args])
+
+    def _count(self, axes: tuple[int, ...]) -> Operand:
+        """How many points lie along axes, as float32."""
+        dtype = self._floating()
+        result: Operand = Number(1)
+        for axis in axes:
+            extent = self.terms.cast(self.terms.add("extent", as_dtype("int64"), value=axis), dtype)
+            result = extent if isinstance(result, Number) else self.terms.apply("mul", result, extent)
+        return result
+
+    def _floating(self) -> DType:
+        dtypes = {held(v.dtype) for v in self.node.inputs if v.dtype.is_floating}
+        return as_dtype("float64" if "float64" in dtypes else "float32")
+
+    def _axes(self, tree: ast.expr) -> tuple[int, ...]:
+        """Axes of the space that an expression for axes names; those of size 1 are none."""
+        local, rank = self.local, len(self.local)
+        match tree:
+            case ast.Name(id=word) if word in AXIS_WORDS:
+                places = list(range(rank)) if word == "every" else self._missing()
+            case ast.Call(func=ast.Name(id=word), args=[inner]):
+                (first,) = self._places(inner, rank)
+                places = list(range(first, rank) if word == "since" else range(first))
+            case _:
+                places = self._places(tree, rank)
+        return tuple(sorted({axis for p in places if (axis := local[p]) is not None}))
+
+    def _missing(self) -> list[int]:
+        """The dims that the first output has not, or has as 1."""
+        shape = self.node.outputs[0].shape or ()
+        offset = len(self.local) - len(shape)
+        return [i for i in range(len(self.local)) if i < offset or shape[i - offset] == 1]
+
+    def _places(self, tree: ast.expr, rank: int) -> list[int]:
+        match tree:
+            case ast.Name(id=name):
+                value = self.host.get(name, self.node.attrs.get(name))
+            case _:
+                value = ast.literal_eval(tree)
+        if value is None:
+            raise NotInRegion(f"{ast.unparse(tree)} is not known before the step")
+        numbers = value.reshape(-1).tolist() if hasattr(value, "reshape") else value
+        return [int(n) % rank for n in (numbers if isinstance(numbers, list | tuple) else [numbers])] if rank else []
+
+
+_HELD = frozenset(
+    {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
+)
+
+
+def _number(value: Any) -> Number | None:
+    return Number(value) if isinstance(value, bool | int | float) else None
+
+
+def _space_of(node: PlanNode, form: Form | None) -> Space:
+    if form is None:
+        raise NotInRegion(f"{node.op} says nothing of regions")
+    reason = what_forbids(node, form)
+    if reason is not None:
+        raise NotInRegion(f"{node.name}: {reason}")
+    return tuple(d for d in local_shape(node, form) if d != 1)

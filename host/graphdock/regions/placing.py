@@ -1,0 +1,93 @@
+"""Where values lie in a space: the axis of each of their dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from graphdock.contracts.ir import PlanNode, Value, arg_of
+from graphdock.regions.forms import Form
+from graphdock.regions.typed import NotInRegion
+
+__all__ = ["Dims", "Space", "local_shape", "place", "place_input", "put"]
+
+#: Extents of the axes, in order; dims of size 1 are none of them.
+Space: TypeAlias = "tuple[int, ...]"
+#: The axis of each dim of a value; None for a dim of size 1.
+Dims: TypeAlias = "tuple[int | None, ...]"
+
+
+def local_shape(node: PlanNode, form: Form) -> tuple[int, ...]:
+    """The shape in which a node's formulas stand: what its inputs broadcast to, or its output's where it reduces nothing."""
+    if not form.reduces:
+        return _known(node.outputs[0])
+    shape: tuple[int, ...] = ()
+    for arg, value in zip(arg_of(node), node.inputs, strict=True):
+        if arg.memory != "host" and arg.name not in form.leading:
+            shape = _broadcast(shape, _known(value))
+    return shape
+
+
+def place(node: PlanNode, form: Form, shape: Sequence[int], space: Space, inside: Mapping[Value, Dims]) -> Dims:
+    """The axis of each dim of the shape in which a node's formulas stand.
+
+    Args:
+      inside: values that the region makes -> where they lie.
+
+    Raises:
+      NotInRegion: the shape does not lie in the space, or the node's inputs contradict each other.
+    """
+    if tuple(d for d in shape if d != 1) == space:
+        return put(shape, tuple(range(len(space))), space)
+    found: list[int | None] = [None] * len(shape)
+    for arg, value in zip(arg_of(node), node.inputs, strict=True):
+        if value not in inside or arg.memory == "host":
+            continue
+        dims = inside[value]
+        if form.reshapes:
+            return put(shape, tuple(d for d in dims if d is not None), space)
+        offset = 0 if arg.name in form.leading else len(shape) - len(dims)
+        for i, axis in enumerate(dims):
+            if axis is None:
+                continue
+            if found[offset + i] not in (None, axis):
+                raise NotInRegion(f"the inputs of {node.name} lie on different axes")
+            found[offset + i] = axis
+    for size, axis in zip(shape, found, strict=True):
+        if size != (1 if axis is None else space[axis]):
+            raise NotInRegion(f"{node.name} of shape {tuple(shape)} does not lie in the space {space}")
+    if [a for a in found if a is not None] != sorted({a for a in found if a is not None}):
+        raise NotInRegion(f"the dims of {node.name} are in another order")
+    return tuple(found)
+
+
+def place_input(name: str, value: Value, form: Form, local: Dims, space: Space) -> Dims:
+    """The axis of each dim of a value that a node reads, of which ``local`` are the axes of the node's own shape."""
+    shape = _known(value)
+    if form.reshapes:
+        return put(shape, tuple(a for a in local if a is not None), space)
+    part = local[: len(shape)] if name in form.leading else local[len(local) - len(shape) :]
+    return tuple(None if size == 1 else axis for size, axis in zip(shape, part, strict=True))
+
+
+def put(shape: Sequence[int], axes: Sequence[int], space: Space) -> Dims:
+    """The dims of a shape on these axes, one after another; dims of size 1 on none. Raises NotInRegion where they do not fit."""
+    if [size for size in shape if size != 1] != [space[a] for a in axes]:
+        raise NotInRegion(f"shape {tuple(shape)} does not lie on axes of {[space[a] for a in axes]}")
+    left = iter(axes)
+    return tuple(None if size == 1 else next(left) for size in shape)
+
+
+def _known(value: Value) -> tuple[int, ...]:
+    if value.shape is None or None in value.shape:
+        raise NotInRegion(f"the shape of {value.name} is not known")
+    return tuple(d for d in value.shape if d is not None)
+
+
+def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    if len(a) < len(b):
+        a, b = b, a
+    b = (1,) * (len(a) - len(b)) + b
+    if any(x != y and 1 not in (x, y) for x, y in zip(a, b, strict=True)):
+        raise NotInRegion(f"shapes {a} and {b} do not lie in one space")
+    return tuple(y if x == 1 else x for x, y in zip(a, b, strict=True))

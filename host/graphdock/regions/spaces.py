@@ -1,0 +1,61 @@
+"""Which nodes can be in one region program: those of one device that lie in one space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeAlias
+
+from graphdock.contracts.ir import PlanNode, Value
+from graphdock.device_name import DeviceSpec
+from graphdock.regions.forms import form_of
+from graphdock.regions.lowering import where_made
+from graphdock.regions.placing import Dims, Space, local_shape
+from graphdock.regions.typed import NotInRegion
+
+__all__ = ["BySpace"]
+
+#: A device, and the space that its nodes lie in.
+Kind: TypeAlias = "tuple[DeviceSpec, Space]"
+
+
+class BySpace:
+    """Kinds of groups for :func:`graphdock.placement.grow.grow`: a device and a space.
+
+    A node lies in the space of its own shape, or in that of a node before it, if what it reads is a reduction of that space: the
+    square root of a variance belongs to the region that the variance was computed in.
+    """
+
+    def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None]) -> None:
+        self._device_of = device_of
+        self._kind: dict[PlanNode, Kind] = {}
+        self._dims: dict[Value, Dims] = {}
+        #: node -> why it is in no region
+        self.reasons: dict[PlanNode, str] = {}
+
+    def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
+        device, form = self._device_of(node), form_of(node.opdef)
+        if device is None or form is None:
+            return ()
+        try:
+            shape = local_shape(node, form)
+        except NotInRegion as refused:
+            self.reasons[node] = str(refused)
+            return ()
+        own: Kind = (device, tuple(d for d in shape if d != 1))
+        found = {self._kind[n] for n in before if n in self._kind}
+        wider = sorted((k for k in found if k[0] == device and len(k[1]) > len(own[1])), key=lambda k: -len(k[1]))
+        return (own, *wider)
+
+    def settle(self, node: PlanNode, kind: Hashable, joined: Sequence[PlanNode]) -> bool:
+        form = form_of(node.opdef)
+        assert form is not None and isinstance(kind, tuple)
+        inside = {v: self._dims[v] for n in joined for v in n.outputs if v in self._dims}
+        try:
+            made = where_made(node, form, kind[1], inside)
+        except NotInRegion as refused:
+            self.reasons[node] = str(refused)
+            return False
+        self._kind[node] = kind
+        self._dims.update(zip(node.outputs, made, strict=True))
+        self.reasons.pop(node, None)
+        return True

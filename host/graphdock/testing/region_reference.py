@@ -1,0 +1,174 @@
+"""What region programs compute, in NumPy: the reference that every region compiler is held against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.ir import Region
+from graphdock.contracts.kernel import Bound, BuildContext
+from graphdock.contracts.region import Claim, Refusal, RegionCompiler
+from graphdock.contracts.region_program import REDUCTIONS, RegionProgram, Term
+from graphdock.dtypes import DType, as_dtype
+
+__all__ = ["ReferenceCompiler", "evaluate"]
+
+
+class ReferenceCompiler(RegionCompiler):
+    """Claims every region that it is offered, and evaluates its program: slow, and right.
+
+    Attributes:
+      programs_built: those of the regions, in the order in which they were built.
+    """
+
+    name = "reference"
+    device_type = "cpu"
+    programs = True
+
+    def __init__(self) -> None:
+        self.programs_built: list[RegionProgram] = []
+
+    def claim(self, candidate: Region) -> Claim | Refusal:
+        return Claim(tuple(n for n in candidate.graph.nodes if n.verb != "constant"), 1.0)
+
+    def build(self, region: Region, ctx: BuildContext) -> Bound:
+        program = region.program
+        assert program is not None
+        self.programs_built.append(program)
+        count = len(region.graph.inputs)
+
+        def compute(*buffers: Any) -> None:
+            for out, value in zip(buffers[count:], evaluate(program, buffers[:count]), strict=True):
+                out[...] = value
+
+        return Bound(compute)
+
+
+def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a program, term by term in the dtypes that it says.
+
+    Args:
+      arrays: one per input of the region (``RegionInput.source``), of the shapes and dtypes that the program says.
+
+    Nothing is rounded to a half between: a compiler that rounds differs by the half's rounding, times what follows.
+    """
+    rank = len(program.axes)
+    values: list[np.ndarray] = []
+    with np.errstate(all="ignore"):
+        for term in program.terms:
+            values.append(np.asarray(_term(program, term, values, arrays, rank)).astype(term.dtype.np, copy=False))
+        return [_written(program, i, values) for i in range(len(program.outputs))]
+
+
+def _term(
+    program: RegionProgram, term: Term, values: Sequence[np.ndarray], arrays: Sequence[np.ndarray], rank: int
+) -> Any:
+    match term.op:
+        case "literal":
+            return np.full((1,) * rank, term.value, term.dtype.np)
+        case "extent":
+            return np.full((1,) * rank, _extent(program, term.value), np.int64)
+        case "index":
+            shape = [1] * rank
+            shape[term.value] = -1
+            return np.arange(_extent(program, term.value), dtype=np.int64).reshape(shape)
+        case "input":
+            source = program.inputs[term.value]
+            shape = [1] * rank
+            for axis in source.dims:
+                if axis is not None:
+                    shape[axis] = _extent(program, axis)
+            return np.ascontiguousarray(arrays[source.source]).astype(term.dtype.np).reshape(shape)
+        case "round":
+            return values[term.args[0]].astype(as_dtype(term.value).np).astype(np.float32)
+        case "cast":
+            (value,) = (values[a] for a in term.args)
+            return value != 0 if term.dtype.is_bool else value.astype(term.dtype.np)
+        case op if op in REDUCTIONS:
+            return _reduced(op, values[term.args[0]], tuple(term.value), term.dtype)
+    operands = [values[a] for a in term.args]
+    table = _INTEGERS if operands[-1].dtype.kind in "iu" and term.op in _INTEGERS else _FUNCTIONS
+    return table[term.op](*operands)
+
+
+def _reduced(op: str, value: np.ndarray, axes: tuple[int, ...], dtype: DType) -> np.ndarray:
+    if op in ("any", "all"):
+        return np.asarray(getattr(np, op)(value, axis=axes, keepdims=True))
+    if op in ("sum", "prod"):
+        wide = np.float64 if dtype.is_floating else dtype.np
+        return np.asarray(getattr(np, op)(value, axis=axes, keepdims=True, dtype=wide)).astype(dtype.np)
+    low, high = (-math.inf, math.inf) if dtype.is_floating else dtype.limits
+    function: Any = np.max if op == "max" else np.min
+    return np.asarray(function(value, axis=axes, keepdims=True, initial=low if op == "max" else high))
+
+
+def _written(program: RegionProgram, number: int, values: Sequence[np.ndarray]) -> np.ndarray:
+    out = program.outputs[number]
+    space = [_extent(program, a) if a in out.dims else 1 for a in range(len(program.axes))]
+    whole = np.broadcast_to(values[out.term], space).astype(out.dtype.np)
+    return whole.reshape([1 if a is None else _extent(program, a) for a in out.dims])
+
+
+def _extent(program: RegionProgram, axis: int) -> int:
+    extent = program.axes[axis].extent
+    assert extent is not None, "a program is evaluated for known extents"
+    return extent
+
+
+def _sigmoid(x: np.ndarray) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, e) / (1 + e)
+
+
+def _each(function: Callable[[float], float]) -> Callable[[np.ndarray], Any]:
+    return lambda x: np.array([function(v) for v in x.reshape(-1).tolist()], x.dtype).reshape(x.shape)
+
+
+def _quotient(x: np.ndarray, y: np.ndarray) -> Any:
+    """Towards zero; 0 where y is 0."""
+    down, left = np.floor_divide(x, y), np.remainder(x, y)
+    back = (left != 0) & ((x < 0) != (y < 0))
+    return np.where(y == 0, 0, down + back.astype(x.dtype))
+
+
+def _where_divided(function: Callable[..., Any]) -> Callable[[np.ndarray, np.ndarray], Any]:
+    return lambda x, y: np.where(y == 0, 0, function(x, y))
+
+
+_INTEGERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "divide": _quotient,
+        "floordiv": _where_divided(np.floor_divide),
+        "floormod": _where_divided(np.remainder),
+    }
+)
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        **{
+            name: getattr(np, name)
+            for name in "ceil cos cosh exp expm1 floor log log1p rint sin sinh sqrt tan tanh isfinite isinf isnan "
+            "abs sign maximum minimum divide greater greater_equal less less_equal equal not_equal".split()
+        },
+        **{f"a{name}": getattr(np, f"arc{name}") for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")},
+        "add": np.add,
+        "and": np.logical_and,
+        "atan2": np.arctan2,
+        "erf": _each(math.erf),
+        "erfc": _each(math.erfc),
+        "floordiv": np.floor_divide,
+        "floormod": np.remainder,
+        "mul": np.multiply,
+        "neg": np.negative,
+        "not": np.logical_not,
+        "or": np.logical_or,
+        "pow": np.power,
+        "rsqrt": lambda x: 1 / np.sqrt(x),
+        "select": np.where,
+        "sigmoid": _sigmoid,
+        "sub": np.subtract,
+    }
+)

@@ -1,0 +1,78 @@
+"""Programs that break a rule are refused, and the message names the part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, check_program
+from graphdock.dtypes import as_dtype, bool_, float16, float32, float64, int32, int64
+from graphdock.errors import PlanError
+from graphdock.testing.random_regions import random_region
+
+X = Term("input", float32, (), (0, 1), 0)
+GOOD = RegionProgram(
+    "r",
+    (Axis("i", 3), Axis("j", 4)),
+    (RegionInput("x", 0, float16, (3, 4), (0, 1), 2, True),),
+    (X, Term("sum", float32, (0,), (0,), (1,)), Term("sub", float32, (0, 1), (0, 1))),
+    (RegionOutput("y", 2, float16, (3, 4), (0, 1), (0,)),),
+)
+
+
+def with_term(number, term):
+    return replace(GOOD, terms=(*GOOD.terms[:number], term, *GOOD.terms[number + 1 :]))
+
+
+def with_output(**fields):
+    return replace(GOOD, outputs=(replace(GOOD.outputs[0], **fields),))
+
+
+def with_input(**fields):
+    return replace(GOOD, inputs=(replace(GOOD.inputs[0], **fields),))
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (replace(GOOD, axes=(Axis("i", 3), Axis("i", 4))), "axes: two axes have one name"),
+        (with_input(shape=(3, 5)), "input x: a dim of 5 stands on an axis of 4"),
+        (with_input(dims=(1, 0), shape=(4, 3)), "input x: dims .1, 0. are not axes in their order"),
+        (with_input(dims=(0,)), "input x: shape .3, 4. has not the 1 dims"),
+        (with_input(alignment=3), "an alignment of 3 is no power of two"),
+        (with_term(0, replace(X, value=1)), "term t0 .input.: there is no input 1"),
+        (with_term(0, replace(X, dtype=float64)), "elements of float16 are not held in float64"),
+        (with_term(0, replace(X, axes=(0,))), r"differs along axes \[0, 1\], not \[0\]"),
+        (with_term(1, Term("sum", float32, (0,), (0,), (0, 1))), "differs along axes"),
+        (with_term(1, Term("sum", float32, (2,), (0,), (1,))), "reads what does not stand before it"),
+        (with_term(1, Term("any", float32, (0,), (0,), (1,))), "any gives no float32"),
+        (with_term(1, Term("sum", float32, (0,), (0,), ())), "not axes of the space"),
+        (with_term(1, Term("literal", as_dtype("float16"), (), (), 1.0)), "a region holds no float16"),
+        (with_term(1, Term("literal", float32, (), (), "1")), "'1' is no number"),
+        (with_term(1, Term("index", int32, (), (0,), 0)), "an int64 of one axis"),
+        (with_term(2, Term("plus", float32, (0, 1), (0, 1))), "no such primitive"),
+        (with_term(2, Term("sub", float32, (0,), (0, 1))), "takes 2 terms, not 1"),
+        (with_term(2, Term("less", float32, (0, 1), (0, 1))), "of float32 it gives no float32"),
+        (with_term(2, Term("and", bool_, (0, 1), (0, 1))), "does not take float32, float32"),
+        (with_term(2, Term("select", float32, (0, 0, 1), (0, 1))), "first operand is a bool"),
+        (with_term(2, Term("cast", int64, (0,), (0, 1))), "floating values are not cast to integers"),
+        (with_term(2, Term("round", float32, (0,), (0, 1), "float32")), "rounds to float16 or bfloat16"),
+        (with_output(term=7), "output y: there is no term t7"),
+        (with_output(dtype=int32), "t2 is float32, which is not written as int32"),
+        (with_output(dims=(0,), shape=(3,)), "differs along an axis that the output has not"),
+        (replace(with_input(dying=False)), "can't take over the memory of x"),
+    ],
+)
+def test_a_rule_that_is_broken_is_named(program, words):
+    check_program(GOOD)
+    with pytest.raises(PlanError, match=words):
+        check_program(program)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_keep_the_rules_and_print(seed):
+    program, arrays = random_region(np.random.default_rng(seed), (3, 5), [(), (0,), (1,), (0, 1)][seed % 4])
+    check_program(program)
+    assert len(arrays) == len(program.inputs)
+    assert str(program).count("\n") == 1 + len(program.inputs) + len(program.terms) + len(program.outputs)

@@ -1,0 +1,78 @@
+"""What ops say of regions agrees with their specs' references, on every sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphdock.contracts import DeviceSpec, cut_region
+from graphdock.graph.graph import Graph
+from graphdock.regions.forms import form_of
+from graphdock.regions.lowering import lower_region
+from graphdock.regions.typed import NotInRegion
+from graphdock.session.session import Session
+from graphdock.testing.bench import agree
+from graphdock.testing.conformance import Conformance
+from graphdock.testing.region_reference import evaluate
+from graphdock.testing.samples import make_arrays
+
+KIT = Conformance("cpu")
+OPS = [op for op in KIT.ops if form_of(KIT.host.ops.get(op)) is not None]
+#: What a sample may be in no region for.
+EXPECTED = (
+    "no elements",
+    "complex",
+    "string",
+    "data_format is NCHW",
+    "T is ",
+    "pow of ",
+    "does not lie on axes",
+    "a cast from",
+)
+QUICK = ("float32", "int32", "bool")
+
+
+def check(op, dtypes):
+    """Each sample as a region of one node, evaluated; how many there were."""
+    opdef, seen = KIT.host.ops.get(op), 0
+    for case in KIT.cases(op):
+        if case.kind != "value" or dtypes and case.dtype not in (*dtypes, "-"):
+            continue
+        arrays = make_arrays(case.data, case.sample, case.types, f"{case.op} {case.index} {case.dtype} a")
+        graph = Graph(KIT.host)
+        program = KIT._bench.build(graph, opdef, arrays, case.attrs)
+        feeds = program.feed(arrays)
+        plan = Session(graph=graph).explain(program.outputs, feeds).plan
+        for node in [n for n in plan.graph.nodes if n.op == op]:
+            region = cut_region(plan.graph, [node], DeviceSpec.parse("/device:cpu:0"))
+            try:
+                lowered = lower_region(region)
+            except NotInRegion as reason:
+                assert any(word in str(reason) for word in EXPECTED), (case, reason)
+                continue
+            fed = {t.name: v for t, v in feeds.items()}
+            inputs = [
+                np.asarray(v.node.attrs["value"] if v.node is not None else fed[v.name]).astype(v.dtype.np)
+                for v in region.entering
+            ]
+            want = KIT._bench.expected(case, opdef, program, arrays, 0)
+            for got, value in zip(evaluate(lowered, inputs), region.leaving, strict=True):
+                agree(case, [got], [want[value.index]], "region")
+            seen += 1
+    return seen
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_the_form_of_an_op_agrees_with_its_reference(op):
+    assert check(op, QUICK), f"no sample of {op} was in a region"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("op", OPS)
+def test_the_form_of_an_op_agrees_with_its_reference_in_every_dtype(op):
+    check(op, ())
+
+
+def test_the_forms_are_there():
+    assert len(OPS) > 90
+    assert {"Softmax", "LayerNorm", "LayerNormGrad", "Sum", "BiasAdd", "Reshape", "AddN"} <= set(OPS)
+    assert form_of(KIT.host.ops.get("MatMul")) is None
