@@ -88,3 +88,44 @@ class HostTensor:
 def tensors(*values: Any) -> list[Any]:
     """Arguments of a kernel: arrays become tensors, other things stay."""
     return [HostTensor(v) if isinstance(v, np.ndarray) else v for v in values]
+
+
+def use_numpy_for_libdevice() -> None:
+    """Let NumPy answer for the functions of CUDA's libdevice that kernels of regions call; the interpreter has none of them."""
+    require()
+    import math
+
+    import triton.language as tl
+    from triton.language.extra import libdevice
+    from triton.runtime.interpreter import TensorHandle
+
+    each = {"erfc": np.vectorize(math.erfc, otypes=[np.float64])}
+    names = {"atan2": "arctan2", "pow": "power"} | {f"a{n}": f"arc{n}" for n in ("cos", "cosh", "sin", "sinh", "tan", "tanh")}
+
+    def stand_in(name: str) -> Any:
+        function = each.get(name) or getattr(np, names.get(name, name))
+
+        def call(*args: Any, _semantic: Any = None) -> Any:
+            like = next(a for a in args if isinstance(a, tl.tensor))
+            values = [a.handle.data if isinstance(a, tl.tensor) else getattr(a, "value", a) for a in args]
+            with np.errstate(all="ignore"):
+                made = np.asarray(function(*values)).astype(like.handle.data.dtype)
+            shape = made.shape
+            kind = tl.block_type(like.dtype, list(shape)) if shape else like.dtype
+            return tl.tensor(TensorHandle(made, like.dtype), kind)
+
+        return call
+
+    for name in (*names, "erfc", "cosh", "sinh", "tan", "tanh", "expm1", "log1p", "rint", "fmod"):
+        setattr(libdevice, name, stand_in(name))
+
+
+def run_region(kernel: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """What a :class:`graphdock_triton.regions.kernel.RegionKernel` gives for the inputs of its region."""
+    use_numpy_for_libdevice()
+    program = kernel.program
+    outputs = [np.full(o.shape, 77).astype(o.dtype.np) for o in program.outputs]
+    given = {f"x{i}": HostTensor(np.ascontiguousarray(arrays[s.source])) for i, s in enumerate(program.inputs)}
+    given |= {f"y{i}": HostTensor(o) for i, o in enumerate(outputs)}
+    kernel.function()[(kernel.grid,)](**given, **kernel.numbers(), **kernel.constants())
+    return outputs
