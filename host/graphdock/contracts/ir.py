@@ -214,9 +214,10 @@ class Region:
       source: node of ``graph`` -> the plan's node that it copies.
       control, order: nodes of the plan, outside of the region, that must run before it.
       program: what it computes, for a compiler that asks for programs; else None.
+      reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
     """
 
-    __slots__ = ("control", "device", "entering", "graph", "leaving", "order", "program", "source")
+    __slots__ = ("control", "device", "entering", "graph", "leaving", "order", "program", "reduces", "source")
 
     def __init__(
         self,
@@ -236,6 +237,7 @@ class Region:
         self.control = control
         self.order = order
         self.program: RegionProgram | None = None
+        self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}
 
 
 class Builder:

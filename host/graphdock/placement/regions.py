@@ -171,7 +171,7 @@ def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler) -> str | N
         inner for inner, value in zip(region.graph.inputs, region.entering, strict=True) if cutter.dies(value, inside)
     ]
     try:
-        region.program = lower_region(region, dying)
+        lower_region(region, dying)
     except NotInRegion as refused:
         return f"its nodes are no program: {refused}"
     return None

@@ -33,7 +33,7 @@ _AXES = "ijklmnpqr"
 
 
 def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram:
-    """The program of a region.
+    """The program of a region, which gets it as ``program``, with ``reduces``.
 
     Args:
       dying: inputs of the region's graph that nothing reads after it.
@@ -41,7 +41,10 @@ def lower_region(region: Region, dying: Collection[Value] = ()) -> RegionProgram
     Raises:
       NotInRegion: its nodes can't be said in one space; the message says which and why.
     """
-    return _Lowering(region, dying).program()
+    lowering = _Lowering(region, dying)
+    region.program = lowering.program()
+    region.reduces = lowering.reduces
+    return region.program
 
 
 def where_made(node: PlanNode, form: Form, space: Space, inside: Mapping[Value, Dims]) -> list[Dims]:
@@ -79,6 +82,7 @@ class _Nodes:
         self.dims: dict[Value, Dims] = {}
         self.sources: dict[Value, int] = {}
         self.dying: Collection[Value] = ()
+        self.reduces: dict[PlanNode, frozenset[tuple[int, ...]]] = {}
         self._inputs: dict[tuple[Value, Dims], int] = {}
 
     def made_before(self, value: Value, dims: Dims) -> None:
@@ -118,6 +122,8 @@ class _Nodes:
             formula.names[name] = formula.operand(tree)
         for value, tree in zip(node.outputs, form.outputs, strict=True):
             self._made(node, value, formula.operand(tree), local)
+        if formula.reduced:
+            self.reduces[node] = frozenset(formula.reduced)
 
     def _read(self, name: str, value: Value, form: Form, local: Dims) -> int:
         wanted = place_input(name, value, form, local, self.space)
@@ -246,6 +252,7 @@ class _Formula:
         self.lists = lists
         self.node = node
         self.local = local
+        self.reduced: set[tuple[int, ...]] = set()
 
     def operand(self, tree: ast.expr) -> Operand:
         """A formula as a term, or as a number."""
@@ -286,7 +293,11 @@ class _Formula:
             operand = self.operand(args[0])
             if isinstance(operand, Number):
                 raise NotInRegion(f"{name} of a number")
-            return self.terms.reduce(name, operand, self._axes(args[1]))
+            axes = self._axes(args[1])
+            gone = tuple(a for a in axes if a in self.terms.terms[operand].axes)
+            if gone:
+                self.reduced.add(gone)
+            return self.terms.reduce(name, operand, axes)
         match name:
             case "cast":
                 target = as_dtype(held(self.node.outputs[0].dtype))

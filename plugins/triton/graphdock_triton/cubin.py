@@ -12,7 +12,19 @@ from graphdock.contracts import errors
 __all__ = ["Cubin", "Options", "compile_cubin"]
 
 #: Bytes of each kind of argument.
-SIZES: Mapping[str, int] = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8, "fp32": 4, "fp64": 8}
+SIZES: Mapping[str, int] = {
+    "i1": 1,
+    "i8": 1,
+    "i16": 2,
+    "i32": 4,
+    "i64": 8,
+    "u8": 1,
+    "u16": 2,
+    "u32": 4,
+    "u64": 8,
+    "fp32": 4,
+    "fp64": 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +81,9 @@ def compile_cubin(
     names = list(function.arg_names)
     unknown = (signature.keys() | constants.keys()) ^ set(names)
     if unknown:
-        raise errors.InternalError(f"{function.__name__}: arguments {', '.join(sorted(unknown))} do not match the function's")
+        raise errors.InternalError(
+            f"{function.__name__}: arguments {', '.join(sorted(unknown))} do not match the function's"
+        )
     kinds = {name: "constexpr" if name in constants else signature[name] for name in names}
     attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in divisible}
     capability = int("".join(c for c in architecture if c.isdigit()))

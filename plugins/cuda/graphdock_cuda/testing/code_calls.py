@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.image import ORDERS, Image, Kernel
+from graphdock_cuda.testing.python_image import PythonImage, open_image
 from graphdock_cuda.testing.state import Device, State, Stream, Use
 
 __all__ = ["CodeCalls", "Function", "Module"]
@@ -23,7 +24,7 @@ class Module:
     """Code on a device. ``functions``: handles that were given out."""
 
     device: Device
-    image: Image
+    image: Image | PythonImage
     functions: dict[str, int]
 
 
@@ -43,7 +44,7 @@ class CodeCalls(State):
     def load(self, image: bytes) -> int:
         with self.call("load", unsafe=True):
             try:
-                opened = Image(image)
+                opened = open_image(image)
             except ValueError as error:
                 raise CudaError("load", 200, str(error)) from None
             return self.new_handle("module", Module(self.device, opened, {}))

@@ -45,9 +45,33 @@ _INFIX = {
     "or": "|",
 }
 #: Functions of triton.language, and of CUDA's libdevice, which keeps to one or two units in the last place.
-_LANGUAGE = {"abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "exp": "exp", "floor": "floor", "log": "log", "sin": "sin"}
+_LANGUAGE = {
+    "abs": "abs",
+    "ceil": "ceil",
+    "cos": "cos",
+    "erf": "erf",
+    "exp": "exp",
+    "floor": "floor",
+    "log": "log",
+    "sin": "sin",
+}
 _LIBDEVICE = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "erfc", "expm1", "log1p", "pow", "rint", "sinh"),
+    *(
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cosh",
+        "erfc",
+        "expm1",
+        "log1p",
+        "pow",
+        "rint",
+        "sinh",
+    ),
     *("tan", "tanh"),
 )
 _SPECIAL: Mapping[str, str] = MappingProxyType(

@@ -16,7 +16,13 @@ from graphdock_triton.regions.tiles import Tiles, choose, tiles
 
 __all__ = ["RegionKernel", "region_kernel"]
 
-_POINTERS: Mapping[str, str] = {"bool": "*i1", "float16": "*fp16", "bfloat16": "*bf16", "float32": "*fp32", "float64": "*fp64"}
+_POINTERS: Mapping[str, str] = {
+    "bool": "*i1",
+    "float16": "*fp16",
+    "bfloat16": "*bf16",
+    "float32": "*fp32",
+    "float64": "*fp64",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,9 @@ class RegionKernel:
     @property
     def key(self) -> str:
         """Names the code for good, but for compiler and architecture."""
-        facts = repr((self.text.source.partition('"""\n\nimport')[2], self.signature(), self.constants(), self.tiles.options))
+        facts = repr(
+            (self.text.source.partition('"""\n\nimport')[2], self.signature(), self.constants(), self.tiles.options)
+        )
         return hashlib.sha256(facts.encode()).hexdigest()
 
 

@@ -64,7 +64,11 @@ def print_region(program: RegionProgram, layout: Layout, walk: Walk) -> Text:
 def _template() -> jinja2.Template:
     text = resources.files("graphdock_triton").joinpath("templates/region.py.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=False
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
     )
     return environment.from_string(text)
 
@@ -82,7 +86,16 @@ class _Printer:
     def arguments(self) -> list[str]:
         inputs = [f"x{i}" for i in range(len(self.program.inputs))]
         outputs = [f"y{i}" for i in range(len(self.program.outputs))]
-        return [*inputs, *outputs, "K", "R", *sorted(self._groups), *(f"e{a}" for a in self._extents), "BLOCK_K", "BLOCK_R"]
+        return [
+            *inputs,
+            *outputs,
+            "K",
+            "R",
+            *sorted(self._groups),
+            *(f"e{a}" for a in self._extents),
+            "BLOCK_K",
+            "BLOCK_R",
+        ]
 
     def say(self, line: str) -> None:
         self.lines.append(self.indent + line)
@@ -117,9 +130,7 @@ class _Printer:
         low = [i for i in range(len(self.program.terms)) if not self.tall[i]]
         self._terms(i for i in low if self.levels[i] == 0)
         for level in range(1, max(self.levels) + 1):
-            reductions = [
-                i for i, t in enumerate(self.program.terms) if t.op in REDUCTIONS and self.levels[i] == level
-            ]
+            reductions = [i for i, t in enumerate(self.program.terms) if t.op in REDUCTIONS and self.levels[i] == level]
             for i in reductions:
                 term = self.program.terms[i]
                 shape = self._shape((*term.axes, *term.value))
@@ -205,7 +216,8 @@ class _Printer:
         mine = {a for a in tensor.dims if a is not None}
         parts: list[tuple[str, str]] = []  # place, size of the group
         ordered = sorted(
-            [("k", i, g) for i, g in enumerate(self.layout.kept)] + [("r", i, g) for i, g in enumerate(self.layout.reduced)],
+            [("k", i, g) for i, g in enumerate(self.layout.kept)]
+            + [("r", i, g) for i, g in enumerate(self.layout.reduced)],
             key=lambda found: found[2],
         )
         for letter, i, group in ordered:
@@ -281,4 +293,3 @@ class _Printer:
         kept = bool(mine & self.layout.kept_axes) and not self.walk.even_kept
         along = bool(mine - self.layout.kept_axes) and not self.walk.even_reduced
         return " & ".join(["k_in"] * kept + ["r_in"] * along)
-

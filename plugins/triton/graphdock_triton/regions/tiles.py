@@ -54,5 +54,7 @@ def tiles(program: RegionProgram, layout: Layout, block_k: int, block_r: int) ->
         wide=largest >= 2**31 - block_k * block_r,
     )
     elements = block_k * block_r
-    warps = 1 if elements <= 128 else 2 if elements <= 512 else 4 if elements <= 4096 else 8 if elements <= 16384 else 16
+    warps = (
+        1 if elements <= 128 else 2 if elements <= 512 else 4 if elements <= 4096 else 8 if elements <= 16384 else 16
+    )
     return Tiles(walk, block_k, block_r, Options(warps, 2))

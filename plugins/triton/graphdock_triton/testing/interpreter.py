@@ -23,7 +23,8 @@ def require() -> None:
     """Raise FailedPreconditionError unless this process interprets Triton kernels."""
     if os.environ.get("TRITON_INTERPRET") != "1":
         raise errors.FailedPreconditionError(
-            "Triton kernels are not interpreted in this process", hint="set TRITON_INTERPRET=1 before triton is imported"
+            "Triton kernels are not interpreted in this process",
+            hint="set TRITON_INTERPRET=1 before triton is imported",
         )
 
 
@@ -100,7 +101,9 @@ def use_numpy_for_libdevice() -> None:
     from triton.runtime.interpreter import TensorHandle
 
     each = {"erfc": np.vectorize(math.erfc, otypes=[np.float64])}
-    names = {"atan2": "arctan2", "pow": "power"} | {f"a{n}": f"arc{n}" for n in ("cos", "cosh", "sin", "sinh", "tan", "tanh")}
+    names = {"atan2": "arctan2", "pow": "power"} | {
+        f"a{n}": f"arc{n}" for n in ("cos", "cosh", "sin", "sinh", "tan", "tanh")
+    }
 
     def stand_in(name: str) -> Any:
         function = each.get(name) or getattr(np, names.get(name, name))

@@ -1,0 +1,16 @@
+"""Entry point of the ``triton`` plugin. It imports no triton, and touches no driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from graphdock.contracts import RegionCompiler, hookimpl
+
+__all__ = ["register_region_compilers"]
+
+
+@hookimpl
+def register_region_compilers() -> Iterable[RegionCompiler]:
+    from graphdock_triton.regions.compiler import TritonRegions
+
+    return [TritonRegions()]
