@@ -7,7 +7,7 @@ GENERATED := host/graphdock/ops plugins/std/graphdock_std
 EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2
 # distributions of their own, which the tests need and the demo does not
-PLUGINS := plugins/cuda
+PLUGINS := plugins/cuda plugins/triton
 # tests that run no step in pytest's own process, so that its debug mode says nothing about them
 NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance plugin/test_wheel.py
 
@@ -34,10 +34,10 @@ demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digi
 
 test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not exhaustive"
-	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain" $(NO_STEPS:%=--ignore=tests/%) --ignore=plugins/cuda/tests
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain" $(NO_STEPS:%=--ignore=tests/%) --ignore=plugins/cuda/tests --ignore=plugins/triton/tests
 
 test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
-	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws tests/checkpoint tests/conformance tests/differential
+	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws tests/regions tests/checkpoint tests/conformance tests/differential plugins/triton/tests
 
 check: env ## Format, lint, types, import layers, generated-code drift
 	$(BIN)/ruff format --check .

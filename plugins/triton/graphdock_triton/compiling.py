@@ -42,8 +42,11 @@ class Job:
 class Compiler(Protocol):
     """Makes cubins. ``version``: what it makes differs with it. ``keeps``: whether that may be kept on disk."""
 
-    version: str
-    keeps: bool
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def keeps(self) -> bool: ...
 
     def compile(self, job: Job, architecture: str) -> Cubin: ...
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from graphdock.contracts import (
@@ -16,6 +18,9 @@ from graphdock.contracts import (
     Refusal,
     Region,
     RegionCompiler,
+    RegionProgram,
+    Scratch,
+    dtypes,
 )
 
 from graphdock_triton.compiling import Job, cubin_of
@@ -27,6 +32,8 @@ __all__ = ["TritonRegions"]
 
 #: Microseconds that a claim says it costs: one launch.
 _LAUNCH = 3.0
+#: Partial results lie at multiples of so many bytes.
+_ROOM = 256
 #: What addresses and counts of vectorised accesses are multiples of.
 _VECTOR = 16
 
@@ -68,10 +75,66 @@ class TritonRegions(RegionCompiler):
         reason = what_forbids(program)
         if reason is not None:
             raise KernelRefused(reason)
-        kernel = region_kernel(program)
+        stages = Stages(region_kernel(program))
         service = ctx.device.service("cuda-launch", 1)
-        ready = cubin_of(job_of(kernel, _aligned(kernel)), service.architecture)
-        return Prepared(lambda bind: _bound(bind, kernel, service), ready=ready)
+        ready = [cubin_of(job_of(k, _aligned(k)), service.architecture) for k in stages.kernels]
+        scratch = (Scratch(dtypes.uint8, (stages.scratch,)),) if stages.scratch else ()
+        return Prepared(lambda bind: _bound(bind, stages, service), scratch=scratch, ready=_all(ready))
+
+
+class Stages:
+    """The launches of one region: one, or two where blocks share the reduced places.
+
+    Attributes:
+      kernels: in order. ``scratch``: bytes that the first leaves for the second. ``offsets``: of each partial result in it.
+    """
+
+    def __init__(self, kernel: RegionKernel) -> None:
+        rest = kernel.rest()
+        self.kernels = [kernel] if rest is None else [kernel, rest]
+        self.offsets: dict[str, int] = {}
+        self.scratch = 0
+        for name, (dtype, shape) in kernel.partials().items():
+            self.offsets[name] = self.scratch
+            self.scratch += -(-math.prod(shape) * dtype.size // _ROOM) * _ROOM
+
+    @property
+    def program(self) -> RegionProgram:
+        return self.kernels[0].program
+
+    def addresses(self, inputs: Sequence[int], outputs: Sequence[int], scratch: int) -> list[dict[str, int]]:
+        """Of each kernel: argument -> address, of those that are addresses."""
+        partials = {name: scratch + offset for name, offset in self.offsets.items()}
+        first = self.kernels[0]
+        known = {f"x{i}": inputs[s.source] for i, s in enumerate(self.program.inputs)}
+        known |= {f"y{i}": address for i, address in enumerate(outputs)} | partials
+        found = [{n: known[n] for n in first.text.arguments if n in known}]
+        for rest in self.kernels[1:]:
+            sources = [*partials.values(), *inputs]
+            left = [a for i, a in enumerate(outputs) if f"y{i}" not in first.text.arguments]
+            given = {f"x{i}": sources[s.source] for i, s in enumerate(rest.program.inputs)}
+            found.append(given | {f"y{i}": address for i, address in enumerate(left)})
+        return found
+
+
+def _all(futures: Sequence[Future[Cubin]]) -> Future[Any]:
+    """One future for several; it fails with the first failure."""
+    if len(futures) == 1:
+        return futures[0]
+    whole: Future[Any] = Future()
+    left = list(futures)
+
+    def done(one: Future[Cubin]) -> None:
+        left.pop()
+        error = one.exception()
+        if error is not None and not whole.done():
+            whole.set_exception(error)
+        elif not left and not whole.done():
+            whole.set_result(None)
+
+    for future in futures:
+        future.add_done_callback(done)
+    return whole
 
 
 def job_of(kernel: RegionKernel, divisible: Sequence[str]) -> Job:
@@ -118,50 +181,59 @@ def _of_one_set(nodes: Sequence[PlanNode], reduces: Mapping[PlanNode, frozenset[
     return chosen
 
 
-def _bound(ctx: BindContext, kernel: RegionKernel, service: Any) -> Callable[..., Any]:
-    """The launch, packed for the addresses of an instance; those that vary are put in at each call."""
-    outputs = len(kernel.program.outputs)
-    count = len(ctx.inputs)
-    modes = [o.mode.kind for o in ctx.outputs]
-    made = [i for i, mode in enumerate(modes) if mode not in ("planned", "inplace")]
-    static: list[Any] = list(ctx.buffers[count : count + outputs - len(made)])
-    for i in made:
-        static.insert(i, None)
-    if None not in static and None not in ctx.buffers[:count]:
-        launch = _launch(ctx, kernel, service, ctx.buffers[:count], static)
-        run = launch.run
-        return lambda *_: run()
-    launches: dict[tuple[str, ...], Any] = {}
-    empty, shapes = ctx.queue.empty, [(o.dtype, o.shape) for o in kernel.program.outputs]
+def _bound(ctx: BindContext, stages: Stages, service: Any) -> Callable[..., Any]:
+    """The launches, packed for the addresses of an instance; those that vary are put in at each call."""
+    outputs, count = len(stages.program.outputs), len(ctx.inputs)
+    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
+    static: list[Any] = list(ctx.buffers)
+    if not made and None not in static:
+        where = [b.address for b in static]
+        scratch = where[-1] if stages.scratch else 0
+        runs = [
+            launch.run
+            for launch in _launches(ctx, stages, service, where[:count], where[count : count + outputs], scratch)
+        ]
+        if len(runs) == 1:
+            only = runs[0]
+            return lambda *_: only()
+        return lambda *_: [run() for run in runs] and None
+    known: dict[Any, list[Any]] = {}
+    empty, shapes = ctx.queue.empty, [(o.dtype, o.shape) for o in stages.program.outputs]
 
     def compute(*args: Any) -> Any:
         results = list(args[count : count + outputs - len(made)])
         for i in made:
             results.insert(i, empty(*shapes[i]))
-        addresses = _addresses(kernel, args[:count], results)
-        key = tuple(_aligned(kernel, addresses))
-        launch = launches.get(key)
-        if launch is None:
-            launch = launches[key] = _launch(ctx, kernel, service, args[:count], results)
+        inputs, outs = [a.address for a in args[:count]], [r.address for r in results]
+        scratch = args[-1].address if stages.scratch else 0
+        key = tuple([a % _VECTOR == 0 for a in (*inputs, *outs)])
+        launches = known.get(key)
+        if launches is None:
+            launches = known[key] = _launches(ctx, stages, service, inputs, outs, scratch)
         else:
-            for name, address in addresses.items():
-                launch.words[launch.first[kernel.text.arguments.index(name)]] = address
-        launch.run()
+            for kernel, launch, found in zip(
+                stages.kernels, launches, stages.addresses(inputs, outs, scratch), strict=True
+            ):
+                for name, address in found.items():
+                    launch.words[launch.first[kernel.text.arguments.index(name)]] = address
+        for launch in launches:
+            launch.run()
         given = [results[i] for i in made]
         return None if not given else given[0] if len(given) == 1 else tuple(given)
 
     return compute
 
 
-def _addresses(kernel: RegionKernel, inputs: Sequence[Any], outputs: Sequence[Any]) -> dict[str, int]:
-    found = {f"x{i}": inputs[source.source].address for i, source in enumerate(kernel.program.inputs)}
-    return found | {f"y{i}": array.address for i, array in enumerate(outputs)}
+def _launches(
+    ctx: BindContext, stages: Stages, service: Any, inputs: Sequence[int], outputs: Sequence[int], scratch: int
+) -> list[Any]:
+    found = stages.addresses(inputs, outputs, scratch)
+    return [_launch(ctx, kernel, service, where) for kernel, where in zip(stages.kernels, found, strict=True)]
 
 
-def _launch(ctx: BindContext, kernel: RegionKernel, service: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    addresses = _addresses(kernel, inputs, outputs)
+def _launch(ctx: BindContext, kernel: RegionKernel, service: Any, addresses: Mapping[str, int]) -> Any:
     job = job_of(kernel, _aligned(kernel, addresses))
-    cubin: Cubin = cubin_of(job, service.architecture).result()
+    cubin = cubin_of(job, service.architecture).result()
     number = "<q" if kernel.tiles.walk.wide else "<i"
     values = {name: struct.pack(number, value) for name, value in kernel.numbers().items()}
     values |= {name: struct.pack("<Q", address) for name, address in addresses.items()}
@@ -169,4 +241,4 @@ def _launch(ctx: BindContext, kernel: RegionKernel, service: Any, inputs: Sequen
     params += [struct.pack("<Q", 0)] * 2  # global and profile scratch, which no region needs
     key = f"{service.architecture} {job.key} {' '.join(job.divisible)}"
     function = service.function(key, cubin.image, cubin.entry, cubin.shared)
-    return service.launch(ctx.queue, function, (kernel.grid,), (cubin.threads,), params, cubin.shared)
+    return service.launch(ctx.queue, function, kernel.grid, (cubin.threads,), params, cubin.shared)

@@ -1,8 +1,8 @@
 """How the space of a region program is walked by the blocks of a kernel.
 
-The axes fall into those that every reduction goes over and those that are kept. Each block has a tile of kept places (rows of the tile)
-by reduced places (its columns), whichever of them lie side by side in memory; without reductions tiles have one column. Axes side by side
-that all tensors have together are one *group*, so that most regions have one group or two.
+The axes fall into those that every reduction goes over and those that are kept. Each block has a tile of kept places (rows of
+the tile) by reduced places (its columns), whichever of them lie side by side in memory; without reductions tiles have one
+column. Axes side by side that all tensors have together are one *group*, so that most regions have one group or two.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def _together(program: RegionProgram, a: int, b: int) -> bool:
     """Whether every tensor has both axes or neither, and no term counts along one of them."""
     if any(t.op == "index" and t.value in (a, b) for t in program.terms):
         return False
-    return all((a in x.dims) == (b in x.dims) for x in (*program.inputs, *program.outputs))
+    tensors = [*(x.dims for x in program.inputs), *(x.dims for x in program.outputs)]
+    return all((a in dims) == (b in dims) for dims in tensors)
 
 
 def levels(program: RegionProgram) -> list[int]:

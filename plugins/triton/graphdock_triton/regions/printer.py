@@ -1,7 +1,8 @@
 """Region programs written as Triton.
 
-A kernel without reductions walks tiles of one column. With reductions a tile has rows of kept places; where all reduced places fit into its
-columns (``whole``) every element is read once, else the columns are walked once for each reduction upon another, and once for what is written.
+A kernel without reductions walks tiles of one column. With reductions a tile has rows of kept places; where all reduced places
+fit into its columns (``whole``) every element is read once, else the columns are walked once for each reduction upon another,
+and once for what is written.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
-import jinja2
 from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram
 
 from graphdock_triton.regions.expressions import combined, expression, literal, neutral, reduction, type_name
@@ -26,22 +27,27 @@ class Walk:
     """What of a kernel's text depends on extents.
 
     Attributes:
-      whole: all reduced places fit into a tile. ``even_kept``, ``even_reduced``: tiles end where the places do, so that nothing is masked.
+      whole: all reduced places fit into a tile. ``even_kept``, ``even_reduced``: tiles end where the places do, so that nothing
+      is masked.
       wide: places are counted in 64 bits.
+      split: the reduced places are shared out among blocks, each of which leaves partial results; another kernel puts them
+      together.
     """
 
     whole: bool = True
     even_kept: bool = False
     even_reduced: bool = False
     wide: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
     """A kernel: its function's name, its source, and its arguments in order.
 
-    ``arguments``: ``x0`` (input 0), ``y0`` (output 0), ``K``, ``R`` (places kept and reduced), ``k1`` / ``r1`` (places of a group),
-    ``e2`` (extent of axis 2), ``BLOCK_K``, ``BLOCK_R``.
+    ``arguments``: ``x0`` (input 0), ``y0`` (output 0), ``p3`` (partial results of term 3), ``K``, ``R`` (places kept and reduced),
+    ``CHUNK`` (reduced places of a block that shares them), ``nk1`` / ``nr1`` (places of a group), ``e2`` (extent of axis 2),
+    ``BLOCK_K``, ``BLOCK_R``.
     """
 
     name: str
@@ -61,7 +67,9 @@ def print_region(program: RegionProgram, layout: Layout, walk: Walk) -> Text:
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def _template() -> Any:
+    import jinja2
+
     text = resources.files("graphdock_triton").joinpath("templates/region.py.j2").read_text(encoding="utf-8")
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
@@ -85,17 +93,10 @@ class _Printer:
 
     def arguments(self) -> list[str]:
         inputs = [f"x{i}" for i in range(len(self.program.inputs))]
-        outputs = [f"y{i}" for i in range(len(self.program.outputs))]
-        return [
-            *inputs,
-            *outputs,
-            "K",
-            "R",
-            *sorted(self._groups),
-            *(f"e{a}" for a in self._extents),
-            "BLOCK_K",
-            "BLOCK_R",
-        ]
+        outputs = [f"y{i}" for i, o in enumerate(self.program.outputs) if not self.walk.split or self._is_along(o)]
+        partials = [f"p{i}" for i, t in enumerate(self.program.terms) if self.walk.split and t.op in REDUCTIONS]
+        numbers = ["K", "R", *["CHUNK"] * self.walk.split, *sorted(self._groups), *(f"e{a}" for a in self._extents)]
+        return [*inputs, *outputs, *partials, *numbers, "BLOCK_K", "BLOCK_R"]
 
     def say(self, line: str) -> None:
         self.lines.append(self.indent + line)
@@ -111,6 +112,8 @@ class _Printer:
         if not self.layout.reduced:
             self._terms(range(len(self.program.terms)))
             self._store(range(len(self.program.outputs)))
+        elif self.walk.split:
+            self._share()
         elif self.walk.whole:
             self._columns("tl.arange(0, BLOCK_R)[None, :]")
             self._terms(range(len(self.program.terms)))
@@ -132,10 +135,7 @@ class _Printer:
         for level in range(1, max(self.levels) + 1):
             reductions = [i for i, t in enumerate(self.program.terms) if t.op in REDUCTIONS and self.levels[i] == level]
             for i in reductions:
-                term = self.program.terms[i]
-                shape = self._shape((*term.axes, *term.value))
-                start = f"tl.full({shape}, {neutral(term.op, term.dtype)}, {type_name(term.dtype)})"
-                self.say(f"a{i} = {start}")
+                self._begin(i)
             operands = [self.program.terms[i].args[0] for i in reductions]
             self._loop(operands, [self._accumulate(i) for i in reductions])
             for i in reductions:
@@ -146,8 +146,32 @@ class _Printer:
             self._loop([self.program.outputs[i].term for i in along], [], along)
         self._store(i for i in range(len(self.program.outputs)) if i not in along)
 
-    def _loop(self, wanted: Sequence[int], ends: Sequence[str], written: Sequence[int] = ()) -> None:
-        self.say("for start in range(0, R, BLOCK_R):")
+    def _share(self) -> None:
+        """One block's share of the reduced places, and its partial results."""
+        terms = self.program.terms
+        reductions = [i for i, t in enumerate(terms) if t.op in REDUCTIONS]
+        along = [i for i, o in enumerate(self.program.outputs) if self._is_along(o)]
+        wanted = [*(terms[i].args[0] for i in reductions), *(self.program.outputs[i].term for i in along)]
+        self._terms(i for i in range(len(terms)) if not self.tall[i] and self.levels[i] == 0)
+        for i in reductions:
+            self._begin(i)
+        self.say("first = tl.program_id(1) * CHUNK")
+        self._loop(wanted, [self._accumulate(i) for i in reductions], along, "first, tl.minimum(R, first + CHUNK)")
+        for i in reductions:
+            self.say(f"t{i} = {reduction(terms[i].op, terms[i].dtype, f'a{i}')}")
+            mask = "" if self.walk.even_kept else ", mask=k_in"
+            self.say(f"tl.store(p{i} + tl.program_id(1) * K + k, tl.broadcast_to(t{i}, [BLOCK_K, 1]){mask})")
+
+    def _begin(self, number: int) -> None:
+        """The accumulators of a reduction."""
+        term = self.program.terms[number]
+        shape = self._shape((*term.axes, *term.value))
+        self.say(f"a{number} = tl.full({shape}, {neutral(term.op, term.dtype)}, {type_name(term.dtype)})")
+
+    def _loop(
+        self, wanted: Sequence[int], ends: Sequence[str], written: Sequence[int] = (), places: str = "0, R"
+    ) -> None:
+        self.say(f"for start in range({places}, BLOCK_R):")
         self.indent = "    "
         begin = "start.to(tl.int64)" if self.walk.wide else "start"
         self._columns(f"{begin} + tl.arange(0, BLOCK_R)[None, :]")

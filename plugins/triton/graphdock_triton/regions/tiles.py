@@ -1,13 +1,14 @@
-"""How large the tiles of a region's kernel are. Rules of thumb for memory-bound kernels, the same on every GPU; nothing is measured."""
+"""How large the tiles of a region's kernel are. Rules of thumb for memory-bound kernels, the same on every GPU; nothing is
+measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphdock.contracts import RegionProgram
+from graphdock.contracts import REDUCTIONS, RegionProgram
 
 from graphdock_triton.cubin import Options
-from graphdock_triton.regions.layout import Layout, power_of_two
+from graphdock_triton.regions.layout import Layout, levels, power_of_two
 from graphdock_triton.regions.printer import Walk
 
 __all__ = ["Tiles", "choose"]
@@ -16,16 +17,24 @@ __all__ = ["Tiles", "choose"]
 _TILE = 4096
 #: Most columns of a tile that holds all reduced places.
 _WHOLE = 8192
+#: Blocks that keep a GPU busy, and the fewest columns that are worth a block of their own.
+_BLOCKS = 512
+_SHARE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """A kernel's tiles: ``block_k`` rows of ``block_r`` columns each, and what follows for its text and its threads."""
+    """A kernel's tiles: ``block_k`` rows of ``block_r`` columns each, and what follows for its text and its threads.
+
+    ``shares``: blocks that share the columns of the same rows, ``chunk`` columns each.
+    """
 
     walk: Walk
     block_k: int
     block_r: int
     options: Options
+    shares: int = 1
+    chunk: int = 0
 
 
 def choose(program: RegionProgram, layout: Layout) -> Tiles:
@@ -35,20 +44,39 @@ def choose(program: RegionProgram, layout: Layout) -> Tiles:
         return tiles(program, layout, min(1024, max(power_of_two(kept), 32)), 1)
     last_is_reduced = layout.reduced[-1][-1] == len(program.axes) - 1
     if last_is_reduced or not layout.kept:
-        columns = min(power_of_two(reduced), _WHOLE if kept > 1 else 4 * _WHOLE)
+        columns = min(power_of_two(reduced), _WHOLE)
         rows = max(1, min(_TILE // columns, 64, power_of_two(kept)))
     else:  # rows lie side by side
         rows = min(power_of_two(kept), 64)
         columns = min(power_of_two(reduced), max(_TILE // rows, 1))
-    return tiles(program, layout, rows, columns)
+    blocks = -(-kept // rows)
+    shares = min(power_of_two(_BLOCKS // blocks), reduced * rows // _SHARE) if blocks < _BLOCKS // 4 else 1
+    return tiles(program, layout, rows, min(columns, 2048) if shares > 1 else columns, shares)
 
 
-def tiles(program: RegionProgram, layout: Layout, block_k: int, block_r: int) -> Tiles:
-    """Tiles of a given size."""
+def may_share(program: RegionProgram, layout: Layout) -> bool:
+    """Whether blocks may share the reduced places: nothing along them is written that needs a reduction first."""
+    found = levels(program)
+    kept = tuple(sorted(layout.kept_axes))
+    reductions = [t for t in program.terms if t.op in REDUCTIONS]
+    along = [o for o in program.outputs if any(a is not None and a not in kept for a in o.dims)]
+    return (
+        all(t.axes == kept for t in reductions)
+        and max(found) == 1
+        and all(found[o.term] == 0 for o in along)
+        and len(along) < len(program.outputs)
+    )
+
+
+def tiles(program: RegionProgram, layout: Layout, block_k: int, block_r: int, shares: int = 1) -> Tiles:
+    """Tiles of a given size. ``shares`` counts where :func:`may_share` lets it."""
     kept, reduced = layout.size(program, layout.kept), layout.size(program, layout.reduced)
     largest = kept * max(reduced, 1)
+    split = shares > 1 and may_share(program, layout)
+    chunk = -(-reduced // (shares * block_r)) * block_r if split else 0
     walk = Walk(
         whole=reduced <= block_r,
+        split=split,
         even_kept=kept % block_k == 0,
         even_reduced=reduced % block_r == 0,
         wide=largest >= 2**31 - block_k * block_r,
@@ -57,4 +85,4 @@ def tiles(program: RegionProgram, layout: Layout, block_k: int, block_r: int) ->
     warps = (
         1 if elements <= 128 else 2 if elements <= 512 else 4 if elements <= 4096 else 8 if elements <= 16384 else 16
     )
-    return Tiles(walk, block_k, block_r, Options(warps, 2))
+    return Tiles(walk, block_k, block_r, Options(warps, 2), -(-reduced // chunk) if split else 1, chunk)

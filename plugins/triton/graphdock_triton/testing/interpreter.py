@@ -1,7 +1,7 @@
 """Triton's interpreter over NumPy arrays, without torch.
 
-The interpreter asks of each pointer argument what it asks of a torch tensor; :class:`HostTensor` answers for an array, in whose memory
-the kernel then reads and writes. Whether kernels are interpreted is settled for a process when triton is first imported: set
+The interpreter asks of each pointer argument what it asks of a torch tensor; :class:`HostTensor` answers for an array, in whose
+memory the kernel then reads and writes. Whether kernels are interpreted is settled for a process when triton is first imported: set
 ``TRITON_INTERPRET=1`` before, in a process of its own (:func:`require` checks it).
 
 What the interpreter can't do, and kernels of this package therefore don't: arithmetic on bfloat16 (load, then ``.to(tl.float32)``;
@@ -128,7 +128,14 @@ def run_region(kernel: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     use_numpy_for_libdevice()
     program = kernel.program
     outputs = [np.full(o.shape, 77).astype(o.dtype.np) for o in program.outputs]
-    given = {f"x{i}": HostTensor(np.ascontiguousarray(arrays[s.source])) for i, s in enumerate(program.inputs)}
-    given |= {f"y{i}": HostTensor(o) for i, o in enumerate(outputs)}
-    kernel.function()[(kernel.grid,)](**given, **kernel.numbers(), **kernel.constants())
+    partials = {name: np.full(shape, 77).astype(dtype.np) for name, (dtype, shape) in kernel.partials().items()}
+    given: dict[str, Any] = {f"x{i}": np.ascontiguousarray(arrays[s.source]) for i, s in enumerate(program.inputs)}
+    given |= {f"y{i}": o for i, o in enumerate(outputs)} | partials
+    passed = {n: HostTensor(given[n]) for n in kernel.text.arguments if n in given}
+    kernel.function()[kernel.grid](**passed, **kernel.numbers(), **kernel.constants())
+    rest = kernel.rest()
+    if rest is not None:
+        made = iter(run_region(rest, [*partials.values(), *arrays]))
+        written = {int(n[1:]) for n in kernel.text.arguments if n[0] == "y"}
+        outputs = [o if i in written else next(made) for i, o in enumerate(outputs)]
     return outputs

@@ -1,0 +1,127 @@
+"""Whole steps on the emulated cuda device, with every Triton launch interpreted, against cpu."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import graphdock_triton.plugin
+import numpy as np
+import pytest
+from graphdock.plugin.host import Host
+from graphdock_cuda.testing import find_compiler, toolkit
+from graphdock_cuda.testing.install import install
+from graphdock_triton import compiling
+from graphdock_triton.testing.compiler import InterpretingCompiler
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler for the emulated CUDA")
+RNG = np.random.default_rng(5)
+BACKENDS = ["triton", "cuda", "cpu"]
+
+
+class Lab:
+    def __init__(self, process_host):
+        self.host = process_host(Host())
+        self.tools = toolkit()
+        install(self.host, self.tools)
+        self.compiler = InterpretingCompiler()
+
+    def session(self, backends=BACKENDS, **fields):
+        return tf.Session(config=tf.SessionConfig(backends=backends, **fields), host=self.host)
+
+    def same(self, build, feeds, steps=3, rtol=2e-5):
+        """Runs both ways; returns the kernels of the step and how often each Triton kernel was launched in one step."""
+        with tf.Graph().as_default():
+            given = {name: tf.placeholder(a.dtype, a.shape, name=name) for name, a in feeds.items()}
+            fetches, start = build(**given)
+            feed = {given[name]: a for name, a in feeds.items()}
+            results = []
+            for backends in (["cpu"], BACKENDS):
+                with self.session(backends) as sess:
+                    sess.run(start)
+                    results.append([sess.run(fetches, feed) for _ in range(steps)])
+                    launched = dict(self.compiler.launched)
+                    sess.run(fetches, feed)
+                    after = self.compiler.launched
+                    kernels = sess.explain(fetches, feed).kernels()
+        for want, got in zip(*results, strict=True):
+            for a, b in zip(want, got, strict=True):
+                if a is not None:
+                    np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol)
+        return kernels, {k: n - launched.get(k, 0) for k, n in after.items() if n > launched.get(k, 0)}
+
+
+@pytest.fixture
+def lab(process_host):
+    made = Lab(process_host)
+    before = compiling.use(made.compiler)
+    yield made
+    compiling.use(before)
+    made.tools.driver.verify()
+
+
+def normal(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def nothing():
+    return tf.no_op()
+
+
+def test_gelu_by_hand_is_one_launch_forward_and_backward(lab):
+    def build(x):
+        y = 0.5 * x * (1 + tf.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+        return [y, *tf.gradients(y, [x])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(33, 65)})
+    assert kernels == {"triton.region": 1} and sum(launched.values()) == 1
+
+
+def test_a_power_by_hand_is_one_launch_forward_and_backward(lab):
+    kernels, launched = lab.same(
+        lambda x: ([x * x * x * x, *tf.gradients(x * x * x * x, [x])], nothing()), {"x": normal(33, 65)}
+    )
+    assert kernels == {"triton.region": 1} and sum(launched.values()) == 1
+
+
+def test_a_layer_norm_by_hand_leaves_only_the_sums_over_rows(lab):
+    def build(x, g, b):
+        m = tf.reduce_mean(x, -1, keepdims=True)
+        d = x - m
+        y = d * tf.rsqrt(tf.reduce_mean(d * d, -1, keepdims=True) + 1e-5) * g + b
+        return [y, *tf.gradients(tf.reduce_sum(y * y), [x, g, b])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(4, 6, 40), "g": normal(40), "b": normal(40)})
+    assert kernels == {"triton.region": 1, "cuda.sum": 2} and sum(launched.values()) == 1
+
+
+def test_a_training_step_of_two_layers(lab):
+    def build(x, y):
+        w1, w2 = tf.Variable(normal(8, 16)), tf.Variable(normal(16, 4))
+        b1, b2 = tf.Variable(np.zeros(16, np.float32)), tf.Variable(np.zeros(4, np.float32))
+        hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
+        logits = tf.matmul(hidden, w2) + b2
+        loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        return [loss, train], tf.global_variables_initializer()
+
+    labels = np.eye(4, dtype=np.float32)[RNG.integers(4, size=12)]
+    kernels, launched = lab.same(build, {"x": normal(12, 8), "y": labels}, rtol=1e-4)
+    assert kernels["triton.region"] >= 2 and sum(launched.values()) >= 2
+
+
+def test_blocks_share_a_long_reduction(lab):
+    def build(x):
+        return [tf.reduce_sum(tf.square(x) * 0.5), tf.reduce_mean(tf.tanh(x * 2.0), 0)], nothing()
+
+    _, launched = lab.same(build, {"x": normal(500, 40)}, rtol=1e-4)
+    assert any(name.endswith("put_together") for name in launched)
+
+
+def test_without_triton_nothing_changes_but_the_launches(lab):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [8, 8])
+        y = tf.tanh(x * 2.0) + 1.0
+        value = normal(8, 8)
+        with lab.session(["cuda", "cpu"]) as sess:
+            assert "triton.region" not in sess.explain(y, {x: value}).kernels()
+            np.testing.assert_allclose(sess.run(y, {x: value}), np.tanh(value * 2) + 1, rtol=1e-5, atol=1e-6)
+    assert graphdock_triton.plugin.__all__
