@@ -11,6 +11,7 @@ from graphdock._facade import debugging as debugging
 from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import io as io
+from graphdock._facade import layers as layers
 from graphdock._facade import linalg as linalg
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
@@ -716,6 +717,7 @@ __all__ = [
     "is_numeric_tensor",
     "is_strictly_increasing",
     "is_variable_initialized",
+    "layers",
     "lbeta",
     "less",
     "less_equal",
