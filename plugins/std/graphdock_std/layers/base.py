@@ -93,8 +93,9 @@ class Layer:
                 self._scope = captured
 
     def _set_name(self, name: Any) -> None:
-        snake = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", type(self).__name__))
-        snake = snake.lower()
+        snake = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", type(self).__name__)
+        snake = re.sub(r"([a-z])([A-Z])", r"\1_\2", snake).lower()
+        snake = f"private{snake}" if snake.startswith("_") else snake
         self._base_name = snake
         if isinstance(name, str) and name:
             self._name = self._base_name = name

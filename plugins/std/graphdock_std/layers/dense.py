@@ -10,6 +10,7 @@ from graphdock.errors import DTypeError, InvalidArgumentError, ShapeError
 from graphdock.typing import TensorLike
 
 from graphdock_std.layers.base import Layer
+from graphdock_std.layers.functional import called
 from graphdock_std.layers.input_spec import InputSpec
 from graphdock_std.layers.lookup import activation_of, initializer_of
 
@@ -134,20 +135,4 @@ def dense(
       ShapeError: the last dim is not known, or the rank is below 2. DTypeError: the inputs are not floating.
       AlreadyExistsError, NotFoundError: of variables, as ``tf.get_variable``.
     """
-    layer = Dense(
-        units,
-        activation,
-        use_bias,
-        kernel_initializer,
-        bias_initializer,
-        kernel_regularizer,
-        bias_regularizer,
-        activity_regularizer,
-        kernel_constraint,
-        bias_constraint,
-        trainable,
-        name,
-        _scope=name,
-        _reuse=reuse,
-    )
-    return layer(inputs)  # type: ignore[no-any-return]
+    return called(Dense, locals())  # type: ignore[no-any-return]
