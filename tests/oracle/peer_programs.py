@@ -78,7 +78,7 @@ class Recorder:
             self.fill(session)
             for name, t in [("y", y), ("losses", losses), ("grads", [g for g in grads if g is not None])]:
                 self.values[name] = session.run(t, feed)
-            self.facts["without gradient"] = [v.op.name for v, g in zip(trained, grads) if g is None]
+            self.facts["without gradient"] = [v.op.name for v, g in zip(trained, grads, strict=True) if g is None]
             session.run(tf.get_collection("update_ops"), feed)
             self.values["after"] = session.run(tf.global_variables())
 
@@ -131,7 +131,7 @@ def compare(ours, theirs, rtol=2e-4, atol=2e-5):
     for name, value in ours[1].items():
         a, b = flat(value), flat(theirs[1][name])
         assert [v.shape for v in a] == [v.shape for v in b], name
-        for x, y in zip(a, b):
+        for x, y in zip(a, b, strict=True):
             np.testing.assert_allclose(x, y, rtol=rtol, atol=atol, err_msg=name)
 
 

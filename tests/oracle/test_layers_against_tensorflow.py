@@ -38,20 +38,37 @@ h = tf.layers.conv2d(h, 5, (2, 3), strides=(2, 1), padding='SAME', name='second'
 record(tf.layers.conv2d(h, 2, 2, padding='same', dilation_rate=2), feed)
 """,
     "conv1d": ROW
-    + "record(tf.layers.conv1d(tf.layers.conv1d(x, 4, 3, 2, 'same', activation=tf.nn.relu), 2, 2, dilation_rate=2), feed, facts=False)",
-    "causal": ROW + "record(tf.layers.conv1d(x, 4, 3, padding='causal', dilation_rate=2), feed, facts=False)",
-    "conv3d": CUBE + "record(tf.layers.conv3d(tf.layers.conv3d(x, 3, 2, 2, 'same'), 2, (1, 2, 1)), feed)",
+    + """
+h = tf.layers.conv1d(x, 4, 3, 2, 'same', activation=tf.nn.relu)
+record(tf.layers.conv1d(h, 2, 2, dilation_rate=2), feed, facts=False)
+""",
+    "causal": ROW
+    + """
+record(tf.layers.conv1d(x, 4, 3, padding='causal', dilation_rate=2), feed, facts=False)
+""",
+    "conv3d": CUBE
+    + """
+record(tf.layers.conv3d(tf.layers.conv3d(x, 3, 2, 2, 'same'), 2, (1, 2, 1)), feed)
+""",
     "transposed": IMAGE
     + """
 h = tf.layers.conv2d_transpose(x, 4, 5, 2, 'same', activation=tf.nn.relu)
 record(tf.layers.conv2d_transpose(h, 2, (3, 4), (2, 3)), feed, facts=False)
 """,
     "transposed3d": CUBE
-    + "record(tf.layers.conv3d_transpose(tf.layers.conv3d_transpose(x, 3, 3, 2), 2, 2, 1, 'same'), feed, facts=False)",
+    + """
+h = tf.layers.conv3d_transpose(x, 3, 3, 2)
+record(tf.layers.conv3d_transpose(h, 2, 2, 1, 'same'), feed, facts=False)
+""",
     "separable": IMAGE
-    + "record(tf.layers.separable_conv2d(tf.layers.separable_conv2d(x, 4, 3, (2, 2), 'same', depth_multiplier=2), 2, 2, depthwise_regularizer=l2), feed, facts=False)",
+    + """
+h = tf.layers.separable_conv2d(x, 4, 3, (2, 2), 'same', depth_multiplier=2)
+record(tf.layers.separable_conv2d(h, 2, 2, depthwise_regularizer=l2), feed, facts=False)
+""",
     "separable1d": ROW
-    + "record(tf.layers.separable_conv1d(x, 4, 3, 2, depth_multiplier=2, activation=tf.tanh), feed, facts=False)",
+    + """
+record(tf.layers.separable_conv1d(x, 4, 3, 2, depth_multiplier=2, activation=tf.tanh), feed, facts=False)
+""",
     "pools": IMAGE
     + """
 h = tf.layers.max_pooling2d(x, 2, 1); h = tf.layers.average_pooling2d(h, (2, 3), (2, 1), 'same')
@@ -60,7 +77,10 @@ h = tf.reshape(h, [2, -1, 3]); h = tf.layers.max_pooling1d(h, 2, 1)
 record(tf.layers.average_pooling1d(h, 3, 2, 'same') * tf.get_variable('w', []), feed)
 """,
     "pools3d": CUBE
-    + "record(tf.layers.max_pooling3d(tf.layers.average_pooling3d(x, 2, 1), 2, (1, 2, 1)) * tf.get_variable('w', []), feed)",
+    + """
+h = tf.layers.average_pooling3d(x, 2, 1)
+record(tf.layers.max_pooling3d(h, 2, (1, 2, 1)) * tf.get_variable('w', []), feed)
+""",
     "normalized": MATRIX
     + """
 h = tf.layers.batch_normalization(x, training=True, gamma_regularizer=l2, momentum=0.9)
