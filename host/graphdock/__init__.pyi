@@ -13,8 +13,10 @@ from graphdock._facade import initializers as initializers
 from graphdock._facade import io as io
 from graphdock._facade import layers as layers
 from graphdock._facade import linalg as linalg
+from graphdock._facade import losses as losses
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
+from graphdock._facade import metrics as metrics
 from graphdock._facade import nn as nn
 from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
@@ -737,6 +739,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "losses",
     "make_template",
     "manip",
     "math",
@@ -754,6 +757,7 @@ __all__ = [
     "matrix_triangular_solve",
     "maximum",
     "meshgrid",
+    "metrics",
     "min_max_variable_partitioner",
     "minimum",
     "mod",

@@ -96,6 +96,7 @@ def run(tf, programs):
                 "facts": recorder.facts,
                 "values": recorder.values,
                 "record": recorder.record,
+                "plain": plain,
                 "recorder": recorder,
             }
             exec(compile(text, name, "exec"), space)
