@@ -8,6 +8,7 @@ from graphdock import typing as typing
 from graphdock._facade import bitwise as bitwise
 from graphdock._facade import contrib as contrib
 from graphdock._facade import debugging as debugging
+from graphdock._facade import distributions as distributions
 from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import io as io
@@ -629,6 +630,7 @@ __all__ = [
     "diag",
     "diag_part",
     "digamma",
+    "distributions",
     "div",
     "div_no_nan",
     "divide",
