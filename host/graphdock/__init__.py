@@ -83,7 +83,10 @@ def _endpoint(prefix: str, name: str) -> Any:
     known = [k[len(prefix) :].partition(".")[0] for k in table if k.startswith(prefix)]
     if not prefix:
         known += [*_HOST, *_MODULES, *_DTYPES]
-    hint = said_of(full) or did_you_mean(name, sorted(set(known)))
+    said, near = said_of(full), did_you_mean(name, sorted(set(known)))
+    hint = (
+        near or said if prefix.startswith("contrib.") else said or near
+    )  # that all of contrib is not here helps least
     where = "module 'graphdock" + ("." + prefix.rstrip(".") if prefix else "") + "'"
     raise AttributeError(f"{where} has no attribute {name!r}" + (f"; {hint}" if hint else ""))
 

@@ -8,12 +8,16 @@ from graphdock import typing as typing
 from graphdock._facade import bitwise as bitwise
 from graphdock._facade import contrib as contrib
 from graphdock._facade import debugging as debugging
+from graphdock._facade import distributions as distributions
 from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import io as io
+from graphdock._facade import layers as layers
 from graphdock._facade import linalg as linalg
+from graphdock._facade import losses as losses
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
+from graphdock._facade import metrics as metrics
 from graphdock._facade import nn as nn
 from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
@@ -626,6 +630,7 @@ __all__ = [
     "diag",
     "diag_part",
     "digamma",
+    "distributions",
     "div",
     "div_no_nan",
     "divide",
@@ -716,6 +721,7 @@ __all__ = [
     "is_numeric_tensor",
     "is_strictly_increasing",
     "is_variable_initialized",
+    "layers",
     "lbeta",
     "less",
     "less_equal",
@@ -735,6 +741,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "losses",
     "make_template",
     "manip",
     "math",
@@ -752,6 +759,7 @@ __all__ = [
     "matrix_triangular_solve",
     "maximum",
     "meshgrid",
+    "metrics",
     "min_max_variable_partitioner",
     "minimum",
     "mod",

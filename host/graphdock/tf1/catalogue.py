@@ -2,7 +2,7 @@
 
 ``names.tsv`` has a line per name: the name below ``tf``, and ``here`` or the group that says why not. ``groups.toml`` has the
 groups, and the names that TensorFlow dropped before 1.0 with those of today. Names are facts; keras, estimator, lite, tpu, raw_ops
-and contrib are no part of the core.
+and contrib are no part of the core; what there is of contrib says the op library.
 
 Threads: read-only after the first use.
 """
@@ -78,6 +78,8 @@ def entry(name: str) -> Entry | None:
     known = catalogue()
     if name in known:
         return known[name]
+    if name.startswith("contrib."):
+        return _of_contrib(name)
     if name in renamed():
         return Entry(name, "renamed", "renamed", "TensorFlow renamed it before 1.0", f"tf.{renamed()[name]}")
     inner = {(e.status, e.group, e.why, e.instead) for n, e in known.items() if n.startswith(name + ".")}
@@ -87,6 +89,20 @@ def entry(name: str) -> Entry | None:
     if not inner and about is not None:
         return Entry(name, "refused", name, about["why"], about.get("instead"))
     return None
+
+
+def _of_contrib(name: str) -> Entry:
+    """What is known of a name of contrib, which is no part of the core: it is here where an op library has it."""
+    import graphdock
+
+    try:
+        here = graphdock._endpoints("graphdock_std")
+    except ModuleNotFoundError:  # std is blocked
+        here = {}
+    if name in here or any(n.startswith(name + ".") for n in here):
+        return Entry(name, "here")
+    about = _groups()["contrib"]
+    return Entry(name, "refused", "contrib", about["why"], about.get("instead"))
 
 
 def hint(name: str) -> str | None:

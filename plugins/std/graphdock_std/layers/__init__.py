@@ -1,0 +1,3 @@
+"""Layers: what makes variables and the ops on them, under ``tf.layers``."""
+
+from __future__ import annotations

@@ -1,0 +1,85 @@
+"""How the functions of ``tf.layers`` make a layer and call it; ``training``, which may be a tensor; formats of data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+from graphdock.errors import InvalidArgumentError, of_kind
+
+__all__ = ["called", "choose", "data_format_of", "numbers", "padding_of", "static_bool"]
+
+
+def called(kind: Callable[..., Any], given: Mapping[str, Any], *call: str) -> Any:
+    """The output of a new layer.
+
+    Args:
+      kind: its class.
+      given: arguments of the function: ``inputs``, those of the class, ``name`` and ``reuse``.
+      call: names of those that go to the call.
+    """
+    rest = {k: v for k, v in given.items() if k not in ("inputs", "reuse", *call)}
+    layer = kind(**rest, _scope=rest["name"], _reuse=given.get("reuse"))
+    return layer(given["inputs"], **{k: given[k] for k in call})
+
+
+def static_bool(value: Any) -> bool | None:
+    """The value of a bool, or of a constant tensor; None where it is known in the step only.
+
+    Raises:
+      ArgumentTypeError: something else.
+    """
+    if isinstance(value, _tf.Tensor | _tf.Variable):
+        tensor = _ops.convert_to_tensor(value)
+        return bool(tensor.op.get_attr("value")) if tensor.op.type == "Const" else None
+    if hasattr(value, "item"):
+        value = value.item()
+    of_kind(value, (bool, int), "a flag", "a bool, or a scalar tensor of dtype bool")
+    return bool(value)
+
+
+def choose(flag: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """``then()`` or ``otherwise()``, by a flag that is known now or in the step; a ``tf.cond`` only for the latter."""
+    known = static_bool(flag)
+    if known is None:
+        return _tf.cond(flag, then, otherwise)
+    return then() if known else otherwise()
+
+
+def numbers(value: int | Sequence[int], count: int, name: str, least: int = 1) -> tuple[int, ...]:
+    """``count`` numbers, from one or as many.
+
+    Raises:
+      InvalidArgumentError: another number of them, or one below ``least``.
+    """
+    given = tuple(value) if hasattr(value, "__len__") else (value,) * count
+    if len(given) != count or any(int(v) != v or v < least for v in given):
+        raise InvalidArgumentError(f"{name} must be one integer, or {count}, of at least {least}", got=repr(value))
+    return tuple(int(v) for v in given)
+
+
+def padding_of(value: Any, *more: str) -> str:
+    """``valid``, ``same`` or one ``more``, in small letters.
+
+    Raises:
+      InvalidArgumentError: another word.
+    """
+    word = str(value).lower()
+    if word not in ("valid", "same", *more):
+        raise InvalidArgumentError("no such padding", expected=" or ".join(("valid", "same", *more)), got=repr(value))
+    return word
+
+
+def data_format_of(value: Any, rank: int) -> str:
+    """``NHWC`` or ``NCHW``, with as many letters as ``rank``, of ``channels_last`` or ``channels_first``.
+
+    Raises:
+      InvalidArgumentError: another word.
+    """
+    word = str(value).lower()
+    if word not in ("channels_last", "channels_first"):
+        raise InvalidArgumentError("no such data_format", expected="channels_last or channels_first", got=repr(value))
+    space = "DHW"[5 - rank :]
+    return f"NC{space}" if word == "channels_first" else f"N{space}C"

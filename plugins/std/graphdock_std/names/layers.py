@@ -1,0 +1,43 @@
+"""Names of layers."""
+
+from __future__ import annotations
+
+#: Public names that mean nothing in a formula: classes, and functions that make variables.
+ENDPOINTS = {
+    "layers.Layer": "graphdock_std.layers.base:Layer",
+    "layers.InputSpec": "graphdock_std.layers.input_spec:InputSpec",
+    "layers.Dense": "graphdock_std.layers.dense:Dense",
+    "layers.dense": "graphdock_std.layers.dense:dense",
+    "layers.Conv1D": "graphdock_std.layers.convolution:Conv1D",
+    "layers.Conv2D": "graphdock_std.layers.convolution:Conv2D",
+    "layers.Conv3D": "graphdock_std.layers.convolution:Conv3D",
+    "layers.conv1d": "graphdock_std.layers.convolution:conv1d",
+    "layers.conv2d": "graphdock_std.layers.convolution:conv2d",
+    "layers.conv3d": "graphdock_std.layers.convolution:conv3d",
+    "layers.Conv2DTranspose": "graphdock_std.layers.transposed:Conv2DTranspose",
+    "layers.Conv3DTranspose": "graphdock_std.layers.transposed:Conv3DTranspose",
+    "layers.conv2d_transpose": "graphdock_std.layers.transposed:conv2d_transpose",
+    "layers.conv3d_transpose": "graphdock_std.layers.transposed:conv3d_transpose",
+    "layers.SeparableConv1D": "graphdock_std.layers.separable:SeparableConv1D",
+    "layers.SeparableConv2D": "graphdock_std.layers.separable:SeparableConv2D",
+    "layers.separable_conv1d": "graphdock_std.layers.separable:separable_conv1d",
+    "layers.separable_conv2d": "graphdock_std.layers.separable:separable_conv2d",
+    "layers.AveragePooling1D": "graphdock_std.layers.pooling:AveragePooling1D",
+    "layers.AveragePooling2D": "graphdock_std.layers.pooling:AveragePooling2D",
+    "layers.AveragePooling3D": "graphdock_std.layers.pooling:AveragePooling3D",
+    "layers.MaxPooling1D": "graphdock_std.layers.pooling:MaxPooling1D",
+    "layers.MaxPooling2D": "graphdock_std.layers.pooling:MaxPooling2D",
+    "layers.MaxPooling3D": "graphdock_std.layers.pooling:MaxPooling3D",
+    "layers.average_pooling1d": "graphdock_std.layers.pooling:average_pooling1d",
+    "layers.average_pooling2d": "graphdock_std.layers.pooling:average_pooling2d",
+    "layers.average_pooling3d": "graphdock_std.layers.pooling:average_pooling3d",
+    "layers.max_pooling1d": "graphdock_std.layers.pooling:max_pooling1d",
+    "layers.max_pooling2d": "graphdock_std.layers.pooling:max_pooling2d",
+    "layers.max_pooling3d": "graphdock_std.layers.pooling:max_pooling3d",
+    "layers.Dropout": "graphdock_std.layers.reshaping:Dropout",
+    "layers.Flatten": "graphdock_std.layers.reshaping:Flatten",
+    "layers.dropout": "graphdock_std.layers.reshaping:dropout",
+    "layers.flatten": "graphdock_std.layers.reshaping:flatten",
+    "layers.BatchNormalization": "graphdock_std.layers.normalization:BatchNormalization",
+    "layers.batch_normalization": "graphdock_std.layers.normalization:batch_normalization",
+}
