@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, MutableSequence
 from typing import Any, ClassVar, Self, overload
 
 from graphdock.checkpoint.varint import read_varint
-from graphdock.errors import ArgumentTypeError, DataLossError, InvalidArgumentError, did_you_mean
+from graphdock.errors import ArgumentTypeError, DataLossError, InvalidArgumentError, OutOfRangeError, did_you_mean
 from graphdock.events.wire import BYTES, KINDS, Kind, skip, varint
 
 __all__ = ["Field", "Message", "Repeated"]
@@ -40,6 +40,7 @@ class Field:
         self.repeated = repeated
         self.oneof = oneof
         self.name = ""
+        self.kind = kind
         self.scalar: Kind | None = KINDS[kind] if isinstance(kind, str) else None
         self.message: type[Message] = Message if isinstance(kind, str) else kind
 
@@ -69,7 +70,7 @@ class Field:
         assert self.scalar is not None
         try:
             return self.scalar.check(value)
-        except (ArgumentTypeError, InvalidArgumentError) as error:
+        except (ArgumentTypeError, OutOfRangeError) as error:
             error.message = f"{type(owner).__qualname__}.{self.name}: {error.message}"
             raise
 

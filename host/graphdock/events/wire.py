@@ -78,7 +78,9 @@ def _integer(bits: int, signed: bool) -> Kind:
         except AttributeError:
             raise _wrong("an integer", value) from None
         if not low <= number <= high:
-            raise OutOfRangeError("the value of a field is out of range", expected=f"{low} to {high}", got=str(value)[:80])
+            raise OutOfRangeError(
+                "the value of a field is out of range", expected=f"{low} to {high}", got=str(value)[:80]
+            )
         return number
 
     def read(data: bytes, at: int, end: int) -> tuple[int, int]:

@@ -12,7 +12,17 @@ import numpy as np
 
 __all__ = ["audio", "histogram", "image", "merge", "scalar", "tensor"]
 
-_NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "object": 7, "complex64": 8, "int64": 9}
+_NUMBERS = {
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "object": 7,
+    "complex64": 8,
+    "int64": 9,
+}
 _NUMBERS |= {"bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23}
 
 

@@ -54,7 +54,9 @@ class FileWriter:
         session: Any = None,
     ) -> None:
         if session is not None:
-            raise UnimplementedError("a FileWriter has no session: summaries come out of session.run", hint="leave it out")
+            raise UnimplementedError(
+                "a FileWriter has no session: summaries come out of session.run", hint="leave it out"
+            )
         for name, value in (("max_queue", max_queue), ("flush_secs", flush_secs)):
             if not isinstance(value, (int, float)) or not value >= 0:
                 raise InvalidArgumentError(f"FileWriter: {name} is wrong", expected="0 or more", got=repr(value))
@@ -89,7 +91,9 @@ class FileWriter:
             tags_of(data)
         else:
             raise ArgumentTypeError(
-                "add_summary takes a summary", expected="what a summary op gave, or a tf.Summary", got=repr(summary)[:80]
+                "add_summary takes a summary",
+                expected="what a summary op gave, or a tf.Summary",
+                got=repr(summary)[:80],
             )
         if _METADATA.search(data):
             data = self._without_known_metadata(data)
@@ -140,7 +144,9 @@ class FileWriter:
         data = _serialized(run_metadata, "add_run_metadata", "a tf.RunMetadata")
         with self._lock:
             if tag in self._tagged:
-                raise AlreadyExistsError(f"add_run_metadata: the tag {tag!r} was used before", hint="put the step into it")
+                raise AlreadyExistsError(
+                    f"add_run_metadata: the tag {tag!r} was used before", hint="put the step into it"
+                )
             self._tagged.add(tag)
         tagged = TaggedRunMetadata(tag=tag, run_metadata=data)
         self._add("tagged_run_metadata", tagged.SerializeToString(), global_step)

@@ -43,4 +43,6 @@ def get_summary_description(node_def: Any) -> SummaryDescription:
         fields = json.loads(text) if text else {}
         return SummaryDescription(type_hint=fields.get("typeHint", fields.get("type_hint")))
     except (ValueError, AttributeError) as error:
-        raise InvalidArgumentError(f"the description of {node_def.name} is no SummaryDescription", got=repr(text)[:80]) from error
+        raise InvalidArgumentError(
+            f"the description of {node_def.name} is no SummaryDescription", got=repr(text)[:80]
+        ) from error
