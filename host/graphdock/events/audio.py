@@ -20,7 +20,7 @@ def wav(samples: Any, sample_rate: int) -> bytes:
     scaled = np.asarray(samples, np.float32) * np.float32(1 << 15)
     # halves go away from zero, as those of C's roundf
     rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
-    data = np.clip(np.nan_to_num(rounded), -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes()
+    data: bytes = np.clip(np.nan_to_num(rounded), -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes()
     per_frame = 2 * channels
     form = struct.pack("<HHIIHH", 1, channels, sample_rate, sample_rate * per_frame, per_frame, 16)
     body = b"WAVEfmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", len(data)) + data

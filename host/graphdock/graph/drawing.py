@@ -99,8 +99,7 @@ def _attr(kind: str, value: Any) -> AttrValue:
     if kind.startswith("list("):
         one = kind[5:-1]
         return AttrValue(list={_FIELDS[one]: [_one(one, v) for v in value]})
-    made = AttrValue(**{_FIELDS[kind]: _one(kind, value)})
-    return made
+    return AttrValue(**{_FIELDS[kind]: _one(kind, value)})
 
 
 def _one(kind: str, value: Any) -> Any:

@@ -46,7 +46,7 @@ def _add_memory(stats: NodeExecStats, node: PlanNode, device: str) -> None:
         if dims is None:
             continue
         total += math.prod(dims) * value.dtype.size
-        described = {"dtype": number_of(value.dtype), "shape": shape_proto(dims)}
+        described = {"dtype": number_of(value.dtype), "shape": shape_proto(tuple(dims))}
         stats.output.add(slot=slot, tensor_description=described)
     if total:
         stats.memory.add(allocator_name=device, total_bytes=total, peak_bytes=total)

@@ -72,8 +72,9 @@ def image(
     """A summary of images, as PNG files.
 
     Args:
-      tensor: ``[batch, height, width, channels]`` of 1, 3 or 4 channels. uint8 stays as it is; floats are scaled, image by image: so
-        that the largest is 255, or, where some are negative, the largest in size is 127 away from 128. What isn't finite is red.
+      tensor: ``[batch, height, width, channels]`` of 1, 3 or 4 channels. uint8 stays as it is; floats are scaled, image by
+        image: so that the largest is 255, or, where some are negative, the largest in size is 127 away from 128. What isn't
+        finite is red.
       max_outputs: at most so many images of the batch. Their tags are ``name/image/0`` and so on; of one, ``name/image``.
 
     Raises:
