@@ -37,7 +37,7 @@ test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
 	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain" $(NO_STEPS:%=--ignore=tests/%) --ignore=plugins/cuda/tests
 
 test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
-	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws tests/checkpoint tests/conformance tests/differential
+	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws tests/checkpoint tests/events tests/conformance tests/differential
 
 check: env ## Format, lint, types, import layers, generated-code drift
 	$(BIN)/ruff format --check .

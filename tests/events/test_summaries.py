@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphdock.errors import DataLossError
 from graphdock.events.messages import Event, Summary
-from graphdock.events.summaries import EVENT_KEYS, event_bytes, scalar_encoder, tags_of
+from graphdock.events.summaries import EVENT_KEYS, check, event_bytes, scalar_encoder, tags_of
 
 
 @pytest.mark.parametrize("tag", [b"", b"loss", "größe".encode(), b"x" * 120, b"y" * 300])
@@ -43,6 +43,7 @@ def test_tags_in_order():
     summary.value.add(tag="image", image={"encoded_image_string": bytes(500)})
     assert tags_of(summary.SerializeToString()) == [b"a", b"", b"z" * 200, b"a", b"image"]
     assert tags_of(b"") == []
+    check(summary.SerializeToString())
     # the tag behind the value, as no writer has it and every reader takes it
     assert tags_of(b"\n\x08\x15\0\0\0\0\n\x01a") == [b"a"]
 
@@ -54,9 +55,11 @@ def test_tags_of_damaged_bytes():
         at = rng.randrange(len(data))
         bad = data[:at] + rng.randbytes(rng.randrange(3)) + data[at + rng.randrange(3) :]
         try:
+            check(bad)
             tags_of(bad)
         except DataLossError as error:
             assert "no Summary" in str(error)
     for bad in (data[:-1], b"\n\x7f\n\x01a", b"\n", b"\x0a\x02"):
-        with pytest.raises(DataLossError, match="no Summary"):
-            tags_of(bad)
+        for look in (check, tags_of):
+            with pytest.raises(DataLossError, match="no Summary"):
+                look(bad)

@@ -7,17 +7,18 @@ second has, combined with that of the second. So equal pieces are summed side by
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["crc32c", "masked", "unmasked"]
+__all__ = ["crc32c", "crc32c_each", "masked", "unmasked"]
 
 _POLYNOMIAL = 0x82F63B78
 #: Bytes from which a text is summed by lanes; those of at least ``_TINY`` bytes by what each byte does to the sum.
 _SHORT, _TINY = 2048, 64
 #: Bytes that are summed by what each does.
-_SPAN = 512
+_SPAN = 1024
 #: Bytes of a lane, and how many lanes run side by side.
 _LANE, _LANES = 1024, 4096
 
@@ -111,6 +112,25 @@ def _byte_by_byte(data: bytes, register: int) -> int:
     first = int.from_bytes(data[:4], "little") ^ register
     values = np.frombuffer(first.to_bytes(4, "little") + data[4:], np.uint8)
     return int(np.bitwise_xor.reduce(effects.take(places[_SPAN - len(data) :] + values)))
+
+
+def crc32c_each(texts: Sequence[bytes]) -> list[int]:
+    """The CRC-32C of each of some texts: of many short ones quicker than one by one."""
+    short = [text for text in texts if 4 <= len(text) <= _SPAN]
+    found = iter(_all_at_once(short) if len(short) > 1 else map(crc32c, short))
+    return [next(found) if 4 <= len(text) <= _SPAN else crc32c(text) for text in texts]
+
+
+def _all_at_once(texts: list[bytes]) -> list[int]:
+    effects, _ = _effects()
+    lengths = np.fromiter(map(len, texts), np.intp, len(texts))
+    ends = np.cumsum(lengths)
+    begins = ends - lengths
+    values = np.frombuffer(b"".join(texts), np.uint8).astype(np.intp)
+    values[begins[:, None] + np.arange(4)] ^= 255  # what the register begins with
+    values += (np.repeat(ends, lengths) - np.arange(1, len(values) + 1)) * 256
+    sums = np.bitwise_xor.reduceat(effects.take(values), begins)
+    return [int(register) for register in (sums ^ np.uint32(0xFFFFFFFF)).tolist()]
 
 
 def _side_by_side(view: memoryview, lanes: int, register: int) -> int:

@@ -5,12 +5,13 @@ Checksums are CRC-32C, masked. A file is a list of records and nothing else, so 
 
 from __future__ import annotations
 
+import functools
 import os
 import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from graphdock.checkpoint.crc32c import crc32c, masked
+from graphdock.checkpoint.crc32c import crc32c, crc32c_each, masked
 from graphdock.checkpoint.files import explained
 from graphdock.errors import DataLossError
 
@@ -21,10 +22,18 @@ _LENGTH, _CHECKSUM = struct.Struct("<Q"), struct.Struct("<I")
 _CHUNK = 1 << 20
 
 
-def framed(data: bytes) -> bytes:
-    """A record that holds these bytes."""
-    length = _LENGTH.pack(len(data))
-    return b"".join((length, _CHECKSUM.pack(_masked_of(length)), data, _CHECKSUM.pack(_masked_of(data))))
+def framed(*texts: bytes) -> bytes:
+    """Records that hold these bytes, one behind the other."""
+    parts: list[bytes] = []
+    for data, checksum in zip(texts, crc32c_each(texts), strict=True):
+        parts += (_head(len(data)), data, _CHECKSUM.pack(masked(checksum)))
+    return b"".join(parts)
+
+
+@functools.lru_cache(1024)
+def _head(size: int) -> bytes:
+    length = _LENGTH.pack(size)
+    return length + _CHECKSUM.pack(_masked_of(length))
 
 
 def _masked_of(data: bytes) -> int:

@@ -10,7 +10,7 @@ from graphdock.errors import DataLossError
 from graphdock.events.messages import Summary
 from graphdock.events.wire import varint
 
-__all__ = ["EVENT_KEYS", "event_bytes", "scalar_encoder", "tags_of"]
+__all__ = ["EVENT_KEYS", "check", "event_bytes", "scalar_encoder", "tags_of"]
 
 _VALUE, _TAG = 0x0A, 0x0A
 _SECONDS = struct.Struct("<Bd")
@@ -42,6 +42,18 @@ def scalar_encoder(tag: bytes) -> Callable[[float], bytes]:
             return head + infinite[bool(number > 0)]
 
     return encode
+
+
+def check(data: bytes) -> None:
+    """Look at bytes that claim to be a Summary, as far as that costs nothing. Raises DataLossError: they are none."""
+    at, end = 0, len(data)
+    while at < end:
+        if data[at] != _VALUE or at + 1 == end or data[at + 1] > 127:
+            _tags_of_any(data)
+            return
+        at += 2 + data[at + 1]
+    if at > end:
+        raise DataLossError("the bytes are no Summary: a value is cut off")
 
 
 def tags_of(data: bytes) -> list[bytes]:

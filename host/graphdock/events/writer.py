@@ -54,6 +54,7 @@ class EventWriter:
         self._waiting: list[tuple[float, int | None, bytes, bytes]] = []
         self._bytes = 0
         self._records: list[bytes] = []
+        self._count = 0
         self._error: GraphdockError | None = None
         self._full = False
         self._forgotten = False
@@ -91,7 +92,9 @@ class EventWriter:
         with self._file_lock:
             with self._lock:
                 taken, self._waiting, self._bytes, self._error = self._waiting, [], 0, None
-            self._records += [framed(event_bytes(*event)) for event in taken]
+            if taken:
+                self._records.append(framed(*[event_bytes(*event) for event in taken]))
+                self._count += len(taken)
             if not self._records:
                 return
             if self._file is None:
@@ -103,6 +106,7 @@ class EventWriter:
                 self._file = None
                 raise
             self._records.clear()
+            self._count = 0
 
     def close(self) -> None:
         """Write what waits and close the file. Nothing happens where it is closed.
@@ -148,7 +152,7 @@ class EventWriter:
         try:
             self.close()
         except GraphdockError as error:
-            error.message = f"{len(self._records) + len(self._waiting)} events are lost: {error.message}"
+            error.message = f"{self._count + len(self._waiting)} events are lost: {error.message}"
             raise
 
     def _start(self) -> None:
@@ -176,7 +180,7 @@ class EventWriter:
 
     def _forked(self) -> None:
         """In a child: what waits is the parent's, and so is the file."""
-        self._waiting, self._records, self._bytes, self._error = [], [], 0, None
+        self._waiting, self._records, self._count, self._bytes, self._error = [], [], 0, 0, None
         self._thread, self._file, self.closed, self._full = None, None, True, False
         self._wake = threading.Condition(self._lock)
 

@@ -39,19 +39,21 @@ def _gives(ctx: BuildContext, compute: Callable[..., bytes]) -> Bound:
 def _scalar(ctx: BuildContext) -> Bound:
     encoders: dict[bytes, Callable[[Any], bytes]] = {}
 
-    def encoded(tag: bytes, value: Any) -> bytes:
-        encoder = encoders.get(tag)
-        if encoder is None:
-            if len(encoders) >= _KEPT:
-                encoders.clear()
-            encoder = encoders[tag] = scalar_encoder(tag)
-        return encoder(value)
+    def encoder(tag: bytes) -> Callable[[Any], bytes]:
+        if len(encoders) >= _KEPT:
+            encoders.clear()
+        return encoders.setdefault(tag, scalar_encoder(tag))
+
+    def planned(tags: Any, values: Any, out: Any) -> None:
+        tag = tags.item()
+        out[()] = (encoders.get(tag) or encoder(tag))(values.item())
 
     def compute(tags: Any, values: Any) -> bytes:
-        if not values.ndim:
-            return encoded(tags.item(), values.item())
-        return b"".join(map(encoded, tags.ravel().tolist(), values.ravel().tolist()))
+        pairs = zip(tags.ravel().tolist(), values.ravel().tolist(), strict=True)
+        return b"".join([(encoders.get(tag) or encoder(tag))(value) for tag, value in pairs])
 
+    if ctx.inputs[1].shape == () and not ctx.fresh:  # one number per step is what is done most
+        return Bound(planned)
     return _gives(ctx, compute)
 
 

@@ -14,7 +14,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.errors import AlreadyExistsError, ArgumentTypeError, InvalidArgumentError, UnimplementedError
 from graphdock.events.messages import Event, SessionLog, Summary, TaggedRunMetadata
-from graphdock.events.summaries import EVENT_KEYS, tags_of
+from graphdock.events.summaries import EVENT_KEYS, check
 from graphdock.events.writer import EventWriter
 
 __all__ = ["FileWriter"]
@@ -88,7 +88,7 @@ class FileWriter:
             data = summary.SerializeToString()
         elif isinstance(summary, bytes):
             data = summary
-            tags_of(data)
+            check(data)
         else:
             raise ArgumentTypeError(
                 "add_summary takes a summary",
