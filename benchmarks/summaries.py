@@ -1,8 +1,8 @@
 """What summaries cost the thread that trains: steps with scalar summaries, merged and written, beside the same steps without.
 
-Bursts of both kinds go in turns, and what is printed per scalar is their difference over the number of scalars: by the clock, by what the
-thread that trains had of the processor, of ``add_summary`` alone, and what other threads had of the processor, which is the writer's
-work. The bar is 5 us per scalar by the clock; on a machine that does other things as well only the processor's column means something.
+Bursts of both kinds go in turns, and what is printed per scalar is their difference over the number of scalars: by the clock, by what
+the thread that trains had of the processor, of ``add_summary`` alone, and what other threads had of the processor: the writer's. The
+bar is 5 us per scalar by the clock.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure(tf: Any, count: int, bursts: int, steps: int) -> dict[str, float]:
             adding: list[float] = []
 
             def step() -> None:
-                _, summary = sess.run([values, merged], feed)
+                *_, summary = sess.run([*values, merged], feed)
                 start = time.perf_counter()
                 writer.add_summary(summary, len(adding))
                 adding.append(time.perf_counter() - start)

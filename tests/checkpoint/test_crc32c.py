@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from graphdock.checkpoint import crc32c as module
 from graphdock.checkpoint.crc32c import crc32c, crc32c_each, masked, unmasked
 
 
@@ -17,7 +18,9 @@ def test_numbers_of_the_rfc():
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 600, 1023, 1025, 2047, 2048, 2049, 5000, 40_001])
-def test_lanes_are_the_bits_one_by_one(tensorflow_files, size):
+@pytest.mark.parametrize("short", [2048, 1 << 19])
+def test_lanes_are_the_bits_one_by_one(tensorflow_files, monkeypatch, size, short):
+    monkeypatch.setattr(module, "_SHORT", short)
     data = random.Random(size).randbytes(size)
     expected = tensorflow_files.crc32c(data)
     assert crc32c(data) == crc32c(bytearray(data)) == expected

@@ -16,7 +16,7 @@ __all__ = ["crc32c", "crc32c_each", "masked", "unmasked"]
 
 _POLYNOMIAL = 0x82F63B78
 #: Bytes from which a text is summed by lanes; those of at least ``_TINY`` bytes by what each byte does to the sum.
-_SHORT, _TINY = 2048, 64
+_SHORT, _TINY = 1 << 19, 64
 #: Bytes that are summed by what each does.
 _SPAN = 1024
 #: Bytes of a lane, and how many lanes run side by side.
