@@ -34,10 +34,10 @@ demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digi
 
 test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not exhaustive"
-	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain" $(NO_STEPS:%=--ignore=tests/%) --ignore=plugins/cuda/tests --ignore=plugins/triton/tests
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain" $(NO_STEPS:%=--ignore=tests/%) $(PLUGINS:%=--ignore=%/tests)
 
 test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
-	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive tests/laws tests/regions tests/checkpoint tests/conformance tests/differential plugins/triton/tests
+	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive
 
 check: env ## Format, lint, types, import layers, generated-code drift
 	$(BIN)/ruff format --check .

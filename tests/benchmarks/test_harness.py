@@ -21,7 +21,17 @@ from benchmarks.report import as_json, as_table, duration
 from benchmarks.worker import burst, digest
 
 HERE = Path(__file__).parent
-MODULES = ("seed_step", "null_step", "chain", "while_loop", "large_graph", "planning", "import_time", "native_kernel")
+MODULES = (
+    "seed_step",
+    "null_step",
+    "chain",
+    "while_loop",
+    "large_graph",
+    "planning",
+    "import_time",
+    "native_kernel",
+    "summaries",
+)
 
 
 def interpreter(framework: str) -> Path | None:

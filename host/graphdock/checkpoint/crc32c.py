@@ -7,15 +7,18 @@ second has, combined with that of the second. So equal pieces are summed side by
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["crc32c", "masked", "unmasked"]
+__all__ = ["crc32c", "crc32c_each", "masked", "unmasked"]
 
 _POLYNOMIAL = 0x82F63B78
-#: Bytes below which a text is one lane.
-_SHORT = 2048
+#: Bytes from which a text is summed by lanes; those of at least ``_TINY`` bytes by what each byte does to the sum.
+_SHORT, _TINY = 1 << 19, 64
+#: Bytes that are summed by what each does.
+_SPAN = 1024
 #: Bytes of a lane, and how many lanes run side by side.
 _LANE, _LANES = 1024, 4096
 
@@ -85,7 +88,49 @@ def crc32c(data: Any, start: int = 0) -> int:
         lanes = min(_LANES, 1 << ((len(view) - at) // _LANE).bit_length() - 1)
         register = _side_by_side(view[at : at + lanes * _LANE], lanes, register)
         at += lanes * _LANE
+    while len(view) - at >= _TINY:
+        register = _byte_by_byte(bytes(view[at : at + _SPAN]), register)
+        at += _SPAN
     return _one_lane(bytes(view[at:]), register) ^ 0xFFFFFFFF
+
+
+@functools.cache
+def _effects() -> tuple[Any, Any]:
+    """What a byte does to the sum, by its value and by how many bytes come behind it; and where each place's values begin."""
+    table: Any = np.array(_bytes_table(), np.uint32)
+    effects: Any = np.empty((_SPAN, 256), np.uint32)
+    effects[0] = table
+    for place in range(1, _SPAN):
+        before = effects[place - 1]
+        effects[place] = table.take(before & 255) ^ (before >> 8)
+    return effects.ravel(), np.arange(_SPAN - 1, -1, -1, dtype=np.intp) * 256
+
+
+def _byte_by_byte(data: bytes, register: int) -> int:
+    """The register after 4 to ``_SPAN`` bytes: the register is a part of the first four, and effects add up."""
+    effects, places = _effects()
+    first = int.from_bytes(data[:4], "little") ^ register
+    values = np.frombuffer(first.to_bytes(4, "little") + data[4:], np.uint8)
+    return int(np.bitwise_xor.reduce(effects.take(places[_SPAN - len(data) :] + values)))
+
+
+def crc32c_each(texts: Sequence[bytes]) -> list[int]:
+    """The CRC-32C of each of some texts: of many short ones quicker than one by one."""
+    short = [text for text in texts if 4 <= len(text) <= _SPAN]
+    found = iter(_all_at_once(short) if len(short) > 1 else map(crc32c, short))
+    return [next(found) if 4 <= len(text) <= _SPAN else crc32c(text) for text in texts]
+
+
+def _all_at_once(texts: list[bytes]) -> list[int]:
+    effects, _ = _effects()
+    lengths = np.fromiter(map(len, texts), np.intp, len(texts))
+    ends = np.cumsum(lengths)
+    begins = ends - lengths
+    values = np.frombuffer(b"".join(texts), np.uint8).astype(np.intp)
+    values[begins[:, None] + np.arange(4)] ^= 255  # what the register begins with
+    values += (np.repeat(ends, lengths) - np.arange(1, len(values) + 1)) * 256
+    sums = np.bitwise_xor.reduceat(effects.take(values), begins)
+    return [int(register) for register in (sums ^ np.uint32(0xFFFFFFFF)).tolist()]
 
 
 def _side_by_side(view: memoryview, lanes: int, register: int) -> int:

@@ -1,7 +1,8 @@
 """What a plugin imports: everything a device or a kernel needs, and nothing of the host's inside.
 
-Kernel and device modules import this package only; those that write and read checkpoints also :mod:`graphdock.checkpoint`. Op
-packages (wrappers, gradient functions) also import the public :mod:`graphdock` and :mod:`graphdock.ops`.
+Kernel and device modules import this package only; those that write and read checkpoints also :mod:`graphdock.checkpoint`, those
+that make summaries :mod:`graphdock.events`. Op packages (wrappers, gradient functions) also import the public :mod:`graphdock` and
+:mod:`graphdock.ops`.
 """
 
 from __future__ import annotations
