@@ -22,6 +22,23 @@ from graphdock_std.train.global_step import get_global_step as get_global_step
 from graphdock_std.train.global_step import get_or_create_global_step as get_or_create_global_step
 from graphdock_std.train.global_step import global_step as global_step
 from graphdock_std.train.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+from graphdock_std.train.hooks.checkpoint_saver import CheckpointSaverHook as CheckpointSaverHook
+from graphdock_std.train.hooks.checkpoint_saver import CheckpointSaverListener as CheckpointSaverListener
+from graphdock_std.train.hooks.profiler import ProfilerHook as ProfilerHook
+from graphdock_std.train.hooks.run_hook import SessionRunArgs as SessionRunArgs
+from graphdock_std.train.hooks.run_hook import SessionRunContext as SessionRunContext
+from graphdock_std.train.hooks.run_hook import SessionRunHook as SessionRunHook
+from graphdock_std.train.hooks.run_hook import SessionRunValues as SessionRunValues
+from graphdock_std.train.hooks.stopping import GlobalStepWaiterHook as GlobalStepWaiterHook
+from graphdock_std.train.hooks.stopping import NanLossDuringTrainingError as NanLossDuringTrainingError
+from graphdock_std.train.hooks.stopping import NanTensorHook as NanTensorHook
+from graphdock_std.train.hooks.stopping import StopAtStepHook as StopAtStepHook
+from graphdock_std.train.hooks.summaries import StepCounterHook as StepCounterHook
+from graphdock_std.train.hooks.summaries import SummarySaverHook as SummarySaverHook
+from graphdock_std.train.hooks.timer import SecondOrStepTimer as SecondOrStepTimer
+from graphdock_std.train.hooks.values import FeedFnHook as FeedFnHook
+from graphdock_std.train.hooks.values import FinalOpsHook as FinalOpsHook
+from graphdock_std.train.hooks.values import LoggingTensorHook as LoggingTensorHook
 from graphdock_std.train.init_from_checkpoint import init_from_checkpoint as init_from_checkpoint
 from graphdock_std.train.momentum import MomentumOptimizer as MomentumOptimizer
 from graphdock_std.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
@@ -41,6 +58,18 @@ from graphdock_std.train.schedules import noisy_linear_cosine_decay as noisy_lin
 from graphdock_std.train.schedules import piecewise_constant as piecewise_constant
 from graphdock_std.train.schedules import piecewise_constant_decay as piecewise_constant_decay
 from graphdock_std.train.schedules import polynomial_decay as polynomial_decay
+from graphdock_std.train.supervision.coordinator import Coordinator as Coordinator
+from graphdock_std.train.supervision.coordinator import LooperThread as LooperThread
+from graphdock_std.train.supervision.monitored_session import MonitoredSession as MonitoredSession
+from graphdock_std.train.supervision.monitored_session import SingularMonitoredSession as SingularMonitoredSession
+from graphdock_std.train.supervision.monitored_training_session import MonitoredTrainingSession as MonitoredTrainingSession
+from graphdock_std.train.supervision.scaffold import Scaffold as Scaffold
+from graphdock_std.train.supervision.session_creators import ChiefSessionCreator as ChiefSessionCreator
+from graphdock_std.train.supervision.session_creators import SessionCreator as SessionCreator
+from graphdock_std.train.supervision.session_creators import WorkerSessionCreator as WorkerSessionCreator
+from graphdock_std.train.supervision.session_manager import SessionManager as SessionManager
+from graphdock_std.train.supervision.supervisor import Supervisor as Supervisor
+from graphdock_std.train.supervision.supervisor import basic_train_loop as basic_train_loop
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -48,18 +77,47 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "ChiefSessionCreator",
+    "Coordinator",
     "ExponentialMovingAverage",
+    "FeedFnHook",
+    "FinalOpsHook",
     "FtrlOptimizer",
+    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
+    "LoggingTensorHook",
+    "LooperThread",
     "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
     "NewCheckpointReader",
     "Optimizer",
+    "ProfilerHook",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "Saver",
     "SaverDef",
+    "Scaffold",
+    "SecondOrStepTimer",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "Supervisor",
+    "WorkerSessionCreator",
     "assert_global_step",
+    "basic_train_loop",
     "checkpoint_exists",
     "cosine_decay",
     "cosine_decay_restarts",

@@ -82,7 +82,7 @@ class LoggingTensorHook(SessionRunHook):
 
 
 def _element(item: Any) -> Any:
-    """What a label stands for, in the default graph. A name without a number is the one output of that operation."""
+    """What is fetched for a label. A name without a number is the one output of that operation; a variable's is its value."""
     graph = _tf.get_default_graph()
     if not isinstance(item, str):
         if getattr(item, "graph", None) is not graph:
@@ -91,13 +91,14 @@ def _element(item: Any) -> Any:
             )
         return item
     if ":" in item:
-        return graph.get_tensor_by_name(item)
+        graph.get_tensor_by_name(item)
+        return item
     outputs = graph.get_operation_by_name(item).outputs
     if len(outputs) != 1:
         raise InvalidArgumentError(
             f"the operation {item!r} has {len(outputs)} outputs", hint=f"say which one: '{item}:0'"
         )
-    return outputs[0]
+    return f"{item}:0"
 
 
 class FinalOpsHook(SessionRunHook):

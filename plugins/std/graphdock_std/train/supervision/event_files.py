@@ -52,7 +52,7 @@ def note_checkpoint(writer: Any, path: str, step: int) -> None:
 
 
 def _log(writer: Any, status: str, step: int | None = None, **fields: Any) -> None:
-    if not isinstance(writer, _Nowhere):
+    if hasattr(_tf, "SessionLog"):
         kind = _tf.SessionLog
         writer.add_session_log(kind(status=getattr(kind, status), **fields), step)
 

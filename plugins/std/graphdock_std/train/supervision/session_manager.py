@@ -94,7 +94,7 @@ class SessionManager:
                     session.run(init_op, feed_dict=init_feed_dict)
                 if init_fn is not None:
                     init_fn(session)
-            given = f"Init op: {_named(init_op)}, init fn: {init_fn}, local_init_op: {_named(self._local_init_op)}"
+            given = f"Init op: {_named(init_op)}, init fn: {init_fn}"
             why = self._init_locals(session)
             if why is not None:
                 raise FailedPreconditionError(
@@ -102,7 +102,10 @@ class SessionManager:
                 )
             why = _not_ready(self._ready_op, session)
             if why is not None:
-                raise FailedPreconditionError(f"Init operations did not make model ready.  {given}, error: {why}")
+                raise FailedPreconditionError(
+                    f"Init operations did not make model ready.  {given}, local_init_op: {_named(self._local_init_op)}, "
+                    f"error: {why}"
+                )
         except BaseException:
             session.close()
             raise

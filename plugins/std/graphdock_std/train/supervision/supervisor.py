@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import graphdock as _tf
-from graphdock.errors import AbortedError, FailedPreconditionError
+from graphdock.errors import AbortedError, DTypeError, FailedPreconditionError
 
+from graphdock_std.train.global_step import get_global_step
 from graphdock_std.train.global_step import global_step as value_of_step
 from graphdock_std.train.saver import Saver
 from graphdock_std.train.supervision.coordinator import Coordinator, LooperThread
@@ -85,7 +86,7 @@ class Supervisor:
             local_init_op = _part(local_init_op, keys.LOCAL_INIT_OP, initialize_locals)
             self.saver = _part(saver, keys.SAVERS, _default_saver)
             self.summary_op = _part(summary_op, keys.SUMMARY_OP, merged_summaries)
-            self.global_step = _part(global_step, keys.GLOBAL_STEP, self._default_global_step)
+            self.global_step = _part(global_step, keys.GLOBAL_STEP, _default_global_step)
         self.init_feed_dict = init_feed_dict
         self.is_chief = is_chief
         self.coord = Coordinator()
@@ -109,13 +110,6 @@ class Supervisor:
             local_init_run_options,
         )
         self._graph.finalize()
-
-    def _default_global_step(self) -> Any:
-        try:
-            found = self._graph.get_tensor_by_name("global_step:0")
-        except KeyError:
-            return None
-        return found if found.dtype.is_integer else None
 
     # -- sessions ---------------------------------------------------------------------------------------------------
 
@@ -301,6 +295,14 @@ def _nothing() -> None:
 
 def _default_saver() -> Saver | None:
     return Saver() if _tf.global_variables() else None
+
+
+def _default_global_step() -> Any:
+    try:
+        return get_global_step()
+    except DTypeError as error:
+        _log.warning("%s", error.message)
+        return None
 
 
 def _part(given: Any, key: str, make: Callable[[], Any]) -> Any:
