@@ -20,7 +20,7 @@ from graphdock.errors import GraphdockError
 from graphdock_std.train import checkpoint_files
 
 #: What changes files. ``close`` may report what an earlier write could not bring to a disk that is far away.
-CALLS = ("open", "write", "fsync", "replace", "unlink", "mkdir", "rmdir", "close")
+CALLS = ("open", "pwrite", "fsync", "replace", "unlink", "mkdir", "rmdir", "close")
 KINDS = ("numbered", "same name", "sharded", "only the last")
 WAYS = ("once", "from then on", "after a part")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EACCES)
@@ -44,12 +44,12 @@ class Failing:
         def call(*args, **kwargs):
             self.calls += 1
             if self.calls == self.number or (self.way == "from then on" and self.calls > self.number > 0):
-                if name == "write" and self.way == "after a part" and len(args[1]) > 1:
-                    return real(args[0], memoryview(args[1])[: len(args[1]) // 2])
+                if name == "pwrite" and self.way == "after a part" and len(args[1]) > 1:
+                    return real(args[0], memoryview(args[1])[: len(args[1]) // 2], args[2])
                 if name == "close":
                     real(*args, **kwargs)
                 raise OSError(self.code, os.strerror(self.code))
-            if self.calls == self.number + 1 and name == "write" and self.way == "after a part":
+            if self.calls == self.number + 1 and name == "pwrite" and self.way == "after a part":
                 raise OSError(self.code, os.strerror(self.code))
             return real(*args, **kwargs)
 
