@@ -52,8 +52,9 @@ def add_saver_ops(
 
 
 def _portions(saveables: Sequence[Any]) -> list[list[Any]]:
-    """Objects in lists of at most :data:`PORTION` bytes each, or of one object. Objects of unknown shape and strings count as nothing:
-    the one are few, the other lie in host memory anyway.
+    """Objects in lists of at most :data:`PORTION` bytes each, or of one object.
+
+    What has no known shape counts as nothing, and so do strings, which lie in host memory anyway.
     """
     portions: list[list[Any]] = [[]]
     held = 0
