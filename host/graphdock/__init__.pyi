@@ -22,6 +22,7 @@ from graphdock._facade import signal as signal
 from graphdock._facade import sparse as sparse
 from graphdock._facade import spectral as spectral
 from graphdock._facade import strings as strings
+from graphdock._facade import summary as summary
 from graphdock._facade import train as train
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
@@ -50,6 +51,12 @@ from graphdock.dtypes import uint64 as uint64
 from graphdock.dtypes import uint8 as uint8
 from graphdock.dtypes import variant as variant
 from graphdock.errors import OpError as OpError
+from graphdock.events.messages import Event as Event
+from graphdock.events.messages import HistogramProto as HistogramProto
+from graphdock.events.messages import LogMessage as LogMessage
+from graphdock.events.messages import SessionLog as SessionLog
+from graphdock.events.messages import Summary as Summary
+from graphdock.events.messages import SummaryMetadata as SummaryMetadata
 from graphdock.gradients.aggregation import AggregationMethod as AggregationMethod
 from graphdock.gradients.aggregation import UnconnectedGradients as UnconnectedGradients
 from graphdock.gradients.backprop import gradients as gradients
@@ -493,14 +500,17 @@ __all__ = [
     "DType",
     "DeviceSpec",
     "Dimension",
+    "Event",
     "GPUOptions",
     "Graph",
     "GraphKeys",
     "GraphOptions",
+    "HistogramProto",
     "Host",
     "IndexedSlices",
     "IndexedSlicesValue",
     "InteractiveSession",
+    "LogMessage",
     "NoGradient",
     "NotDifferentiable",
     "OpError",
@@ -513,8 +523,11 @@ __all__ = [
     "RunOptions",
     "Session",
     "SessionConfig",
+    "SessionLog",
     "SparseTensor",
     "SparseTensorValue",
+    "Summary",
+    "SummaryMetadata",
     "Tensor",
     "TensorShape",
     "UnconnectedGradients",
@@ -912,6 +925,7 @@ __all__ = [
     "strings",
     "substr",
     "subtract",
+    "summary",
     "svd",
     "tan",
     "tanh",

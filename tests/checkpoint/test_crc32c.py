@@ -16,7 +16,7 @@ def test_numbers_of_the_rfc():
     assert crc32c(bytes(range(32))) == 0x46DD794E
 
 
-@pytest.mark.parametrize("size", [0, 1, 2047, 2048, 2049, 5000, 40_001])
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 511, 513, 600, 2047, 2048, 2049, 5000, 40_001])
 def test_lanes_are_the_bits_one_by_one(tensorflow_files, size):
     data = random.Random(size).randbytes(size)
     expected = tensorflow_files.crc32c(data)

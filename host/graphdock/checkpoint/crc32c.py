@@ -14,8 +14,10 @@ import numpy as np
 __all__ = ["crc32c", "masked", "unmasked"]
 
 _POLYNOMIAL = 0x82F63B78
-#: Bytes below which a text is one lane.
-_SHORT = 2048
+#: Bytes from which a text is summed by lanes; those of at least ``_TINY`` bytes by what each byte does to the sum.
+_SHORT, _TINY = 2048, 64
+#: Bytes that are summed by what each does.
+_SPAN = 512
 #: Bytes of a lane, and how many lanes run side by side.
 _LANE, _LANES = 1024, 4096
 
@@ -85,7 +87,30 @@ def crc32c(data: Any, start: int = 0) -> int:
         lanes = min(_LANES, 1 << ((len(view) - at) // _LANE).bit_length() - 1)
         register = _side_by_side(view[at : at + lanes * _LANE], lanes, register)
         at += lanes * _LANE
+    while len(view) - at >= _TINY:
+        register = _byte_by_byte(bytes(view[at : at + _SPAN]), register)
+        at += _SPAN
     return _one_lane(bytes(view[at:]), register) ^ 0xFFFFFFFF
+
+
+@functools.cache
+def _effects() -> tuple[Any, Any]:
+    """What a byte does to the sum, by its value and by how many bytes come behind it; and where each place's values begin."""
+    table: Any = np.array(_bytes_table(), np.uint32)
+    effects: Any = np.empty((_SPAN, 256), np.uint32)
+    effects[0] = table
+    for place in range(1, _SPAN):
+        before = effects[place - 1]
+        effects[place] = table.take(before & 255) ^ (before >> 8)
+    return effects.ravel(), np.arange(_SPAN - 1, -1, -1, dtype=np.intp) * 256
+
+
+def _byte_by_byte(data: bytes, register: int) -> int:
+    """The register after 4 to ``_SPAN`` bytes: the register is a part of the first four, and effects add up."""
+    effects, places = _effects()
+    first = int.from_bytes(data[:4], "little") ^ register
+    values = np.frombuffer(first.to_bytes(4, "little") + data[4:], np.uint8)
+    return int(np.bitwise_xor.reduce(effects.take(places[_SPAN - len(data) :] + values)))
 
 
 def _side_by_side(view: memoryview, lanes: int, register: int) -> int:

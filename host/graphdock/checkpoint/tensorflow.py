@@ -10,7 +10,7 @@ from graphdock.checkpoint.slices import Slice
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError
 
-__all__ = ["dims_of", "dtype_of", "key_of_slice", "slice_of"]
+__all__ = ["dims_of", "dtype_of", "key_of_slice", "number_of", "slice_of"]
 
 #: TensorFlow's DataType -> the dtype; others have no values that can be read.
 _DTYPES = {
@@ -31,6 +31,7 @@ _DTYPES = {
     22: "uint32",
     23: "uint64",
 }
+_NUMBERS = {name: number for number, name in _DTYPES.items()} | {"resource": 20, "variant": 21}
 #: Bytes of a name that would end it, or stand for no character -> what stands for them.
 _ESCAPED = {0: b"\x00\xff", 255: b"\xff\x00"}
 #: What is added to the number of a dtype for a reference to it.
@@ -43,6 +44,11 @@ def dtype_of(number: int) -> DType | None:
     """The dtype of TensorFlow's number; None for one that graphdock does not have."""
     name = _DTYPES.get(number - _REFERENCE if number > _REFERENCE else number)
     return None if name is None else as_dtype(name)
+
+
+def number_of(dtype: DType) -> int:
+    """TensorFlow's number of a dtype."""
+    return _NUMBERS[dtype.name]
 
 
 def dims_of(shape: Any, what: str) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ ENDPOINTS: dict[str, str] = {
     "Operation": "graphdock.graph.operation:Operation",
     "Tensor": "graphdock.graph.tensor:Tensor",
     "add_internal_folder": "graphdock.graph.site:add_internal_folder",
+    "draw": "graphdock.graph.drawing:draw",
     "control_dependencies": "graphdock.ops.scopes:control_dependencies",
     "name_scope": "graphdock.ops.scopes:name_scope",
     "device": "graphdock.ops.scopes:device",

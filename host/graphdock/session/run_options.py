@@ -77,6 +77,12 @@ class RunMetadata:
         """The events as TensorFlow's ``RunMetadata.step_stats`` has them, device by device."""
         return StepStats.of(self.events, self._offset)
 
+    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
+        """The step's times and memory as the bytes of TensorFlow's RunMetadata, which TensorBoard's graph page shows."""
+        from graphdock.session.traced_nodes import run_metadata_proto
+
+        return run_metadata_proto(self.step_stats, self.plan).SerializeToString()
+
     def ran(self, start: float, end: float) -> None:
         """A session notes when the step began and ended, in the clock of its events, which reads ``end`` now."""
         self.start, self.seconds, self._offset = start, end - start, time.time() - end

@@ -49,6 +49,7 @@ FAMILIES = (
     "segment",
     "selection",
     "space",
+    "summary",
     "suppression",
     "spectral",
     "special_functions",

@@ -18338,6 +18338,280 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.text:to_number",
     },
+    "ScalarSummary": {
+        "samples": (
+            {"inputs": {"tags": {"value": "loss"}, "values": {"value": 1.5}}, "attrs": {}, "types": {}, "note": ""},
+            {
+                "inputs": {"tags": {"value": (("a", "b/c"), ("", "é"))}, "values": {"shape": (2, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"tags": {"value": ()}, "values": {"shape": (0,)}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (
+            {
+                "inputs": {"tags": {"value": "loss"}, "values": {"shape": (2,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "values",
+            },
+        ),
+        "types": {"T": _REAL},
+        "args": {"tags": "string", "values": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.summary:scalar",
+    },
+    "HistogramSummary": {
+        "samples": (
+            {
+                "inputs": {"tag": {"value": "weights"}, "values": {"shape": (3, 50)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"tag": {"value": "one"}, "values": {"value": 0.0}}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"tag": {"value": "none"}, "values": {"shape": (0,)}}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (
+            {
+                "inputs": {"tag": {"value": "w"}, "values": {"value": (float("nan"),), "dtype": "float32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "Nan in summary histogram",
+            },
+            {
+                "inputs": {"tag": {"value": "w"}, "values": {"value": (1.0, float("inf")), "dtype": "float64"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "Infinity in summary histogram",
+            },
+            {
+                "inputs": {"tag": {"value": ("w",)}, "values": {"shape": (2,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "tag must be a scalar",
+            },
+        ),
+        "types": {"T": _REAL},
+        "args": {"tag": "string", "values": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.summary:histogram",
+    },
+    "ImageSummary": {
+        "samples": (
+            {
+                "inputs": {"tag": {"value": "im"}, "tensor": {"shape": (5, 2, 3, 3)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"tag": {"value": "im"}, "tensor": {"shape": (2, 4, 2, 1), "low": 0.0, "high": 1.0}},
+                "attrs": {"max_images": 1},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tag": {"value": "im"},
+                    "tensor": {
+                        "value": ((((0.5, float("nan"), 0.5, 1.0), (0.25, 0.5, 0.75, 1.0)),),),
+                        "dtype": "float32",
+                    },
+                },
+                "attrs": {"bad_color": (1, 2, 3, 4)},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"tag": {"value": "im"}, "tensor": {"shape": (0, 2, 2, 1)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"tag": {"value": "im"}, "tensor": {"shape": (2, 3, 3)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "rank",
+            },
+            {
+                "inputs": {"tag": {"value": "im"}, "tensor": {"shape": (1, 2, 3, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "1, 3 or 4 channels",
+            },
+            {
+                "inputs": {"tag": {"value": "im"}, "tensor": {"shape": (1, 2, 3, 3)}},
+                "attrs": {"bad_color": (1, 2)},
+                "types": {},
+                "note": "",
+                "match": "bad_color",
+            },
+        ),
+        "types": {"T": ("uint8", "float16", "float32", "float64")},
+        "args": {"tag": "string", "tensor": "T"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.summary:image",
+    },
+    "AudioSummaryV2": {
+        "samples": (
+            {
+                "inputs": {
+                    "tag": {"value": "a"},
+                    "tensor": {"shape": (2, 7, 2), "low": -1.5, "high": 1.5},
+                    "sample_rate": {"value": 8000.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"tag": {"value": "a"}, "tensor": {"shape": (2, 7)}, "sample_rate": {"value": 44100.0}},
+                "attrs": {"max_outputs": 1},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"tag": {"value": "a"}, "tensor": {"shape": (7,)}, "sample_rate": {"value": 8000.0}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "rank",
+            },
+            {
+                "inputs": {"tag": {"value": "a"}, "tensor": {"shape": (1, 7)}, "sample_rate": {"value": 0.0}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "sample_rate",
+            },
+        ),
+        "types": {},
+        "args": {"tag": "string", "tensor": "float32", "sample_rate": "float32"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.summary:audio",
+    },
+    "TensorSummaryV2": {
+        "samples": (
+            {
+                "inputs": {
+                    "tag": {"value": "t"},
+                    "tensor": {"shape": (2, 3)},
+                    "serialized_summary_metadata": {"value": ""},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tag": {"value": "t"},
+                    "tensor": {"value": ("a", "é"), "dtype": "string"},
+                    "serialized_summary_metadata": {"value": "\n\x06\n\x04text"},
+                },
+                "attrs": {},
+                "types": {"T": "string"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "tag": {"value": "t"},
+                    "tensor": {"shape": (0, 2)},
+                    "serialized_summary_metadata": {"value": ""},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "tag": {"value": "t"},
+                    "tensor": {"value": (1.0,)},
+                    "serialized_summary_metadata": {"value": "\n\x06\n"},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "serialized_summary_metadata",
+            },
+        ),
+        "types": {"T": _ANY},
+        "args": {"tag": "string", "tensor": "T", "serialized_summary_metadata": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.summary:tensor",
+    },
+    "MergeSummary": {
+        "samples": (
+            {
+                "inputs": {
+                    "inputs": (
+                        {"value": "\n\x08\n\x01l\x15\x00\x00\x00\x00"},
+                        {"value": ("", "\n\t\n\x02l2\x15\x00\x00\x00\x00")},
+                    ),
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "inputs": (
+                        {"value": "\n\x08\n\x01l\x15\x00\x00\x00\x00"},
+                        {"value": "\n\x08\n\x01l\x15\x00\x00\x00\x00"},
+                    ),
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "Duplicate tag l",
+            },
+            {
+                "inputs": {"inputs": ({"value": "\n\t\n\x01"},)},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "no Summary",
+            },
+        ),
+        "types": {},
+        "args": {"inputs": "string"},
+        "tolerances": {},
+        "gradcheck": (),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.summary:merge",
+    },
     "NonMaxSuppressionV2": {
         "samples": (
             {

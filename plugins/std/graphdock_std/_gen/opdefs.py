@@ -11108,6 +11108,158 @@ def string_to_number() -> OpDef:
     )
 
 
+def scalar_summary() -> OpDef:
+    return OpDef(
+        name="ScalarSummary",
+        version=1,
+        summary="The bytes of a Summary with one number per tag.",
+        inputs=(
+            ArgDef("tags", "string", shape="[*S]", memory="host", doc="A tag per number."),
+            ArgDef("values", "T", shape="[*S]", doc="Numbers; each becomes a float32."),
+        ),
+        outputs=(ArgDef("summary", "string", shape="[]", memory="host"),),
+        types=(TypeVarDef("T", allow=_REAL),),
+        traits=frozenset({"host", "no_gradient", "pure"}),
+        cost={"flops": "0"},
+        gradient_kinds={"tags": "none", "values": "none"},
+        reference="graphdock_std.reference.summary:scalar",
+        package="graphdock_std",
+        source="specs/summary.yaml:4",
+    )
+
+
+def histogram_summary() -> OpDef:
+    return OpDef(
+        name="HistogramSummary",
+        version=1,
+        summary="The bytes of a Summary with a histogram.",
+        doc="Buckets are TensorFlow's. A number that is not finite is refused.",
+        inputs=(
+            ArgDef("tag", "string", shape="[]", memory="host", doc="The tag."),
+            ArgDef("values", "T", doc="Numbers of any shape."),
+        ),
+        outputs=(ArgDef("summary", "string", shape="[]", memory="host"),),
+        types=(TypeVarDef("T", allow=_REAL, default="float32"),),
+        traits=frozenset({"host", "no_gradient", "pure"}),
+        cost={"flops": "12 * size(values)"},
+        gradient_kinds={"tag": "none", "values": "none"},
+        reference="graphdock_std.reference.summary:histogram",
+        package="graphdock_std",
+        source="specs/summary.yaml:24",
+    )
+
+
+def image_summary() -> OpDef:
+    return OpDef(
+        name="ImageSummary",
+        version=1,
+        summary="The bytes of a Summary with images as PNG files.",
+        doc=(
+            "uint8 stays as it is. Floats are scaled to 0 to 255, image by image: those without negative ones so "
+            "that the largest is 255, others by the largest in size to 1 to 255, with zero at 128. The tags are "
+            "tag/image, or tag/image/0 and so on where max_images is above 1."
+        ),
+        inputs=(
+            ArgDef("tag", "string", shape="[]", memory="host", doc="What the tags begin with."),
+            ArgDef("tensor", "T", shape="[B, H, W, C]", doc="Images of 1, 3 or 4 channels."),
+        ),
+        outputs=(ArgDef("summary", "string", shape="[]", memory="host"),),
+        attrs=(
+            AttrDef("max_images", "int", default=3, minimum=1, doc="At most so many images."),
+            AttrDef(
+                "bad_color",
+                "list(int)",
+                default=(255, 0, 0, 255),
+                doc="What pixels become that are not finite: a number per channel at least.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=("uint8", "float16", "float32", "float64"), default="float32"),),
+        where=(
+            ("C == 1 or C == 3 or C == 4", "an image has 1, 3 or 4 channels, not {C}"),
+            ("C <= len(bad_color)", "bad_color has fewer numbers than an image's {C} channels"),
+        ),
+        traits=frozenset({"host", "no_gradient", "pure"}),
+        cost={"flops": "8 * size(tensor)"},
+        gradient_kinds={"tag": "none", "tensor": "none"},
+        reference="graphdock_std.reference.summary:image",
+        package="graphdock_std",
+        source="specs/summary.yaml:47",
+    )
+
+
+def audio_summary_v2() -> OpDef:
+    return OpDef(
+        name="AudioSummaryV2",
+        version=1,
+        summary="The bytes of a Summary with sounds as WAV files.",
+        doc=(
+            "Samples lie between -1 and 1. The tags are tag/audio, or tag/audio/0 and so on where max_outputs is "
+            "above 1."
+        ),
+        inputs=(
+            ArgDef("tag", "string", shape="[]", memory="host", doc="What the tags begin with."),
+            ArgDef("tensor", "float32", doc="Samples: [batch, frames] or [batch, frames, channels]."),
+            ArgDef("sample_rate", "float32", shape="[]", doc="Frames per second."),
+        ),
+        outputs=(ArgDef("summary", "string", shape="[]", memory="host"),),
+        attrs=(AttrDef("max_outputs", "int", default=3, minimum=1, doc="At most so many sounds."),),
+        shape_fn="graphdock_std.shape_fns_summary:audio",
+        traits=frozenset({"host", "no_gradient", "pure"}),
+        cost={"flops": "4 * size(tensor)"},
+        gradient_kinds={"tag": "none", "tensor": "none", "sample_rate": "none"},
+        reference="graphdock_std.reference.summary:audio",
+        package="graphdock_std",
+        source="specs/summary.yaml:80",
+    )
+
+
+def tensor_summary_v2() -> OpDef:
+    return OpDef(
+        name="TensorSummaryV2",
+        version=1,
+        summary="The bytes of a Summary with a tensor, and with what TensorBoard is told of it.",
+        inputs=(
+            ArgDef("tag", "string", shape="[]", memory="host", doc="The tag."),
+            ArgDef("tensor", "T", doc="Any tensor."),
+            ArgDef(
+                "serialized_summary_metadata",
+                "string",
+                shape="[]",
+                memory="host",
+                doc="The bytes of a SummaryMetadata.",
+            ),
+        ),
+        outputs=(ArgDef("summary", "string", shape="[]", memory="host"),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        traits=frozenset({"host", "no_gradient", "pure"}),
+        cost={"flops": "0"},
+        gradient_kinds={"tag": "none", "tensor": "none", "serialized_summary_metadata": "none"},
+        reference="graphdock_std.reference.summary:tensor",
+        package="graphdock_std",
+        source="specs/summary.yaml:104",
+    )
+
+
+def merge_summary() -> OpDef:
+    return OpDef(
+        name="MergeSummary",
+        version=1,
+        summary="One Summary with the values of several.",
+        doc="No tag may stand in it twice.",
+        inputs=(
+            ArgDef("inputs", "string", arity="many", count="N", doc="Bytes of Summaries, in tensors of any shape."),
+        ),
+        outputs=(ArgDef("summary", "string", shape="[]", memory="host"),),
+        attrs=(AttrDef("N", "int", minimum=1, doc="How many tensors.", inferred=True),),
+        traits=frozenset({"host", "no_gradient", "pure"}),
+        cost={"flops": "0"},
+        gradient_kinds={"inputs": "none"},
+        reference="graphdock_std.reference.summary:merge",
+        package="graphdock_std",
+        source="specs/summary.yaml:125",
+    )
+
+
 def non_max_suppression_v2() -> OpDef:
     return OpDef(
         name="NonMaxSuppressionV2",
@@ -12118,6 +12270,12 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "StringToHashBucketFast": string_to_hash_bucket_fast,
     "StringToHashBucketStrong": string_to_hash_bucket_strong,
     "StringToNumber": string_to_number,
+    "ScalarSummary": scalar_summary,
+    "HistogramSummary": histogram_summary,
+    "ImageSummary": image_summary,
+    "AudioSummaryV2": audio_summary_v2,
+    "TensorSummaryV2": tensor_summary_v2,
+    "MergeSummary": merge_summary,
     "NonMaxSuppressionV2": non_max_suppression_v2,
     "NonMaxSuppressionV3": non_max_suppression_v3,
     "NonMaxSuppressionV4": non_max_suppression_v4,
@@ -12195,6 +12353,7 @@ SPECS: dict[str, str] = {
     "special.yaml": "5a068ba333a0b001",
     "spectral.yaml": "4c63dba988899418",
     "strings.yaml": "a4366031664080b1",
+    "summary.yaml": "41f6070254b097af",
     "suppression.yaml": "3a0d562ab78a1a65",
     "train.yaml": "75b642b73e6d7cf6",
 }

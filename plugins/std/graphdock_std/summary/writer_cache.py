@@ -1,0 +1,36 @@
+"""One FileWriter per folder, which everything in a program shares."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import ClassVar
+
+from graphdock_std.summary.file_writer import FileWriter
+
+__all__ = ["FileWriterCache"]
+
+
+class FileWriterCache:
+    """The FileWriters of a process, by folder. Any thread may call it."""
+
+    _cache: ClassVar[dict[str, FileWriter]] = {}
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    @staticmethod
+    def get(logdir: str) -> FileWriter:
+        """The writer of a folder, which is made at the first call. Raises GraphdockError: its file can't be made."""
+        path = os.fspath(logdir)
+        with FileWriterCache._lock:
+            found = FileWriterCache._cache.get(path)
+            if found is None:
+                found = FileWriterCache._cache[path] = FileWriter(path)
+            return found
+
+    @staticmethod
+    def clear() -> None:
+        """Close all writers and forget them. Raises GraphdockError: one can't write what waits; it is kept."""
+        with FileWriterCache._lock:
+            for path, writer in list(FileWriterCache._cache.items()):
+                writer.close()
+                del FileWriterCache._cache[path]
