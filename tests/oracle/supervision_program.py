@@ -195,5 +195,18 @@ for error in (ValueError("v"), tf.errors.OutOfRangeError(None, None, "quiet")):
 
     raised(block)
 
+out.append("== event files")
+op = build()
+tf.summary.scalar("loss_seen", tf.get_default_graph().get_tensor_by_name("loss:0"))
+hooks, often = [tf.train.StopAtStepHook(last_step=7)], {"save_summaries_steps": 2, "log_step_count_steps": 3}
+log.setLevel(logging.ERROR)  # TensorFlow takes a step that it read twice for one that stands still
+train(tf.train.MonitoredTrainingSession("", True, FOLDER + "/seen", None, hooks, save_checkpoint_steps=3, **often), op)
+for path in sorted(Path(FOLDER, "seen").glob("events.*")):
+    for event in tf.train.summary_iterator(str(path)):
+        if event.session_log.status:
+            out.append((event.step, "log", int(event.session_log.status), event.session_log.checkpoint_path))
+        for value in event.summary.value:
+            out.append((event.step, value.tag))
+
 for line in out:
     print(str(line).replace(FOLDER, "FOLDER"))

@@ -241,3 +241,37 @@ def test_steps_per_second(train, caplog):
     assert caplog.text.count("stands still at 0") == 5
     with pytest.raises(InvalidArgumentError, match="exactly one of every_n_steps"):
         tf.train.StepCounterHook(every_n_secs=1)
+
+
+def test_what_a_training_session_writes_to_its_event_file(tmp_path, train):
+    tf.summary.scalar("loss_seen", tf.get_default_graph().get_tensor_by_name("loss:0"))
+    with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=str(tmp_path),
+        save_summaries_steps=2,
+        log_step_count_steps=3,
+        save_checkpoint_steps=3,
+        hooks=[tf.train.StopAtStepHook(last_step=7)],
+    ) as sess:
+        while not sess.should_stop():
+            sess.run(train)
+    tf.summary.FileWriterCache.clear()
+    (path,) = tmp_path.glob("events.*")
+    seen = []
+    for event in tf.train.summary_iterator(str(path)):
+        if event.session_log.status:
+            seen.append((event.step, event.session_log.checkpoint_path or event.session_log.status))
+        seen += [(event.step, value.tag) for value in event.summary.value]
+    saved, rate, loss = str(tmp_path / "model.ckpt"), "global_step/sec", "loss_seen"
+    assert seen == [  # what TensorFlow writes
+        (0, saved),
+        (1, tf.SessionLog.START),
+        (1, loss),
+        (3, loss),
+        (3, saved),
+        (4, rate),
+        (5, loss),
+        (6, saved),
+        (7, rate),
+        (7, loss),
+        (7, saved),
+    ]

@@ -13,7 +13,7 @@ from graphdock.profiler.chrome import chrome_trace
 from graphdock_std.train.hooks.run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from graphdock_std.train.hooks.step_read import step_read
 from graphdock_std.train.hooks.timer import SecondOrStepTimer
-from graphdock_std.train.supervision.event_files import note_metadata, writer_of
+from graphdock_std.train.supervision.event_files import writer_of
 
 __all__ = ["ProfilerHook"]
 
@@ -45,6 +45,7 @@ class ProfilerHook(SessionRunHook):
 
     def begin(self) -> None:
         self._writer = writer_of(self._folder or os.curdir)
+        self._noted: set[int] = set()
         self._next: int | None = None
         self._step = step_read(type(self).__name__)
 
@@ -73,4 +74,6 @@ class ProfilerHook(SessionRunHook):
         os.makedirs(self._folder or os.curdir, exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             json.dump(chrome_trace([(metadata.start, metadata.seconds, metadata.events)]), file)
-        note_metadata(self._writer, metadata, step)
+        if step not in self._noted:  # after a recovery steps come again, and a file has one of each
+            self._noted.add(step)
+            self._writer.add_run_metadata(metadata, f"step_{step}")

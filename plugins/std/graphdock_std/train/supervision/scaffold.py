@@ -11,7 +11,7 @@ from graphdock.errors import ArgumentTypeError, FailedPreconditionError
 
 from graphdock_std.train.saver import Saver
 
-__all__ = ["Scaffold", "initialize_locals", "merged_summaries"]
+__all__ = ["Scaffold", "initialize_locals"]
 
 _log = logging.getLogger("graphdock")
 
@@ -20,11 +20,6 @@ def initialize_locals() -> Any:
     """An operation that initialises local variables and tables."""
     tables = _tf.get_collection(_tf.GraphKeys.TABLE_INITIALIZERS)
     return _tf.group(_tf.local_variables_initializer(), *tables)
-
-
-def merged_summaries() -> Any:
-    """A string tensor of all summaries of the default graph; None where it has none."""
-    return _tf.summary.merge_all() if hasattr(_tf, "summary") else None
 
 
 class Scaffold:
@@ -92,7 +87,7 @@ class Scaffold:
                 lambda: _tf.report_uninitialized_variables(_tf.global_variables()),
             ),
             "local_init_op": (keys.LOCAL_INIT_OP, initialize_locals),
-            "summary_op": (keys.SUMMARY_OP, merged_summaries),
+            "summary_op": (keys.SUMMARY_OP, _tf.summary.merge_all),
             "saver": (keys.SAVERS, lambda: Saver(sharded=True, allow_empty=True)),
         }
         for name, (key, make) in makers.items():

@@ -16,8 +16,8 @@ from graphdock_std.train.global_step import get_global_step
 from graphdock_std.train.global_step import global_step as value_of_step
 from graphdock_std.train.saver import Saver
 from graphdock_std.train.supervision.coordinator import Coordinator, LooperThread
-from graphdock_std.train.supervision.event_files import new_writer, note_graph, note_start, note_stop
-from graphdock_std.train.supervision.scaffold import initialize_locals, merged_summaries
+from graphdock_std.train.supervision.event_files import note_graph, note_start, note_stop
+from graphdock_std.train.supervision.scaffold import initialize_locals
 from graphdock_std.train.supervision.session_manager import SessionManager
 from graphdock_std.train.supervision.supervisor_threads import CheckpointThread, StepCounterThread, SummaryThread
 
@@ -85,7 +85,7 @@ class Supervisor:
             self.init_op = _part(init_op, keys.INIT_OP, _tf.global_variables_initializer)
             local_init_op = _part(local_init_op, keys.LOCAL_INIT_OP, initialize_locals)
             self.saver = _part(saver, keys.SAVERS, _default_saver)
-            self.summary_op = _part(summary_op, keys.SUMMARY_OP, merged_summaries)
+            self.summary_op = _part(summary_op, keys.SUMMARY_OP, _tf.summary.merge_all)
             self.global_step = _part(global_step, keys.GLOBAL_STEP, _default_global_step)
         self.init_feed_dict = init_feed_dict
         self.is_chief = is_chief
@@ -99,7 +99,7 @@ class Supervisor:
         self.save_model_secs = save_model_secs if is_chief else None
         self.summary_writer: Any = summary_writer if is_chief else None
         if is_chief and summary_writer is _USE_DEFAULT:
-            self.summary_writer = None if logdir is None else new_writer(logdir)
+            self.summary_writer = None if logdir is None else _tf.summary.FileWriter(logdir)
         self._has_graph = False
         self.session_manager = session_manager or SessionManager(
             local_init_op,
