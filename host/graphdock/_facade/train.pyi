@@ -47,6 +47,8 @@ from graphdock_std.train.optimizer import Optimizer as Optimizer
 from graphdock_std.train.proximal import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from graphdock_std.train.proximal import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
 from graphdock_std.train.rmsprop import RMSPropOptimizer as RMSPropOptimizer
+from graphdock_std.train.saveables import SaveSpec as SaveSpec
+from graphdock_std.train.saveables import SaveableObject as SaveableObject
 from graphdock_std.train.saver import Saver as Saver
 from graphdock_std.train.saver_def import SaverDef as SaverDef
 from graphdock_std.train.schedules import cosine_decay as cosine_decay
@@ -101,6 +103,8 @@ __all__ = [
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
+    "SaveSpec",
+    "SaveableObject",
     "Saver",
     "SaverDef",
     "Scaffold",

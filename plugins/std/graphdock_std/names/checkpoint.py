@@ -5,6 +5,8 @@ from __future__ import annotations
 #: Public names that mean nothing in a formula: they work on variables, sessions and files.
 ENDPOINTS = {
     "train.Saver": "graphdock_std.train.saver:Saver",
+    "train.SaveSpec": "graphdock_std.train.saveables:SaveSpec",
+    "train.SaveableObject": "graphdock_std.train.saveables:SaveableObject",
     "train.SaverDef": "graphdock_std.train.saver_def:SaverDef",
     "train.NewCheckpointReader": "graphdock_std.train.checkpoint_reader:NewCheckpointReader",
     "train.checkpoint_exists": "graphdock_std.train.checkpoint_files:checkpoint_exists",
