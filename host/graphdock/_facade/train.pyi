@@ -8,6 +8,8 @@ from graphdock_std.train.adam_w import AdamWOptimizer as AdamWOptimizer
 from graphdock_std.train.checkpoint_files import checkpoint_exists as checkpoint_exists
 from graphdock_std.train.checkpoint_files import get_checkpoint_mtimes as get_checkpoint_mtimes
 from graphdock_std.train.checkpoint_files import remove_checkpoint as remove_checkpoint
+from graphdock_std.train.checkpoint_manager import CheckpointManager as CheckpointManager
+from graphdock_std.train.checkpoint_objects import Checkpoint as Checkpoint
 from graphdock_std.train.checkpoint_reader import NewCheckpointReader as NewCheckpointReader
 from graphdock_std.train.checkpoint_reader import list_variables as list_variables
 from graphdock_std.train.checkpoint_reader import load_checkpoint as load_checkpoint
@@ -16,6 +18,7 @@ from graphdock_std.train.checkpoint_state import generate_checkpoint_state_proto
 from graphdock_std.train.checkpoint_state import get_checkpoint_state as get_checkpoint_state
 from graphdock_std.train.checkpoint_state import latest_checkpoint as latest_checkpoint
 from graphdock_std.train.checkpoint_state import update_checkpoint_state as update_checkpoint_state
+from graphdock_std.train.checkpoints_iterator import checkpoints_iterator as checkpoints_iterator
 from graphdock_std.train.ftrl import FtrlOptimizer as FtrlOptimizer
 from graphdock_std.train.global_step import assert_global_step as assert_global_step
 from graphdock_std.train.global_step import create_global_step as create_global_step
@@ -80,6 +83,8 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
+    "Checkpoint",
+    "CheckpointManager",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "ChiefSessionCreator",
@@ -124,6 +129,7 @@ __all__ = [
     "assert_global_step",
     "basic_train_loop",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: they work on variables, sessions and files.
 ENDPOINTS = {
+    "train.Checkpoint": "graphdock_std.train.checkpoint_objects:Checkpoint",
+    "train.CheckpointManager": "graphdock_std.train.checkpoint_manager:CheckpointManager",
+    "train.checkpoints_iterator": "graphdock_std.train.checkpoints_iterator:checkpoints_iterator",
     "train.Saver": "graphdock_std.train.saver:Saver",
     "train.SaveSpec": "graphdock_std.train.saveables:SaveSpec",
     "train.SaveableObject": "graphdock_std.train.saveables:SaveableObject",
