@@ -68,4 +68,4 @@ bench-gpu: env ## Training steps on a GPU beside PyTorch and JAX (where they are
 	$(BIN)/python -m benchmarks.gpu
 
 clean: ## Remove what the commands above made
-	rm -rf $(VENV) .wheelhouse .bench .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .wheelhouse .bench graphdock-demo .pytest_cache .mypy_cache .ruff_cache

@@ -21,7 +21,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "jax": ("jax",),
 }
 
-_OWN = frozenset({"graphdock", "numpy", "against"})
+_OWN = frozenset({"graphdock", "numpy", "safetensors", "against"})
 
 
 def environment_of(framework: str, root: Path | None = None) -> Path:

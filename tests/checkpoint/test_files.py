@@ -41,7 +41,7 @@ class Faulty:
 
     def __getattr__(self, name):
         real = getattr(os, name)
-        if name not in ("open", "write", "fsync", "replace", "mkdir"):
+        if name not in ("open", "pwrite", "fsync", "replace", "mkdir"):
             return real
 
         def call(*args, **kwargs):
@@ -49,8 +49,8 @@ class Faulty:
             number = len(self.calls) - 1
             if number == self._at or (number > self._at >= 0 and not self._once):
                 raise OSError(self._code, os.strerror(self._code))
-            if name == "write" and self._short:
-                return os.write(args[0], args[1][: self._short])
+            if name == "pwrite" and self._short:
+                return os.pwrite(args[0], args[1][: self._short], args[2])
             return real(*args, **kwargs)
 
         return call
@@ -94,7 +94,7 @@ def test_a_fault_at_every_call_leaves_a_whole_checkpoint(tmp_path, item, monkeyp
     first = values(prefix)
     saves(item, prefix, 2)
     count, codes = len(faulty.calls), list(FAULTS)
-    assert {"open", "write", "fsync", "replace"} <= set(faulty.calls) and count > 15
+    assert {"open", "pwrite", "fsync", "replace"} <= set(faulty.calls) and count > 15
     current, second = values(prefix), values(prefix)
     raised = 0
     for at in range(count):
@@ -128,19 +128,19 @@ def test_bytes_are_on_the_disk_before_names_and_the_index_is_last(tmp_path, item
                 done = real(*args, **kwargs)
                 if name == "open":
                     paths[done] = args[0]
-                kind = {"write": paths.get(args[0]), "fsync": paths.get(args[0]), "replace": args[-1]}.get(name)
+                kind = {"pwrite": paths.get(args[0]), "fsync": paths.get(args[0]), "replace": args[-1]}.get(name)
                 if kind is not None:
                     seen.append((name, "index" if ".index" in kind else "data" if ".data" in kind else "folder"))
                 return done
 
-            return call if name in ("open", "write", "fsync", "replace") else real
+            return call if name in ("open", "pwrite", "fsync", "replace") else real
 
     monkeypatch.setattr(module, "os", Recorder(-1, 0, True))
     write(str(tmp_path / "m"), [item("w", np.zeros(3))])
-    assert list(dict.fromkeys(seen[:4])) == [("write", "data"), ("fsync", "data"), ("replace", "data")]
+    assert list(dict.fromkeys(seen[:4])) == [("pwrite", "data"), ("fsync", "data"), ("replace", "data")]
     assert seen[4:] == [
         ("fsync", "folder"),
-        ("write", "index"),
+        ("pwrite", "index"),
         ("fsync", "index"),
         ("replace", "index"),
         ("fsync", "folder"),
@@ -173,9 +173,9 @@ def test_short_writes_are_continued(tmp_path, item, monkeypatch):
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     path = str(tmp_path / "f")
     with replaced(path) as sink:
-        sink.write(b"one")
+        sink.write(b"one", 0)
     with pytest.raises(ZeroDivisionError), replaced(path) as sink:
-        sink.write(b"two")
+        sink.write(b"two", 0)
         raise ZeroDivisionError
     assert os.listdir(tmp_path) == ["f"] and (tmp_path / "f").read_text() == "one"
 
@@ -194,14 +194,14 @@ def test_reading_behind_the_end_is_a_loss(tmp_path):
 def test_a_lock_whose_file_was_removed_is_taken_anew(tmp_path, monkeypatch):
     """Between opening and locking, the holder gives the lock back and removes its file."""
     prefix, tries = str(tmp_path / "m"), []
-    real = module.fcntl.flock
+    real = module.lock
 
-    def flock(fd, how):
-        if not tries and how & module.fcntl.LOCK_EX:
+    def lock(fd):
+        if not tries:
             tries.append(os.unlink(prefix + ".lock"))
-        return real(fd, how)
+        return real(fd)
 
-    monkeypatch.setattr(module, "fcntl", types.SimpleNamespace(**{**vars(module.fcntl), "flock": flock}))
+    monkeypatch.setattr(module, "lock", lock)
     with held(prefix):
         assert os.path.exists(prefix + ".lock"), "it holds the file that has the name"
 

@@ -29,7 +29,6 @@ ELSEWHERE = {
     "names.py": DATA,
     "ops/names.py": DATA,
     "cli/config.py": COMMAND,
-    "cli/demo.py": COMMAND,
     "cli/devices.py": COMMAND,
     "cli/error.py": "tests/docs/test_error_pages.py",
     "cli/explain.py": "tests/cli/test_target.py",

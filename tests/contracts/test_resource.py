@@ -18,7 +18,7 @@ def request(shape, dtype=dtypes.float32):
 
 def test_a_kind_is_data_and_claims_unless_it_says_otherwise():
     kind = ResourceKind("mine", lambda request: [])
-    assert (kind.lock, kind.savable, kind.close) == ("claim", False, None)
+    assert (kind.lock, kind.close) == ("claim", None)
     assert kind.lock in LOCKS
     with pytest.raises(dataclasses.FrozenInstanceError):
         kind.lock = "own"
@@ -31,7 +31,7 @@ def test_an_unknown_lock_policy_is_refused():
 
 
 def test_a_variable_is_a_buffer_of_its_device_once_its_shape_is_known():
-    assert VARIABLE.savable and VARIABLE.lock == "claim"
+    assert VARIABLE.lock == "claim"
     assert VARIABLE.create(request((2, 3))).shape == (2, 3)
     assert VARIABLE.create(request((2, None))) is None
     assert VARIABLE.create(request(None)) is None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from graphdock.plugin.host import Host
 from graphdock.testing import fake, queued
+from graphdock_std.train import saver_ops
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +44,20 @@ def test_variables_of_a_device_and_of_the_host(tmp_path, hosts, backends, sharde
             saver.restore(sess, path)
         assert [np.asarray(a).tolist() for a in sess.run([v, w, words])] == before
     assert "fall" not in caplog.text, "the host's kernel is no fallback"
+
+
+@pytest.mark.parametrize(("backend", "memory"), [("fake", "host"), ("queued", "staging of queued:0")])
+def test_a_save_of_a_devices_variables_takes_a_portion_of_host_memory(tmp_path, hosts, monkeypatch, backend, memory):
+    monkeypatch.setattr(saver_ops, "PORTION", 3 * 4096)
+    config, values = tf.SessionConfig(backends=(backend, "cpu")), [np.full([1024], i, np.float32) for i in range(10)]
+    with tf.Graph().as_default(), tf.Session(config=config, host=hosts) as sess:
+        variables = [tf.get_variable(f"v{i}", initializer=value) for i, value in enumerate(values)]
+        saver, seen = tf.train.Saver(), tf.RunMetadata()
+        sess.run(tf.global_variables_initializer())
+        path, how = str(tmp_path / "m"), saver.saver_def
+        sess.run(how.save_tensor_name, {how.filename_tensor_name: path}, run_metadata=seen)
+        assert seen.plan.arena_bytes[memory] <= 3 * 4096 + 2048, "of ten times 4096 bytes"
+        sess.run([v.assign(tf.zeros([1024])) for v in variables])
+        saver.restore(sess, path)
+        assert all(np.array_equal(a, b) for a, b in zip(sess.run(variables), values, strict=True))
+    assert len(list(tmp_path.glob("*-of-00004.*.safetensors"))) == 4, "three, three, three and one"

@@ -134,6 +134,34 @@ def test_two_sessions_share_a_table_in_a_named_container(toy_ops, backends):
         assert launches()["counters made"] == 2
 
 
+def test_a_table_is_saved_and_restored(tmp_path, session, toy_ops):
+    """Through operations of its own: it stands in a checkpoint beside the variables."""
+    table, v = toy_ops.counters(), tf.get_variable("v", initializer=1.0)
+
+    class Saved(tf.train.SaveableObject):
+        def __init__(self, keys):
+            self.keys = keys
+            specs = [tf.train.SaveSpec(toy_ops.counted(table, i64(k)), "", f"table/{k}") for k in keys]
+            super().__init__(table.op, specs, "table")
+
+        def restore(self, restored_tensors, restored_shapes):
+            now = [toy_ops.counted(table, i64(k)) for k in self.keys]
+            pairs = zip(self.keys, restored_tensors, now, strict=True)
+            return tf.group(*(toy_ops.count(table, i64(k), value - old).op for k, value, old in pairs))
+
+    tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, Saved([1, 2]))
+    saver = tf.train.Saver()
+    count = [toy_ops.count(table, i64(k), i64(k * 10)) for k in (1, 2)]
+    session.run([v.initializer, *count])
+    path = saver.save(session, str(tmp_path / "m"))
+    assert session.run([v.assign_add(1.0), *count])[1:] == [20, 40]
+    assert [name for name, _ in tf.train.list_variables(path)] == ["table/1", "table/2", "v"]
+    with tf.Session(config=session.config) as other:
+        for each in (session, other):
+            saver.restore(each, path)
+            assert each.run([v, *(toy_ops.counted(table, i64(k)) for k in (1, 2))]) == [1.0, 10, 20]
+
+
 def test_the_empty_container_is_private_and_closed_with_its_session(toy_ops, backends):
     config = tf.SessionConfig(backends=backends)
     with tf.Graph().as_default():

@@ -45,14 +45,14 @@ class Marked:
     calls = 0
     def __getattr__(self, name):
         real = getattr(os, name)
-        if name not in ("open", "write", "fsync", "replace", "unlink", "mkdir", "rmdir"):
+        if name not in ("open", "pwrite", "fsync", "replace", "unlink", "mkdir", "rmdir"):
             return real
         def call(*args, **kwargs):
             Marked.calls += 1
             if Marked.calls == kill_at and rng.random() < 0.5:
                 os.kill(os.getpid(), signal.SIGKILL)
-            if Marked.calls == kill_at and name == "write":
-                args = (args[0], memoryview(args[1])[: rng.randrange(len(args[1]) + 1)])
+            if Marked.calls == kill_at and name == "pwrite":
+                args = (args[0], memoryview(args[1])[: rng.randrange(len(args[1]) + 1)], args[2])
             try:
                 return real(*args, **kwargs)
             finally:

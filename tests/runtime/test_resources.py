@@ -165,18 +165,6 @@ def test_each_is_closed_whatever_another_one_raises(device):
     assert sorted(closed) == ["a", "b", "c"] and store.names() == []
 
 
-def test_what_a_checkpoint_would_hold(device):
-    store = ResourceStore()
-    table = Kind(savable=False)
-    store.declare(table.kind, "t", {}, device).open()
-    second = store.declare(VARIABLE, "second", FLOATS, device)
-    first = store.declare(VARIABLE, "first", FLOATS, device)
-    store.declare(VARIABLE, "planned", FLOATS, device)
-    first.open()
-    second.open()
-    assert store.savable() == [second, first], "in order of declaration; nothing that was never made"
-
-
 def test_a_variable_of_unknown_shape_takes_storage_with_each_new_shape():
     from graphdock.runtime.host_memory import HostMemory
 

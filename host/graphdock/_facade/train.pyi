@@ -8,6 +8,8 @@ from graphdock_std.train.adam_w import AdamWOptimizer as AdamWOptimizer
 from graphdock_std.train.checkpoint_files import checkpoint_exists as checkpoint_exists
 from graphdock_std.train.checkpoint_files import get_checkpoint_mtimes as get_checkpoint_mtimes
 from graphdock_std.train.checkpoint_files import remove_checkpoint as remove_checkpoint
+from graphdock_std.train.checkpoint_manager import CheckpointManager as CheckpointManager
+from graphdock_std.train.checkpoint_objects import Checkpoint as Checkpoint
 from graphdock_std.train.checkpoint_reader import NewCheckpointReader as NewCheckpointReader
 from graphdock_std.train.checkpoint_reader import list_variables as list_variables
 from graphdock_std.train.checkpoint_reader import load_checkpoint as load_checkpoint
@@ -16,6 +18,7 @@ from graphdock_std.train.checkpoint_state import generate_checkpoint_state_proto
 from graphdock_std.train.checkpoint_state import get_checkpoint_state as get_checkpoint_state
 from graphdock_std.train.checkpoint_state import latest_checkpoint as latest_checkpoint
 from graphdock_std.train.checkpoint_state import update_checkpoint_state as update_checkpoint_state
+from graphdock_std.train.checkpoints_iterator import checkpoints_iterator as checkpoints_iterator
 from graphdock_std.train.ftrl import FtrlOptimizer as FtrlOptimizer
 from graphdock_std.train.global_step import assert_global_step as assert_global_step
 from graphdock_std.train.global_step import create_global_step as create_global_step
@@ -23,6 +26,23 @@ from graphdock_std.train.global_step import get_global_step as get_global_step
 from graphdock_std.train.global_step import get_or_create_global_step as get_or_create_global_step
 from graphdock_std.train.global_step import global_step as global_step
 from graphdock_std.train.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+from graphdock_std.train.hooks.checkpoint_saver import CheckpointSaverHook as CheckpointSaverHook
+from graphdock_std.train.hooks.checkpoint_saver import CheckpointSaverListener as CheckpointSaverListener
+from graphdock_std.train.hooks.profiler import ProfilerHook as ProfilerHook
+from graphdock_std.train.hooks.run_hook import SessionRunArgs as SessionRunArgs
+from graphdock_std.train.hooks.run_hook import SessionRunContext as SessionRunContext
+from graphdock_std.train.hooks.run_hook import SessionRunHook as SessionRunHook
+from graphdock_std.train.hooks.run_hook import SessionRunValues as SessionRunValues
+from graphdock_std.train.hooks.stopping import GlobalStepWaiterHook as GlobalStepWaiterHook
+from graphdock_std.train.hooks.stopping import NanLossDuringTrainingError as NanLossDuringTrainingError
+from graphdock_std.train.hooks.stopping import NanTensorHook as NanTensorHook
+from graphdock_std.train.hooks.stopping import StopAtStepHook as StopAtStepHook
+from graphdock_std.train.hooks.summaries import StepCounterHook as StepCounterHook
+from graphdock_std.train.hooks.summaries import SummarySaverHook as SummarySaverHook
+from graphdock_std.train.hooks.timer import SecondOrStepTimer as SecondOrStepTimer
+from graphdock_std.train.hooks.values import FeedFnHook as FeedFnHook
+from graphdock_std.train.hooks.values import FinalOpsHook as FinalOpsHook
+from graphdock_std.train.hooks.values import LoggingTensorHook as LoggingTensorHook
 from graphdock_std.train.init_from_checkpoint import init_from_checkpoint as init_from_checkpoint
 from graphdock_std.train.momentum import MomentumOptimizer as MomentumOptimizer
 from graphdock_std.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
@@ -30,6 +50,8 @@ from graphdock_std.train.optimizer import Optimizer as Optimizer
 from graphdock_std.train.proximal import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from graphdock_std.train.proximal import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
 from graphdock_std.train.rmsprop import RMSPropOptimizer as RMSPropOptimizer
+from graphdock_std.train.saveables import SaveSpec as SaveSpec
+from graphdock_std.train.saveables import SaveableObject as SaveableObject
 from graphdock_std.train.saver import Saver as Saver
 from graphdock_std.train.saver_def import SaverDef as SaverDef
 from graphdock_std.train.schedules import cosine_decay as cosine_decay
@@ -42,6 +64,18 @@ from graphdock_std.train.schedules import noisy_linear_cosine_decay as noisy_lin
 from graphdock_std.train.schedules import piecewise_constant as piecewise_constant
 from graphdock_std.train.schedules import piecewise_constant_decay as piecewise_constant_decay
 from graphdock_std.train.schedules import polynomial_decay as polynomial_decay
+from graphdock_std.train.supervision.coordinator import Coordinator as Coordinator
+from graphdock_std.train.supervision.coordinator import LooperThread as LooperThread
+from graphdock_std.train.supervision.monitored_session import MonitoredSession as MonitoredSession
+from graphdock_std.train.supervision.monitored_session import SingularMonitoredSession as SingularMonitoredSession
+from graphdock_std.train.supervision.monitored_training_session import MonitoredTrainingSession as MonitoredTrainingSession
+from graphdock_std.train.supervision.scaffold import Scaffold as Scaffold
+from graphdock_std.train.supervision.session_creators import ChiefSessionCreator as ChiefSessionCreator
+from graphdock_std.train.supervision.session_creators import SessionCreator as SessionCreator
+from graphdock_std.train.supervision.session_creators import WorkerSessionCreator as WorkerSessionCreator
+from graphdock_std.train.supervision.session_manager import SessionManager as SessionManager
+from graphdock_std.train.supervision.supervisor import Supervisor as Supervisor
+from graphdock_std.train.supervision.supervisor import basic_train_loop as basic_train_loop
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -49,19 +83,53 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
+    "Checkpoint",
+    "CheckpointManager",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "ChiefSessionCreator",
+    "Coordinator",
     "ExponentialMovingAverage",
+    "FeedFnHook",
+    "FinalOpsHook",
     "FtrlOptimizer",
+    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
+    "LoggingTensorHook",
+    "LooperThread",
     "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
     "NewCheckpointReader",
     "Optimizer",
+    "ProfilerHook",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
+    "SaveSpec",
+    "SaveableObject",
     "Saver",
     "SaverDef",
+    "Scaffold",
+    "SecondOrStepTimer",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "Supervisor",
+    "WorkerSessionCreator",
     "assert_global_step",
+    "basic_train_loop",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",

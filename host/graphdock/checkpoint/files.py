@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
+from graphdock.checkpoint.locking import lock, unlock
 from graphdock.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -24,10 +25,23 @@ from graphdock.errors import (
     UnavailableError,
 )
 
-__all__ = ["TEMPORARY", "Sink", "explained", "held", "make_folder", "read_into", "replaced", "sync_folder", "token"]
+__all__ = [
+    "BINARY",
+    "TEMPORARY",
+    "Sink",
+    "explained",
+    "held",
+    "make_folder",
+    "read_into",
+    "replaced",
+    "sync_folder",
+    "token",
+]
 
 #: What names of unfinished files end with.
 TEMPORARY = ".tmp"
+#: Bytes are to be left as they are: Windows asks for it.
+BINARY: int = getattr(os, "O_BINARY", 0)
 #: Bytes that are handed to the system at once.
 CHUNK = 4 << 20
 
@@ -87,6 +101,8 @@ def sync_folder(path: str) -> None:
     Raises:
       GraphdockError: of the class that fits.
     """
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows opens no folders, and keeps names in order by itself
     path = path or os.curdir
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -99,14 +115,13 @@ def sync_folder(path: str) -> None:
 
 
 class Sink:
-    """An open file that bytes are written to, one behind the other."""
+    """An open file that bytes are written to. Several threads may write, each to places of its own."""
 
     def __init__(self, fd: int, path: str) -> None:
         self._fd = fd
         self._path = path
-        self.size = 0
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Any, offset: int) -> None:
         """Write bytes: anything with the buffer protocol whose elements are bytes.
 
         Raises:
@@ -115,11 +130,32 @@ class Sink:
         view = memoryview(data)
         try:
             while len(view):
-                written = os.write(self._fd, view[:CHUNK])
-                self.size += written
-                view = view[written:]
+                written = _write_at(self._fd, view[:CHUNK], offset)
+                view, offset = view[written:], offset + written
         except OSError as error:
             raise explained(error, "cannot write", self._path) from error
+
+
+#: Held where the system knows no place but that of the file's own pointer.
+_pointer = threading.Lock()
+
+
+def _write_at(fd: int, data: Any, offset: int) -> int:
+    if hasattr(os, "pwrite"):
+        return os.pwrite(fd, data, offset)
+    with _pointer:
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.write(fd, data)
+
+
+def _read_at(fd: int, data: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(fd, [data], offset)
+    with _pointer:
+        os.lseek(fd, offset, os.SEEK_SET)
+        found = os.read(fd, len(data))
+    data[: len(found)] = found
+    return len(found)
 
 
 @contextlib.contextmanager
@@ -132,7 +168,7 @@ def replaced(path: str) -> Iterator[Sink]:
     """
     draft = f"{path}.{token()}{TEMPORARY}"
     try:
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     except (OSError, ValueError) as error:
         raise explained(error, "cannot write", path) from error
     done = False
@@ -166,7 +202,7 @@ def held(prefix: str) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)  # while it is held: who opened it meanwhile sees that it is gone
-        fcntl.flock(fd, fcntl.LOCK_UN)  # a forked child has the descriptor too
+        unlock(fd)  # a forked child has the descriptor too
         os.close(fd)
 
 
@@ -177,7 +213,7 @@ def _locked(path: str, prefix: str) -> int:
         except (OSError, ValueError) as error:
             raise explained(error, "cannot write the checkpoint", prefix) from error
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(fd)
             if _is_at(fd, path):
                 return fd
         except BlockingIOError as error:
@@ -210,7 +246,7 @@ def read_into(fd: int, offset: int, data: Any, path: str) -> None:
     view = memoryview(data)
     try:
         while len(view):
-            count = os.preadv(fd, [view[:CHUNK]], offset)
+            count = _read_at(fd, view[:CHUNK], offset)
             if not count:
                 raise DataLossError(
                     f"the file {path!r} is cut off", expected=f"at least {offset + len(view)} bytes", got=f"{offset}"

@@ -13,8 +13,9 @@ from typing import Any, Self
 import numpy as np
 
 from graphdock.checkpoint.encoding import bytes_of, strings_of
-from graphdock.checkpoint.files import explained, read_into
+from graphdock.checkpoint.files import BINARY, explained, read_into
 from graphdock.checkpoint.layout import DataFile, Index, Part, Stored
+from graphdock.checkpoint.parallel import each
 from graphdock.checkpoint.slices import Slice
 from graphdock.dtypes import string
 from graphdock.errors import DataLossError, NotFoundError, UnimplementedError, did_you_mean
@@ -85,6 +86,10 @@ class Checkpoint(ABC):
                 out[common.within(whole)] = found[common.within(part.slice)]
         return out
 
+    def read_all(self, wanted: Sequence[tuple[str, Slice | None]]) -> list[Any]:
+        """The values of several tensors, or of slices of them, as :meth:`read` gives each."""
+        return [self.read(name, part) for name, part in wanted]
+
     @abstractmethod
     def part(self, name: str, stored: Stored, part: Any) -> Any:
         """The values of a part, in order, as a new contiguous array of any shape.
@@ -123,7 +128,7 @@ class OpenFiles:
         self.close = weakref.finalize(self, _close, self._fds)
         try:
             for path in paths:
-                self._fds.append(os.open(path, os.O_RDONLY))
+                self._fds.append(os.open(path, os.O_RDONLY | BINARY))
         except (OSError, ValueError) as error:
             self.close()
             raise explained(error, "cannot read", path) from error
@@ -173,6 +178,10 @@ class SafetensorsCheckpoint(Checkpoint):
                 got=f"{size}",
                 hint="restore an earlier checkpoint",
             )
+
+    def read_all(self, wanted: Sequence[tuple[str, Slice | None]]) -> list[Any]:
+        nbytes = sum(part.nbytes for name, _ in wanted for part in self.find(name).parts)
+        return each(lambda item: self.read(*item), wanted, nbytes)
 
     def part(self, name: str, stored: Stored, part: Part) -> Any:
         if stored.dtype is string:

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphdock.checkpoint.encoding import check_strings, chunks_of, size_of
-from graphdock.checkpoint.files import explained, held, make_folder, replaced, sync_folder, token
+from graphdock.checkpoint.files import Sink, explained, held, make_folder, replaced, sync_folder, token
 from graphdock.checkpoint.layout import INDEX, DataFile, Index, Part, Stored
 from graphdock.checkpoint.opening import read_index
+from graphdock.checkpoint.parallel import each
 from graphdock.checkpoint.slices import Slice
 from graphdock.dtypes import DType, string
 from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
@@ -230,19 +231,29 @@ def _write_data(path: str, items: Sequence[Item]) -> tuple[list[Part], int]:
     order = sorted(range(len(items)), key=lambda i: -items[i].dtype.size)
     sizes = [size_of(item.array, item.dtype) for item in items]
     head = _header(items, order, sizes)
-    parts: dict[int, Part] = {}
+    starts, end = [0] * len(items), len(head)
+    for i in order:
+        starts[i], end = end, end + sizes[i]
     with replaced(path) as sink:
-        sink.write(head)
-        for i in order:
-            start, checksum = sink.size, 0
-            for chunk in chunks_of(items[i].array, items[i].dtype):
-                for at in range(0, len(chunk), _PIECE):
-                    piece = chunk[at : at + _PIECE]
-                    checksum = zlib.crc32(piece, checksum)
-                    sink.write(piece)
-            parts[i] = Part(items[i].slice, 0, start, sink.size - start, checksum)
-        size = sink.size
-    return [parts[i] for i in range(len(items))], size
+        sink.write(head, 0)
+        sums = each(lambda i: _write_item(sink, starts[i], items[i]), range(len(items)), end)
+    parts = [
+        Part(item.slice, 0, start, size, checksum)
+        for item, start, size, checksum in zip(items, starts, sizes, sums, strict=True)
+    ]
+    return parts, end
+
+
+def _write_item(sink: Sink, start: int, item: Item) -> int:
+    """Write a tensor where it belongs; returns its checksum."""
+    checksum = 0
+    for chunk in chunks_of(item.array, item.dtype):
+        for at in range(0, len(chunk), _PIECE):
+            piece = chunk[at : at + _PIECE]
+            checksum = zlib.crc32(piece, checksum)
+            sink.write(piece, start)
+            start += len(piece)
+    return checksum
 
 
 #: Bytes that are summed and written before the next ones: few enough to stay in a cache.
@@ -273,7 +284,7 @@ def _write_index(prefix: str, index: Index) -> None:
     """Make a checkpoint of data files that are there: from here on the prefix names it."""
     sync_folder(os.path.dirname(prefix))
     with replaced(prefix + INDEX) as sink:
-        sink.write(index.text())
+        sink.write(index.text(), 0)
 
 
 def _finish(prefix: str, suffixes: set[str]) -> None:

@@ -49,7 +49,6 @@ class ResourceKind:
         a plan, and again after a reset. What it raises fails that step.
       lock: ``claim``: a step claims it for its whole length, so that two never touch it at once unless both only read;
         ``own``: it synchronises itself, as a queue does, and steps use it at any time.
-      savable: its value may stand in a checkpoint.
       close: gives back what ``create`` took; called once, with the resource and its request, when its container is reset or
         closed. No step holds it then; one of lock policy ``own`` may still be in use, and wakes whoever waits in it.
     """
@@ -57,7 +56,6 @@ class ResourceKind:
     name: str
     create: Callable[[ResourceRequest], Any]
     lock: str = "claim"
-    savable: bool = False
     close: Callable[[Any, ResourceRequest], None] | None = None
 
     def __post_init__(self) -> None:
@@ -78,4 +76,4 @@ def _storage(request: ResourceRequest) -> Buffer:
 
 
 #: Tensors that keep their value between steps. The host's own: it reads, assigns and initialises them itself.
-VARIABLE = ResourceKind("variable", _storage, savable=True)
+VARIABLE = ResourceKind("variable", _storage)

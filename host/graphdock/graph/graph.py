@@ -254,6 +254,10 @@ class Graph(ScopedGraph):
         """Refuse further operations."""
         self._finalized = True
 
+    def _unsafe_unfinalize(self) -> None:
+        """Take operations again. For who has finalized the graph, once nobody relies on it."""
+        self._finalized = False
+
     @property
     def finalized(self) -> bool:
         return self._finalized

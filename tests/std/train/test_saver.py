@@ -157,13 +157,11 @@ def test_a_variable_of_any_shape(tmp_path, sess):
 
 
 def test_objects_of_several_tensors(tmp_path, sess):
-    from graphdock_std.train.saveables import SaveableObject, SaveSpec
-
     table = [tf.get_variable("keys", initializer=[1, 2]), tf.get_variable("counts", initializer=[3, 4])]
 
-    class Table(SaveableObject):
+    class Table(tf.train.SaveableObject):
         def __init__(self):
-            specs = [SaveSpec(t, "", f"table/{t.op.name}") for t in table]
+            specs = [tf.train.SaveSpec(t, "", f"table/{t.op.name}") for t in table]
             super().__init__(table[0].op, specs, "table")
 
         def restore(self, restored_tensors, restored_shapes):

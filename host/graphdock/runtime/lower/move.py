@@ -67,8 +67,9 @@ def _at_once(state: State, node: PlanNode, where: Slot, device: Device, block: B
 def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block: Block, at: int) -> None:
     """A queued copy reads or writes staging memory, which the host fills before, or reads after a fence."""
     value, result = node.inputs[0], node.outputs[0]
-    root, name = new_slot(state, device, value)
-    if node.attrs["source"] == HOST_MEMORY:
+    to_device = node.attrs["source"] == HOST_MEMORY
+    root, name = new_slot(state, device, value, None if to_device else at)
+    if to_device:
         touches, hold = (*where.roots, root), "the host fills staging memory"
         fill = Fill(name, where.at, node=node, touches=touches, hold=hold)
         (state.out.fills if where.kind == "feed" and node not in state.given.facts.nesting else block).add(fill)

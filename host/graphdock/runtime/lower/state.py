@@ -174,13 +174,19 @@ def new_root(state: State, kind: str, space: str, value: Value, at: int) -> tupl
     return root, name
 
 
-def new_slot(state: State, device: QueuedDevice, value: Value) -> tuple[Root, Name]:
-    """Staging memory for a value of known shape. It serves one copy of a step: nobody knows when a queued copy reads it."""
+def new_slot(state: State, device: QueuedDevice, value: Value, at: int | None = None) -> tuple[Root, Name]:
+    """Staging memory for a value of known shape.
+
+    Args:
+      at: where the host is to read what a queued copy writes. Once it has, others may have the memory: it has waited for the copy.
+        None for what the host writes: it serves one copy of a step then, for nobody knows when a queued copy reads it.
+    """
     shape = concrete(value.shape)
     assert shape is not None
     name = state.names.new("slot")
     final = state.given.facts.final
-    root = Root("slot", staging_space(device), value.dtype, tuple(shape), 0, final, name.text, value.node)
+    first, last = (0, final) if at is None else (at, at)
+    root = Root("slot", staging_space(device), value.dtype, tuple(shape), first, last, name.text, value.node)
     state.out.roots.append(root)
     state.out.slots[root.device] = device
     return root, name

@@ -99,10 +99,6 @@ class ResourceStore:
         """The resources that some step has used."""
         return [r for r in list(self._resources.values()) if r.made]
 
-    def savable(self) -> list[Resource]:
-        """What a checkpoint of this container would hold, in order of declaration."""
-        return sorted((r for r in self._resources.values() if r.kind.savable and r.made), key=lambda r: r.number)
-
     def add_user(self, user: User) -> None:
         """Remember a plan, which lets go of closed resources."""
         with self.lock:

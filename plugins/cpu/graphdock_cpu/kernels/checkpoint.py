@@ -43,14 +43,13 @@ def _restore(ctx: BuildContext) -> Bound:
     reshape = ctx.attr("reshape")
 
     def compute(prefix: Any, names: Any, slices: Any) -> Any:
-        made: list[Any] = []
         with checkpoint.open_checkpoint(_text(prefix[()])) as source:
             wanted = [
                 _Wanted(_name(n), _name(s), *more) for n, s, *more in zip(names, slices, kinds, shapes, strict=True)
             ]
             _check_all(source, wanted, reshape)
-            for each, is_used in zip(wanted, used, strict=True):
-                made.append(each.read(source) if is_used else np.empty(each.empty_shape, each.dtype.np))
+            found = iter(source.read_all([(w.name, w.part) for w, u in zip(wanted, used, strict=True) if u]))
+            made = [w.shaped(next(found)) if u else w.unread() for w, u in zip(wanted, used, strict=True)]
         return made[0] if len(made) == 1 else tuple(made)
 
     return Bound(compute)
@@ -67,8 +66,8 @@ class _Wanted:
         self.found = parse_shape_and_slice(spelled)
 
     @property
-    def empty_shape(self) -> tuple[int, ...]:
-        return tuple(d or 0 for d in self.dims or (0,))
+    def part(self) -> checkpoint.Slice | None:
+        return None if self.found is None else self.found[1]
 
     def misfit(self, source: checkpoint.Checkpoint, reshape: bool) -> errors.GraphdockError | None:
         """Why the checkpoint does not have it; None when it has."""
@@ -104,9 +103,13 @@ class _Wanted:
             hint=hint,
         )
 
-    def read(self, source: checkpoint.Checkpoint) -> Any:
-        array = source.read(self.name, None if self.found is None else self.found[1])
+    def shaped(self, array: Any) -> Any:
+        """What was read, in the shape that is asked for."""
         return array if self.dims is None or None in self.dims else array.reshape(self.dims)
+
+    def unread(self) -> Any:
+        """What stands for values that nobody wants."""
+        return np.empty(tuple(d or 0 for d in self.dims or (0,)), self.dtype.np)
 
 
 def _shown(dims: Any) -> str:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: they work on variables, sessions and files.
 ENDPOINTS = {
+    "train.Checkpoint": "graphdock_std.train.checkpoint_objects:Checkpoint",
+    "train.CheckpointManager": "graphdock_std.train.checkpoint_manager:CheckpointManager",
+    "train.checkpoints_iterator": "graphdock_std.train.checkpoints_iterator:checkpoints_iterator",
     "train.Saver": "graphdock_std.train.saver:Saver",
+    "train.SaveSpec": "graphdock_std.train.saveables:SaveSpec",
+    "train.SaveableObject": "graphdock_std.train.saveables:SaveableObject",
     "train.SaverDef": "graphdock_std.train.saver_def:SaverDef",
     "train.NewCheckpointReader": "graphdock_std.train.checkpoint_reader:NewCheckpointReader",
     "train.checkpoint_exists": "graphdock_std.train.checkpoint_files:checkpoint_exists",

@@ -198,7 +198,7 @@ def write_state(
             hint="save under another name, or pass another latest_filename",
         )
     with replaced(path) as sink:
-        sink.write(str(state).encode())
+        sink.write(str(state).encode(), 0)
     sync_folder(os.path.dirname(path))
 
 

@@ -242,6 +242,11 @@ class Optimizer:
         graph = _tf.get_default_graph()
         return sorted((v for v in made if v.graph is graph), key=lambda v: v.name)
 
+    def _non_slot_variables(self) -> list[tuple[str, _tf.Variable]]:
+        """Name and Variable of what this optimizer keeps once in the default graph, not for each variable."""
+        graph = _tf.get_default_graph()
+        return [(name, v) for (name, _), v in self._non_slots.items() if v.graph is graph]
+
     def _get_or_make_slot(self, var: Any, value: Any, slot_name: str, op_name: str) -> Any:
         """The slot of ``var``; made with the initial ``value``, a tensor or a function that returns one.
 

@@ -286,6 +286,7 @@ class Saver:
             hint = f"{path!r} is a folder: restore tf.train.latest_checkpoint of it" if os.path.isdir(path) else None
             raise NotFoundError(f"there is no checkpoint {path!r}", hint=hint)
         assert self.saver_def is not None
+        _log.info("Restoring parameters from %s", path)
         sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
 
     def _check_built(self, what: str) -> None:

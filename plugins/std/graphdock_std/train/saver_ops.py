@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,9 @@ from graphdock_std.train.saver_def import SaverDef
 
 __all__ = ["add_saver_ops"]
 
+#: Bytes of variables that one operation saves. Those of a device are all in host memory while it runs, and none before or after; so
+#: this is what saving a model takes of it, however large the model is.
+PORTION = 256 << 20
 #: What a sharded save puts behind the path for the files of its parts.
 _PART = os.path.join("_temp", "part")
 
@@ -36,13 +40,39 @@ def add_saver_ops(
     with _ops.init_scope(), _tf.name_scope(name or "save"):
         path = _tf.placeholder_with_default(filename or "model", shape=[], name="filename")
         path = _tf.placeholder_with_default(path, shape=[], name="Const")
-        if sharded:
-            saved = _save_shards(path, _by_device(saveables))
+        shards = _by_device(saveables) if sharded else [("", list(saveables))]
+        parts = [(device, part) for device, group in shards for part in _portions(group)]
+        if sharded or len(parts) > 1:
+            saved = _save_shards(path, parts)
         else:
             with _tf.control_dependencies([_save(path, saveables)]):
                 saved = _tf.identity(path, name="control_dependency")
         restored = _restore(path, saveables, reshape, restore_sequentially)
     return SaverDef(path.name, saved.name, restored.name, sharded=sharded)
+
+
+def _portions(saveables: Sequence[Any]) -> list[list[Any]]:
+    """Objects in lists of at most :data:`PORTION` bytes each, or of one object.
+
+    What has no known shape counts as nothing, and so do strings, which lie in host memory anyway.
+    """
+    portions: list[list[Any]] = [[]]
+    held = 0
+    for saveable in saveables:
+        nbytes = sum(map(_nbytes, saveable.specs))
+        if portions[-1] and held + nbytes > PORTION:
+            portions.append([])
+            held = 0
+        portions[-1].append(saveable)
+        held += nbytes
+    return portions
+
+
+def _nbytes(spec: Any) -> int:
+    shape = spec.tensor.shape
+    if spec.dtype is dtypes.string or not shape.is_fully_defined():
+        return 0
+    return math.prod(int(d) for d in shape.as_list()) * int(spec.dtype.size)
 
 
 def _names(specs: Sequence[Any], scope: str) -> dict[str, Any]:
@@ -64,7 +94,7 @@ def _save(path: Any, saveables: Sequence[Any]) -> Any:
 
 
 def _save_shards(path: Any, shards: Sequence[tuple[str, Sequence[Any]]]) -> Any:
-    """The path, after each device's part has been saved and the parts have been made one checkpoint."""
+    """The path, after each part has been saved on its device, one after the other, and they have been made one checkpoint."""
     with _tf.device("/cpu:0"):  # devices have no strings
         begin = _ops.apply_op("StringJoin", inputs=[path, _PART], name="StringJoin")
         count = _tf.constant(len(shards), dtypes.int32, name="num_shards")

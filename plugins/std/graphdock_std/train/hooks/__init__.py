@@ -1,0 +1,1 @@
+"""Hooks of a monitored session: what is done before and after each of its steps."""
