@@ -240,6 +240,7 @@ class TraitsSpec(Spec):
     reduction: bool = False
     aggregate: bool = False
     no_gradient: bool = False
+    unstacks: bool = False
     deterministic: Annotated[str, _choice("bitwise", "tolerance"), _enum(("bitwise", "tolerance"))] = "tolerance"
 
     def names(self) -> tuple[str, ...]:
