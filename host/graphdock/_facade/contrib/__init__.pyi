@@ -3,6 +3,7 @@ from graphdock._facade.contrib import framework as framework
 from graphdock._facade.contrib import layers as layers
 from graphdock._facade.contrib import losses as losses
 from graphdock._facade.contrib import opt as opt
+from graphdock._facade.contrib import rnn as rnn
 from graphdock._facade.contrib import slim as slim
 
 __all__ = [
@@ -10,5 +11,6 @@ __all__ = [
     "layers",
     "losses",
     "opt",
+    "rnn",
     "slim",
 ]
