@@ -391,6 +391,7 @@ class OpSpec(Spec):
     evaluate: str | None = None
     identity: Name | None = None
     neutral: dict[Name, int] = {}
+    sum: Name | None = None
     cost: CostSpec = CostSpec()
     gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None
     decompose: list[str] = []

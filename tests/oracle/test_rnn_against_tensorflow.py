@@ -57,7 +57,8 @@ leave(h + g, s, t, names=False)
     "bidirectional": """
 h, s = tf.nn.bidirectional_dynamic_rnn(cells.GRUCell(3), cells.LSTMCell(2), x, n, dtype=tf.float32)
 g, t = tf.nn.bidirectional_dynamic_rnn(cells.GRUCell(3), cells.GRUCell(2), x, dtype=tf.float32, scope='b', time_major=True)
-o, u, v = tf.nn.static_bidirectional_rnn(cells.GRUCell(3), cells.GRUCell(2), steps(), dtype=tf.float32, sequence_length=n, scope='c')
+o, u, v = tf.nn.static_bidirectional_rnn(cells.GRUCell(3), cells.GRUCell(2), steps(), dtype=tf.float32,
+                                            sequence_length=n, scope='c')
 p, w, _ = tf.nn.static_bidirectional_rnn(cells.GRUCell(3), cells.GRUCell(2), steps(), dtype=tf.float32, scope='d')
 leave(list(h + g) + o + p, s, t, u, v, w, names=False)
 """,

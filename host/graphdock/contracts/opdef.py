@@ -171,6 +171,8 @@ class OpDef:
         and in a plan (:mod:`graphdock.opdef.shape_values`).
       identity: name of the input that the only output equals wherever shape and dtype are the same.
       neutral: input name -> the element that makes the output equal the other input, exactly and for every dtype.
+      sum: type of the op that computes the sum of several nodes of this one: its inputs are lists of this one's, its attributes
+        this one's and the length of the lists.
       cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.
       gradient: ``"module:name"`` of the function that builds gradients, None where the op has none at all.
       gradient_kinds: per input ``formula``, ``op``, ``fn``, ``none`` or ``todo: reason``.
@@ -212,6 +214,7 @@ class OpDef:
     evaluate: str | None = None
     identity: str | None = None
     neutral: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    sum: str | None = None
     cost: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     gradient: str | None = None
     gradient_kinds: Mapping[str, str] = field(default_factory=lambda: _EMPTY)

@@ -29,8 +29,8 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """Run a cell over every step of ``inputs``.
 
-    The number of steps and the size of the batch need not be known. A step costs the same however many there are, and so does one of
-    the gradient.
+    The number of steps and the size of the batch need not be known. A step costs the same however many there are, and so does
+    one of the gradient.
 
     Args:
       cell: an RNNCell.
