@@ -4,6 +4,7 @@ from graphdock._facade.contrib import layers as layers
 from graphdock._facade.contrib import losses as losses
 from graphdock._facade.contrib import opt as opt
 from graphdock._facade.contrib import rnn as rnn
+from graphdock._facade.contrib import seq2seq as seq2seq
 from graphdock._facade.contrib import slim as slim
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "losses",
     "opt",
     "rnn",
+    "seq2seq",
     "slim",
 ]

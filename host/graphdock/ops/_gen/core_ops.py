@@ -378,7 +378,8 @@ def history_stack(history, dims, T, reverse=False, name=None):
 
     Args:
       history: scalar, variant. What the iterations of a loop kept.
-      dims: tensor of any shape, int32. The shape, a vector, beginning with the number of elements.
+      dims: tensor of any shape, int32. The shape, a vector, beginning with the number of elements; -1 for
+        what the elements say.
       T: dtype: any dtype.
       reverse: bool. The last element is the first row. Default False.
       name: name of the operation (default "HistoryStack").

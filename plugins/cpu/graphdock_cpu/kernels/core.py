@@ -175,32 +175,24 @@ def _history_stack(ctx: BuildContext) -> Callable[..., Any]:
             raise errors.InvalidArgumentError(
                 "HistoryStack: another number of elements than expected", expected=str(len(out)), got=str(len(history))
             )
+        if out.ndim == 1:
+            out[...] = history[::-1] if backwards else history
+            return
         for place, element in zip(out, reversed(history) if backwards else history, strict=True):
             place[...] = element
 
     def fresh(history: list[Any], dims: np.ndarray) -> np.ndarray:
-        shape = dims.tolist()
-        element = np.shape(history[0]) if history else ()
-        if history and (
-            len(element) != len(shape) - 1 or any(d not in (-1, e) for d, e in zip(shape[1:], element, strict=True))
-        ):
+        count, *rest = dims.tolist()
+        element = list(np.shape(history[0])) if history else [max(d, 0) for d in rest]
+        if len(element) != len(rest) or any(d not in (-1, e) for d, e in zip(rest, element, strict=True) if history):
             raise errors.ShapeError(
-                "HistoryStack: the elements have another shape", expected=str(shape[1:]), got=str(list(element))
+                "HistoryStack: the elements have another shape", expected=str(rest), got=str(element)
             )
-        shape = [max(shape[0], 0), *(element if history else [max(d, 0) for d in shape[1:]])]
-        out = np.empty(shape, dtype)
-        if out.ndim == 1:
-            out[...] = history[::-1] if backwards else history
-        else:
-            write(history, dims, out)
+        out = np.empty([len(history) if count < 0 else count, *element], dtype)
+        write(history, dims, out)
         return out
 
-    def scalars(history: list[Any], dims: np.ndarray, out: np.ndarray) -> None:
-        out[...] = history[::-1] if backwards else history
-
-    if ctx.fresh:
-        return fresh
-    return scalars if len(ctx.outputs[0].shape) == 1 else write
+    return fresh if ctx.fresh else write
 
 
 KERNELS = [
