@@ -240,6 +240,7 @@ class TraitsSpec(Spec):
     reduction: bool = False
     aggregate: bool = False
     no_gradient: bool = False
+    unstacks: bool = False
     deterministic: Annotated[str, _choice("bitwise", "tolerance"), _enum(("bitwise", "tolerance"))] = "tolerance"
 
     def names(self) -> tuple[str, ...]:
@@ -390,6 +391,7 @@ class OpSpec(Spec):
     evaluate: str | None = None
     identity: Name | None = None
     neutral: dict[Name, int] = {}
+    sum: Name | None = None
     cost: CostSpec = CostSpec()
     gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None
     decompose: list[str] = []

@@ -204,6 +204,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "evaluate": op.home.full(spec.evaluate) if spec.evaluate else None,
         "identity": spec.identity,
         "neutral": dict(spec.neutral),
+        "sum": spec.sum,
         "cost": spec.cost.given(),
         "gradient": f"{generated}.gradients:{op.snake}" if op.has_gradient else None,
         "gradient_kinds": op.kinds,

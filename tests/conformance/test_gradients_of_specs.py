@@ -23,6 +23,8 @@ STRUCTURAL = {
     "While",
     "OptionalFromValue",
     "OptionalGetValue",
+    "HistoryStack",
+    "HistoryUnstack",
     "ReadVariableOp",
     "PlaceholderWithDefault",
     "Print",

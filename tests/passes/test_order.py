@@ -24,7 +24,12 @@ def reads(graph):
 
 def made(fetches, targets=(), **switches):
     graph = translate(fetches, targets, [])
-    run_passes(graph, switches, Tools(lambda node: None, tf.default_host().ops.get("Const")), verify=True)
+    run_passes(
+        graph,
+        switches,
+        Tools(lambda node: None, tf.default_host().ops.get("Const"), tf.default_host().ops.get),
+        verify=True,
+    )
     return graph
 
 

@@ -77,7 +77,7 @@ def test_a_pass_that_has_run_finds_nothing_more(name):
         x = tf.placeholder(tf.float32, [2])
         y = tf.identity(tf.cond(tf.constant(True), lambda: x * 1.0 + v, lambda: v * 2.0))
         plan = translate([y + tf.tanh(v) * 1.0, tf.shape(y)], [v.assign_add(y).op], [(x, (2,))])
-    tools = Tools(lambda node: None, tf.default_host().ops.get("Const"))
+    tools = Tools(lambda node: None, tf.default_host().ops.get("Const"), tf.default_host().ops.get)
     only = {other: other == name for other in PASSES}
     run_passes(plan, only, tools, verify=True)
     before = print_graph(plan)

@@ -9,7 +9,12 @@ from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.errors import PlanError
 from graphdock.shape import compatible, show
 
-__all__ = ["Contents", "contents_of"]
+__all__ = ["Contents", "contents_of", "may_hold"]
+
+
+def may_hold(node: PlanNode) -> bool:
+    """Whether an output of the node may be a variant of which :class:`Contents` knows something."""
+    return bool(node.bodies) or node.verb == "alias" or "unstacks" in node.opdef.traits
 
 
 class Contents:
@@ -46,12 +51,22 @@ class Contents:
             elif result.dtype.kind == "V":
                 self._of[result] = source
             return
+        if "unstacks" in node.opdef.traits:
+            self._of[node.outputs[0]] = _row(node.inputs[0])
+            return
         self._of.update(stacked(node))
         if node.verb in ("branch", "call"):
             for i, result in enumerate(node.outputs):
                 held = [v for v in (self._of.get(b.outputs[i]) for b in node.bodies) if v is not None]
                 if len(held) == 1 or held and all(_alike(v, held[0]) for v in held):
                     self._of[result] = held[0]
+
+
+def _row(tensor: Value) -> Value:
+    """A value that stands for the rows of a tensor."""
+    row = Value(f"{tensor.name}/row", tensor.dtype, None if tensor.shape is None else tensor.shape[1:])
+    row.extent = tensor.extent[1:] if isinstance(tensor.extent, tuple) else None
+    return row
 
 
 def _alike(a: Value, b: Value) -> bool:
@@ -83,7 +98,7 @@ def _visit(graph: PlanGraph, found: Contents) -> Iterator[PlanGraph]:
         for which, body in enumerate(node.bodies):
             found.enter(node, which)
             yield body
-        if node.bodies or node.verb == "alias":
+        if may_hold(node):
             found.leave(node)
 
 

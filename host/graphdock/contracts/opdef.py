@@ -161,7 +161,8 @@ class OpDef:
         (:class:`graphdock.contracts.resource.ResourceKind`); the attributes ``container`` and ``shared_name`` say which.
       host_fn: for the verb ``host``, ``"module:name"`` of ``PlanNode -> callable``, which a step calls with the inputs.
       traits: ``stateful`` (never merged or folded), ``pure`` (may be both), ``host`` (runs on host memory only),
-        ``elementwise``, ``commutative``, ``aggregate``, ``no_gradient``.
+        ``elementwise``, ``commutative``, ``aggregate``, ``no_gradient``, ``unstacks`` (its output is a history of its first
+        input's rows).
       aliases: output name -> input name: the output holds the input's elements (reshape, transpose, identity).
       scalar: the result's element as a formula over the inputs' elements (``"x + y"``), before wrap-around; from it host scalars
         and fused code are printed. None where it is not elementwise or has no such formula.
@@ -170,6 +171,8 @@ class OpDef:
         and in a plan (:mod:`graphdock.opdef.shape_values`).
       identity: name of the input that the only output equals wherever shape and dtype are the same.
       neutral: input name -> the element that makes the output equal the other input, exactly and for every dtype.
+      sum: type of the op that computes the sum of several nodes of this one: its inputs are lists of this one's, its attributes
+        this one's and the length of the lists.
       cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.
       gradient: ``"module:name"`` of the function that builds gradients, None where the op has none at all.
       gradient_kinds: per input ``formula``, ``op``, ``fn``, ``none`` or ``todo: reason``.
@@ -211,6 +214,7 @@ class OpDef:
     evaluate: str | None = None
     identity: str | None = None
     neutral: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    sum: str | None = None
     cost: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     gradient: str | None = None
     gradient_kinds: Mapping[str, str] = field(default_factory=lambda: _EMPTY)

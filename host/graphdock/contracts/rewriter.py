@@ -136,9 +136,10 @@ class Rewriter:
         outputs: Sequence[int] | None = None,
         attrs: Mapping[str, Any] | None = None,
         bodies: Sequence[PlanGraph] | None = None,
+        control: Sequence[PlanNode] | None = None,
     ) -> None:
-        """Give a node other inputs, attributes or bodies; ``outputs``: positions of those that it keeps."""
-        given = {"inputs": inputs, "outputs": outputs, "attrs": attrs, "bodies": bodies}
+        """Give a node other inputs, attributes, bodies or nodes to wait for; ``outputs``: positions of those that it keeps."""
+        given = {"inputs": inputs, "outputs": outputs, "attrs": attrs, "bodies": bodies, "control": control}
         self._bound.setdefault(node, {}).update({k: v for k, v in given.items() if v is not None})
 
     # -- values and the level itself
@@ -265,6 +266,7 @@ class _Sweep:
         inputs, control, order = node.inputs, node.control, node.order
         if node in bound:
             inputs = bound[node].get("inputs", inputs)
+            control = tuple(bound[node].get("control", control))
         changed = inputs is not node.inputs
         waited: list[PlanNode] = []
         if not lost.isdisjoint(inputs):
@@ -284,7 +286,7 @@ class _Sweep:
             control = tuple(dict.fromkeys([*self._stand(control, 0), *waited]))
         if not lost.isdisjoint(order):
             order = tuple(self._ordered(node))
-        if changed or control is not node.control or order is not node.order:
+        if changed or control != node.control or order is not node.order:
             self.edges[node] = list(inputs), control, order
         return True
 

@@ -26,7 +26,7 @@ from graphdock.ops.convert import constant, convert_to_tensor
 from graphdock.ops.operators import apply_operator
 from graphdock.shape import Dims, as_dims, show
 
-__all__ = ["while_loop"]
+__all__ = ["check_next", "invariants_of", "labels_of", "parameters_for", "trace_cond", "while_loop"]
 
 
 def while_loop(
@@ -88,7 +88,7 @@ def while_loop(
                     got=f"{tensor.dtype.name} ({site_of(tensor)})",
                     site=user_site(),
                 )
-        invariants = _invariants(structure, shape_invariants, start)
+        invariants = invariants_of(structure, shape_invariants, start)
         limit = -1
         if maximum_iterations is not None:
             if _is_int(maximum_iterations):
@@ -99,8 +99,8 @@ def while_loop(
                 return _counted(
                     cond, body, structure, shape_invariants, back_prop, maximum_iterations, return_same_structure, scope
                 )
-        labels = _labels(structure, start)
-        test = _trace_cond(BodyGraph(scope + "cond", graph), cond, structure, start, invariants)
+        labels = labels_of(structure, start)
+        test = trace_cond(BodyGraph(scope + "cond", graph), cond, structure, start, invariants)
         step = _trace_body(BodyGraph(scope + "body", graph), body, structure, start, invariants, labels)
         captures = shared_captures([test, step])
         inputs = [*start, *captures]
@@ -177,7 +177,8 @@ def _counted(
     return nest.pack_sequence_as(structure, nest.flatten(rest))
 
 
-def _invariants(structure: Any, given: Any, start: Sequence[Tensor]) -> list[Dims]:
+def invariants_of(structure: Any, given: Any, start: Sequence[Tensor]) -> list[Dims]:
+    """The shape that each loop variable keeps. Raises ShapeError for one that does not enter with it."""
     if given is None:
         return [t._dims for t in start]
     shapes = nest.flatten_up_to(structure, given, "while_loop: shape_invariants", "loop_vars")
@@ -204,7 +205,7 @@ def _within(dims: Dims, invariant: Dims) -> bool:
     return all(i is None or i == d for d, i in zip(dims, invariant, strict=True))
 
 
-def _labels(structure: Any, start: Sequence[Tensor]) -> list[str]:
+def labels_of(structure: Any, start: Sequence[Tensor]) -> list[str]:
     """How messages call each loop variable: its number, its field of a namedtuple, and the tensor it starts as."""
     fields: tuple[str, ...] = getattr(structure, "_fields", ())
     labels = []
@@ -214,7 +215,7 @@ def _labels(structure: Any, start: Sequence[Tensor]) -> list[str]:
     return labels
 
 
-def _parameters(body: BodyGraph, structure: Any, start: Sequence[Tensor], invariants: Sequence[Dims]) -> Any:
+def parameters_for(body: BodyGraph, structure: Any, start: Sequence[Tensor], invariants: Sequence[Dims]) -> Any:
     """The loop variables' placeholders, nested like ``structure``."""
     made = [
         body.add_parameter(name_of(tensor), tensor.dtype, dims) for tensor, dims in zip(start, invariants, strict=True)
@@ -222,11 +223,12 @@ def _parameters(body: BodyGraph, structure: Any, start: Sequence[Tensor], invari
     return nest.pack_sequence_as(structure, made)
 
 
-def _trace_cond(
+def trace_cond(
     graph: BodyGraph, function: Callable[..., Any], structure: Any, start: Sequence[Tensor], invariants: Sequence[Dims]
 ) -> BodyGraph:
+    """The condition's body. Raises DTypeError, ShapeError: it returns no bool scalar."""
     with body_scope(graph):
-        result = function(*_parameters(graph, structure, start, invariants))
+        result = function(*parameters_for(graph, structure, start, invariants))
         if isinstance(result, (list, tuple)) and len(result) == 1:
             result = result[0]
         tensor = to_tensor(graph, result, "while_loop: the result of cond")
@@ -258,7 +260,7 @@ def _trace_body(
     labels: Sequence[str],
 ) -> BodyGraph:
     with body_scope(graph):
-        result = function(*_parameters(graph, structure, start, invariants))
+        result = function(*parameters_for(graph, structure, start, invariants))
         if len(structure) == 1 and not _is_one_sequence(result):
             result = [result]
         if not isinstance(result, (list, tuple)):
@@ -276,7 +278,7 @@ def _trace_body(
         outputs = []
         for label, value, tensor, invariant in zip(labels, nest.flatten(result), start, invariants, strict=True):
             after = to_tensor(graph, value, f"while_loop: {label} after one iteration", tensor.dtype)
-            _check(label, tensor, after, invariant)
+            check_next(label, tensor, after, invariant)
             outputs.append(after)
     graph.outputs = outputs
     return graph
@@ -286,7 +288,8 @@ def _is_one_sequence(result: Any) -> bool:
     return isinstance(result, (list, tuple)) and len(result) == 1
 
 
-def _check(label: str, start: Tensor, after: Tensor, invariant: Dims) -> None:
+def check_next(label: str, start: Tensor, after: Tensor, invariant: Dims) -> None:
+    """Raise DTypeError or ShapeError where an iteration would change a loop variable's dtype or shape."""
     if after.dtype is not start.dtype:
         raise DTypeError(
             f"while_loop: {label} would change its dtype: it enters as {start.dtype.name}, but after one "

@@ -9,6 +9,8 @@ __all__ = [
     "assign_variable",
     "cond",
     "const",
+    "history_stack",
+    "history_unstack",
     "optional_get_value",
     "placeholder",
     "py_func",
@@ -40,6 +42,31 @@ def placeholder(ctx: ShapeContext) -> list[Dims]:
 @symbolic
 def optional_get_value(ctx: ShapeContext) -> list[Dims]:
     return [ctx.attrs["shape"]]
+
+
+@symbolic
+def history_unstack(ctx: ShapeContext) -> list[Dims]:
+    dims, count = ctx.shape("value"), ctx.values("count")
+    if dims == ():
+        raise ctx.fail("value is a scalar, which has no rows")
+    if dims is not None and count is not None and not isinstance(count, tuple):
+        ctx.equal(dims[0], count, f"there are {dims[0]} rows; expected {count}")
+    return [()]
+
+
+@symbolic
+def history_stack(ctx: ShapeContext) -> list[Dims]:
+    dims = ctx.values("dims")
+    if dims is None:
+        known = ctx.shape("dims")
+        rank = known[0] if known is not None and len(known) == 1 else None
+        return [(None,) * rank if isinstance(rank, int) else None]
+    if not isinstance(dims, tuple) or not dims:
+        raise ctx.fail("dims must be a vector of one element or more")
+    late = [d for d in dims if d is not None and not isinstance(d, int) and d.fed and not d.dim]
+    if late:
+        ctx.unproven(*late)
+    return [tuple([None if isinstance(d, int) and d < 0 else d for d in dims])]
 
 
 @symbolic

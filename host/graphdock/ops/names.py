@@ -47,6 +47,7 @@ ENDPOINTS: dict[str, str] = {
     "custom_op": "graphdock.ops.define:custom_op",
     "stored_variables": "graphdock.variables.stored:stored_variables",
     "set_initial_value": "graphdock.variables.stored:set_initial_value",
+    "scan_loop": "graphdock.control_flow.scan_loop:scan_loop",
     "RegisterKernel": "graphdock.ops.register_kernel:RegisterKernel",
 }
 

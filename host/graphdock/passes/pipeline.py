@@ -10,8 +10,10 @@ from graphdock.contracts.ir import PlanGraph
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
+from graphdock.passes.gates import gates
 from graphdock.passes.rewrite import Tools, prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
+from graphdock.passes.sums import sums
 from graphdock.passes.unread import drop_unneeded
 
 __all__ = ["PASSES", "Pass", "PassReport", "check_switches", "run_passes"]
@@ -36,11 +38,13 @@ class Pass:
 
 _ALL = (
     Pass("captures", "moves constants into the bodies that capture them", captures),
+    Pass("gates", "drops waits between what only computes", gates),
     Pass("identities", "forwards what changes nothing", identities),
     Pass("shapes", "makes constants of integers that are known from shapes", known_integers),
     Pass("cse", "merges nodes that compute the same, and reads with no write between them", cse),
     Pass("fold", "computes what depends on constants only", fold),
     Pass("algebra", "drops multiplications by one", algebra),
+    Pass("sums", "makes one operation of a sum of many, where its op says how", sums),
 )
 
 #: Name -> pass, in the order of running. The configuration, ``explain`` and the docs are read from it.

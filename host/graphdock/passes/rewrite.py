@@ -23,10 +23,12 @@ class Tools:
     Attributes:
       evaluate: computes a node over constants, or returns None where it can't.
       const: the OpDef of the Const nodes that passes make.
+      find: the OpDef of a type.
     """
 
     evaluate: Callable[[PlanNode], list[np.ndarray[Any, Any]] | None]
     const: OpDef
+    find: Callable[[str], OpDef]
 
 
 def constant_node(like: PlanNode, value: Value, array: np.ndarray[Any, Any], dtype: DType, const: OpDef) -> PlanNode:

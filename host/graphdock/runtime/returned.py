@@ -49,6 +49,8 @@ class ReturnCheck:
         outputs = self.outputs
         if not outputs:
             return []
+        if len(outputs) == 1 and outputs[0].dtype.kind == "V":
+            return self._history(result)
         several = isinstance(result, (tuple, list))
         if several == (len(outputs) == 1) or (several and len(result) != len(outputs)):
             raise self._error("returned the wrong number of buffers", self._number_expected(), _number(result))
@@ -62,6 +64,12 @@ class ReturnCheck:
             if shape is not None and not compatible(out.shape, shape):
                 raise self._error(f"returned the wrong shape for its output {out.name!r}", show(out.shape), show(shape))
         return made
+
+    def _history(self, result: Any) -> list[Any]:
+        """A history is a list of buffers; what they are is the op's to say."""
+        if not isinstance(result, list):
+            raise self._error(f"returned no list for its output {self.outputs[0].name!r}", "a list", _number(result))
+        return [result]
 
     def _facts(self, buffer: Any, out: OutInfo) -> tuple[Any, tuple[int, ...] | None]:
         """dtype and shape of what was returned; None where nobody knows."""

@@ -2,7 +2,7 @@
 
 Besides the spaces of devices there is ``scalar``: Python ints and bools of the generated source. A tensor is moved once per level
 and space; what a loop captures is moved before the loop. A history lies where its elements do and never moves: an element that is
-read in another space is moved where it is read.
+read in another space is moved where it is read, and those of a history that a kernel reads as a whole where they are kept.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class Spaces:
         self._found: dict[PlanNode, Sequence[str | None]] = {}
         #: input of a body -> the space in which its first reader wants it, and that reader's device
         self._wanted: dict[Value, tuple[str, DeviceSpec | None]] = {}
+        #: history that a kernel reads as a whole -> the space in which it does, and its device
+        self._read_by_kernel: dict[Value, tuple[str | None, DeviceSpec | None]] = {}
         #: values of nodes with bodies, and inputs of bodies -> the device that works on them, where one does
         self._near: dict[Value, DeviceSpec] = {}
 
@@ -136,7 +138,19 @@ class Spaces:
                 yield from self.loop(node, level)
             else:
                 self.bind(node, self.needs(node), level)
+                self._check_histories(node)
                 self.outputs(node)
+
+    def _check_histories(self, node: PlanNode) -> None:
+        """Refuse a kernel that reads a history which lies elsewhere: one that its own level's loop did not make for it."""
+        if node in self.kernels:
+            for value in node.inputs:
+                if value.dtype.kind == "V" and self.home[value] not in (SCALAR, self.device_space(node)):
+                    raise PlanError(
+                        f"{node.name} reads a history as a whole in {self.device_space(node)}, but it lies in {self.home[value]}",
+                        op=node.origin,
+                        site=node.site,
+                    )
 
     def bind(self, node: PlanNode, needs: Sequence[str | None], level: _Level) -> None:
         """Let a node read its inputs in the spaces in which it needs them."""
@@ -241,6 +255,11 @@ class Spaces:
         levels = list(graph.all_graphs())
         if not any(node.verb == "loop" for level in levels for node in level.nodes):
             return
+        for level in levels:
+            for node in level.nodes:
+                if node in self.kernels:
+                    at = self.device_space(node), node.device
+                    self._read_by_kernel.update((v, at) for v in node.inputs if v.dtype.kind == "V")
         for level in reversed(levels[1:]):  # innermost first
             inputs = set(level.inputs)
             for node in level.nodes:
@@ -311,12 +330,16 @@ class Spaces:
         yield from node.bodies
         self.returned(cond, [SCALAR])
         variables = body.inputs[:count]
-        stays = [None] * (len(body.outputs) - count)
         near = [self._near.get(v) for v in variables]
-        self.returned(body, [*(self.home.get(v) for v in variables), *stays], [*near, *stays])
-        for history, kept in stacked(node):
-            self.home[history] = self.home.get(kept, HOST_MEMORY)
-            self._note(history, self.near(kept))
+        kept = [self._read_by_kernel.get(history, (None, None)) for history, _ in stacked(node)]
+        keeps = [
+            None if self.home.get(v) == SCALAR and space == HOST_MEMORY else space
+            for (space, _), (_, v) in zip(kept, stacked(node), strict=True)
+        ]
+        self.returned(body, [*(self.home.get(v) for v in variables), *keeps], [*near, *(device for _, device in kept)])
+        for (history, value), keep, (_, device) in zip(stacked(node), keeps, kept, strict=True):
+            self.home[history] = self.home.get(value, HOST_MEMORY) if keep is None else keep
+            self._note(history, device or self.near(value))
 
     def _entering(self, value: Value, names: Sequence[Value]) -> str:
         """The space in which a loop takes a value in: where its first reader wants it, the body's before the condition's.

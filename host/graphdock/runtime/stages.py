@@ -46,7 +46,7 @@ def _translate(draft: Draft) -> None:
 def _passes(draft: Draft) -> None:
     """What changes nothing, is computed twice or is known already goes."""
     setting = draft.setting
-    tools = Tools(evaluator(setting), setting.host.ops.get("Const"))
+    tools = Tools(evaluator(setting), setting.host.ops.get("Const"), setting.host.ops.get)
     draft.reports = [*draft.reports, *run_passes(draft.graph, setting.passes, tools, setting.debug)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts.bodies import carried, first_given, scanned
-from graphdock.contracts.contents import Contents
+from graphdock.contracts.contents import Contents, may_hold
 from graphdock.contracts.effects import lay_order
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
 from graphdock.errors import InvalidArgumentError
@@ -158,7 +158,7 @@ class _Translation:
             for tensor, value, extent in zip(op.outputs, outputs, extents, strict=True):
                 value.extent = extent
                 values.setdefault(tensor, value)
-            if bodies or node.verb == "alias":
+            if may_hold(node):
                 self.shapes.contents.leave(node)
             if op._colocation:
                 node.attrs = {**node.attrs, "_colocate": op._colocation}

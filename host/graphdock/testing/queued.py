@@ -95,6 +95,8 @@ def wrap(kernel: KernelDef, opdef: OpDef) -> KernelDef | None:
     for arg in (*opdef.inputs, *opdef.outputs):
         if arg.memory == "host" or arg.name in kernel.host or arg.dtype == "string":
             continue
+        if arg.dtype == "variant":  # histories are lists, whose buffers this backend's kernels do not look into
+            return None
         if arg.dtype in variables:
             allowed = types.get(arg.dtype) or next(t.allow for t in opdef.types if t.name == arg.dtype) or _PLAIN
             types[arg.dtype] = tuple(n for n in allowed if n in _PLAIN or (n == "string" and arg.arity == "many"))

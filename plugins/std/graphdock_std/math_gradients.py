@@ -14,7 +14,15 @@ from graphdock import ops as _ops
 
 from graphdock_std.grad_support import conjugate, static_shape, sum_to
 
-__all__ = ["extremum_grad", "mean_grad", "pow_grad", "prod_grad", "sum_grad"]
+__all__ = [
+    "extremum_grad",
+    "mean_grad",
+    "pow_grad",
+    "prod_grad",
+    "sum_grad",
+    "sum_of_products_a",
+    "sum_of_products_b",
+]
 
 
 def pow_grad(op: Any, grad: Any) -> tuple[Any, Any]:
@@ -148,3 +156,24 @@ def cumprod(op: Any, grad: Any) -> Any:
     plain = total(op.outputs[0]) / conjugate(_tf.select(zero, one, x))
     without = total(_tf.cumprod(_tf.select(first, one, x), axis, exclusive, reverse))
     return _tf.select(first, without, _tf.select(zero, _ops.zeros_like(x), plain))
+
+
+def sum_of_products_a(op: Any, grad: Any) -> list[Any]:
+    """Of each left matrix as of one product."""
+    return [_of_product(op, grad, i, 0) for i in range(op.get_attr("N"))]
+
+
+def sum_of_products_b(op: Any, grad: Any) -> list[Any]:
+    """Of each right matrix as of one product."""
+    return [_of_product(op, grad, i, 1) for i in range(op.get_attr("N"))]
+
+
+def _of_product(op: Any, grad: Any, index: int, side: int) -> Any:
+    """The gradient by a matrix of the product ``index``: the left one for side 0."""
+    a, b = op.inputs[index], op.inputs[op.get_attr("N") + index]
+    ta, tb = op.get_attr("transpose_a"), op.get_attr("transpose_b")
+    if side == 0:
+        made = _tf.matmul(_tf.conj(b), grad, tb, True) if ta else _tf.matmul(grad, _tf.conj(b), False, not tb)
+        return sum_to(made, a, b, exact=2)
+    made = _tf.matmul(grad, _tf.conj(a), True, ta) if tb else _tf.matmul(_tf.conj(a), grad, not ta)
+    return sum_to(made, b, a, exact=2)

@@ -3,6 +3,8 @@ from graphdock._facade.contrib import framework as framework
 from graphdock._facade.contrib import layers as layers
 from graphdock._facade.contrib import losses as losses
 from graphdock._facade.contrib import opt as opt
+from graphdock._facade.contrib import rnn as rnn
+from graphdock._facade.contrib import seq2seq as seq2seq
 from graphdock._facade.contrib import slim as slim
 
 __all__ = [
@@ -10,5 +12,7 @@ __all__ = [
     "layers",
     "losses",
     "opt",
+    "rnn",
+    "seq2seq",
     "slim",
 ]

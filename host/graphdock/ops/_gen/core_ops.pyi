@@ -16,6 +16,8 @@ __all__ = [
     "cond",
     "const",
     "destroy_resource_op",
+    "history_stack",
+    "history_unstack",
     "identity",
     "no_op",
     "ones_like",
@@ -72,6 +74,14 @@ def optional_get_value(
     optional: TensorLike,
     T: DTypeLike,
     shape: ShapeLike = None,
+    name: str | None = None,
+) -> Tensor: ...
+def history_unstack(value: TensorLike, count: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor: ...
+def history_stack(
+    history: TensorLike,
+    dims: TensorLike,
+    T: DTypeLike,
+    reverse: bool = False,
     name: str | None = None,
 ) -> Tensor: ...
 def var_handle_op(

@@ -55,6 +55,18 @@ def optional_get_value(op, grad_value):
     return [_fn.optional_get_value(op, grad_value)]
 
 
+def history_unstack(op, grad_history):
+    """value: fn; count: none."""
+    _fn = _import_module("graphdock.gradients.histories")
+    return [_fn.unstack(op, grad_history), None]
+
+
+def history_stack(op, grad_value):
+    """history: fn; dims: none."""
+    _fn = _import_module("graphdock.gradients.histories")
+    return [_fn.stack(op, grad_value), None]
+
+
 def read_variable_op(op, grad_value):
     """resource: fn."""
     _fn = _import_module("graphdock.gradients.core")

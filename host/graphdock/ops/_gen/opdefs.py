@@ -464,6 +464,60 @@ def optional_get_value() -> OpDef:
     )
 
 
+def history_unstack() -> OpDef:
+    return OpDef(
+        name="HistoryUnstack",
+        version=1,
+        summary="A history of the rows of a tensor, for a loop to read one per iteration.",
+        doc=(
+            "Made by ops.scan_loop and by the gradient of HistoryStack. A loop reads a history from its end; one "
+            "whose rows are reversed is read from the first row to the last."
+        ),
+        inputs=(
+            ArgDef("value", "T", shape="[N, *S]", doc="A tensor of rank 1 or more, taken apart along its first dim."),
+            ArgDef("count", "int32", shape="[]", memory="host", doc="How many rows there must be."),
+        ),
+        outputs=(ArgDef("history", "variant", shape="[]"),),
+        attrs=(AttrDef("reverse", "bool", default=False, doc="The history begins with the last row."),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock.ops.core_shapes:history_unstack",
+        traits=frozenset({"pure", "unstacks"}),
+        cost={"flops": "0", "bytes": "2 * bytes(value)"},
+        gradient="graphdock.ops._gen.gradients:history_unstack",
+        gradient_kinds={"value": "fn", "count": "none"},
+        package="graphdock",
+        source="specs/core.yaml:251",
+    )
+
+
+def history_stack() -> OpDef:
+    return OpDef(
+        name="HistoryStack",
+        version=1,
+        summary="The elements of a history as the rows of one tensor.",
+        doc="Made by ops.scan_loop and by the gradient of HistoryUnstack.",
+        inputs=(
+            ArgDef("history", "variant", shape="[]", doc="What the iterations of a loop kept."),
+            ArgDef(
+                "dims",
+                "int32",
+                memory="host",
+                doc="The shape, a vector, beginning with the number of elements; -1 for what the elements say.",
+            ),
+        ),
+        outputs=(ArgDef("value", "T"),),
+        attrs=(AttrDef("reverse", "bool", default=False, doc="The last element is the first row."),),
+        types=(TypeVarDef("T", allow=_ANY),),
+        shape_fn="graphdock.ops.core_shapes:history_stack",
+        traits=frozenset({"pure"}),
+        cost={"flops": "0", "bytes": "2 * bytes(value)"},
+        gradient="graphdock.ops._gen.gradients:history_stack",
+        gradient_kinds={"history": "fn", "dims": "none"},
+        package="graphdock",
+        source="specs/core.yaml:268",
+    )
+
+
 def var_handle_op() -> OpDef:
     return OpDef(
         name="VarHandleOp",
@@ -485,7 +539,7 @@ def var_handle_op() -> OpDef:
         resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:251",
+        source="specs/core.yaml:283",
     )
 
 
@@ -502,7 +556,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:264",
+        source="specs/core.yaml:296",
     )
 
 
@@ -522,7 +576,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:274",
+        source="specs/core.yaml:306",
     )
 
 
@@ -561,7 +615,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:286",
+        source="specs/core.yaml:318",
     )
 
 
@@ -600,7 +654,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:297",
+        source="specs/core.yaml:329",
     )
 
 
@@ -616,7 +670,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:308",
+        source="specs/core.yaml:340",
     )
 
 
@@ -631,7 +685,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:317",
+        source="specs/core.yaml:349",
     )
 
 
@@ -651,7 +705,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:325",
+        source="specs/core.yaml:357",
     )
 
 
@@ -672,7 +726,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:339",
+        source="specs/core.yaml:371",
     )
 
 
@@ -704,7 +758,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:353",
+        source="specs/core.yaml:385",
     )
 
 
@@ -726,6 +780,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "OptionalFromValue": optional_from_value,
     "OptionalNone": optional_none,
     "OptionalGetValue": optional_get_value,
+    "HistoryUnstack": history_unstack,
+    "HistoryStack": history_stack,
     "VarHandleOp": var_handle_op,
     "ReadVariableOp": read_variable_op,
     "AssignVariableOp": assign_variable_op,
@@ -741,4 +797,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "6278d6c89aae06f7"}
+SPECS: dict[str, str] = {"core.yaml": "48a133c3229d3197"}

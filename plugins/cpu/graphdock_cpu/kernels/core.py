@@ -149,6 +149,52 @@ def _update(ufunc: np.ufunc) -> Callable[[BuildContext], Bound]:
     return build
 
 
+def _history_unstack(ctx: BuildContext) -> Callable[..., Any]:
+    """Rows of one copy of the tensor: a history owns its elements."""
+    step = -1 if ctx.attr("reverse") else 1
+
+    def rows(value: np.ndarray, count: np.ndarray) -> list[np.ndarray]:
+        if len(value) != count:
+            raise errors.InvalidArgumentError(
+                "HistoryUnstack: another number of rows than expected", expected=str(int(count)), got=str(len(value))
+            )
+        kept = value.copy()
+        if kept.ndim == 1:  # what iterating gives would be numbers
+            return [kept[i, ...] for i in range(len(kept))[::step]]
+        return list(kept[::step])
+
+    return rows
+
+
+def _history_stack(ctx: BuildContext) -> Callable[..., Any]:
+    """The elements, copied row by row; those of small integers may be Python's own."""
+    dtype, backwards = ctx.outputs[0].dtype.np, ctx.attr("reverse")
+
+    def write(history: list[Any], dims: np.ndarray, out: np.ndarray) -> None:
+        if len(history) != len(out):
+            raise errors.InvalidArgumentError(
+                "HistoryStack: another number of elements than expected", expected=str(len(out)), got=str(len(history))
+            )
+        if out.ndim == 1:
+            out[...] = history[::-1] if backwards else history
+            return
+        for place, element in zip(out, reversed(history) if backwards else history, strict=True):
+            place[...] = element
+
+    def fresh(history: list[Any], dims: np.ndarray) -> np.ndarray:
+        count, *rest = dims.tolist()
+        element = list(np.shape(history[0])) if history else [max(d, 0) for d in rest]
+        if len(element) != len(rest) or any(d not in (-1, e) for d, e in zip(rest, element, strict=True) if history):
+            raise errors.ShapeError(
+                "HistoryStack: the elements have another shape", expected=str(rest), got=str(element)
+            )
+        out = np.empty([len(history) if count < 0 else count, *element], dtype)
+        write(history, dims, out)
+        return out
+
+    return fresh if ctx.fresh else write
+
+
 KERNELS = [
     KernelDef(
         "CheckNumerics",
@@ -169,6 +215,8 @@ KERNELS = [
     ),
     KernelDef("ZerosLike", "cpu", lambda ctx: fill_bound(ctx, _zero(ctx.outputs[0].dtype)), layout="strided"),
     KernelDef("OnesLike", "cpu", lambda ctx: fill_bound(ctx, 1), layout="strided"),
+    KernelDef("HistoryUnstack", "cpu", _history_unstack, layout="strided", modes=("fresh",)),
+    KernelDef("HistoryStack", "cpu", _history_stack, layout="strided"),
     KernelDef("Shape", "cpu", _shape, layout="strided", host=("output",)),
     KernelDef("Cast", "cpu", _cast, layout="strided"),
     KernelDef("AssignAddVariableOp", "cpu", _update(np.add), layout="strided"),

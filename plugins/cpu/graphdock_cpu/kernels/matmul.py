@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, KernelDef, Scratch, dtypes
+from graphdock.contracts import ArgInfo, Bound, BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels.common import is_half, known
 
@@ -77,4 +77,42 @@ def _widened(ctx: BuildContext, ta: bool, tb: bool) -> Bound | Callable[..., Any
     return Bound(compute, scratch=tuple(Scratch(dtypes.float32, tuple(i.shape)) for i in (a, b, out)))
 
 
-KERNELS = [KernelDef("MatMul", "cpu", _mat_mul, layout="strided")]
+def _mat_mul_sum(ctx: BuildContext) -> Bound | Callable[..., Any]:
+    """One product of the matrices side by side, which are laid there first."""
+    count = ctx.attr("N")
+    ta, tb = bool(ctx.attr("transpose_a")), bool(ctx.attr("transpose_b"))
+    axis_a, axis_b = -2 if ta else -1, -1 if tb else -2
+    a, b, dtype = ctx.inputs[0], ctx.inputs[count], ctx.outputs[0].dtype
+    wide = np.dtype(np.float32) if is_half(dtype) else dtype.np
+
+    def fresh(*given: np.ndarray) -> np.ndarray:
+        left = np.concatenate(given[:count], axis_a, dtype=wide)
+        right = np.concatenate(given[count:], axis_b, dtype=wide)
+        return np.asarray(np.matmul(_turn(left, ta), _turn(right, tb)).astype(dtype.np, copy=False))
+
+    if ctx.fresh:
+        return fresh
+    if is_half(dtype) or not (known(a.shape) and known(b.shape)):
+        return lambda *given: np.copyto(given[-1], fresh(*given[:-1]))
+    product = np.dot if len(a.shape) == len(b.shape) == 2 else np.matmul
+
+    def joined(*given: np.ndarray) -> None:
+        out, left, right = given[2 * count :]
+        np.concatenate(given[:count], axis_a, left)
+        np.concatenate(given[count : 2 * count], axis_b, right)
+        product(_turn(left, ta), _turn(right, tb), out)
+
+    return Bound(joined, scratch=(_side_by_side(a, axis_a, count), _side_by_side(b, axis_b, count)))
+
+
+def _side_by_side(one: ArgInfo, axis: int, count: int) -> Scratch:
+    """Memory for so many matrices of one shape, along an axis."""
+    shape = list(one.shape or ())
+    shape[axis] *= count  # type: ignore[operator]
+    return Scratch(one.dtype, tuple(shape))
+
+
+KERNELS = [
+    KernelDef("MatMul", "cpu", _mat_mul, layout="strided"),
+    KernelDef("MatMulSum", "cpu", _mat_mul_sum, layout="strided"),
+]

@@ -7960,6 +7960,68 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.math:matmul",
     },
+    "MatMulSum": {
+        "samples": (
+            {
+                "inputs": {"a": ({"shape": (3, 4)}, {"shape": (3, 4)}), "b": ({"shape": (4, 5)}, {"shape": (4, 5)})},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "a": ({"shape": (4, 3)}, {"shape": (4, 3)}, {"shape": (4, 3)}),
+                    "b": ({"shape": (4, 5)}, {"shape": (4, 5)}, {"shape": (4, 5)}),
+                },
+                "attrs": {"transpose_a": True},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"a": ({"shape": (3, 4)},), "b": ({"shape": (5, 4)},)},
+                "attrs": {"transpose_b": True},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"a": ({"shape": (4, 3)}, {"shape": (4, 3)}), "b": ({"shape": (5, 4)}, {"shape": (5, 4)})},
+                "attrs": {"transpose_a": True, "transpose_b": True},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "a": ({"shape": (2, 3, 4)}, {"shape": (2, 3, 4)}),
+                    "b": ({"shape": (4, 2)}, {"shape": (4, 2)}),
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"a": ({"shape": (0, 3)}, {"shape": (0, 3)}), "b": ({"shape": (0, 2)}, {"shape": (0, 2)})},
+                "attrs": {"transpose_a": True},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"a": ({"shape": (3, 4)}, {"shape": (3, 4)}), "b": ({"shape": (5, 6)}, {"shape": (5, 6)})},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "inner sizes differ",
+            },
+        ),
+        "types": {"T": ("int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")},
+        "args": {"a": "T", "b": "T"},
+        "tolerances": {},
+        "gradcheck": ("a", "b"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.math:sum_of_products",
+    },
     "Dilation2D": {
         "samples": (
             {

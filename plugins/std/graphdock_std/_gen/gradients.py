@@ -986,6 +986,12 @@ def mat_mul(op, grad_y):
     ]
 
 
+def mat_mul_sum(op, grad_y):
+    """a: fn; b: fn."""
+    _fn = _import_module("graphdock_std.math_gradients")
+    return [*_fn.sum_of_products_a(op, grad_y), *_fn.sum_of_products_b(op, grad_y)]
+
+
 def dilation2d(op, grad_output):
     """input: fn; filter: fn."""
     _fn = _import_module("graphdock_std.morphology")

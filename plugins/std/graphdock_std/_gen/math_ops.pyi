@@ -41,6 +41,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "mat_mul",
+    "mat_mul_sum",
     "maximum",
     "minimum",
     "multiply",
@@ -133,6 +134,13 @@ def clip_by_value(
 def mat_mul(
     a: TensorLike,
     b: TensorLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+def mat_mul_sum(
+    a: Sequence[TensorLike],
+    b: Sequence[TensorLike],
     transpose_a: bool = False,
     transpose_b: bool = False,
     name: str | None = None,

@@ -5254,12 +5254,57 @@ def mat_mul() -> OpDef:
         },
         where=(("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),),
         traits=frozenset({"pure"}),
+        sum="MatMulSum",
         cost={"flops": "2 * size(y) * K"},
         gradient="graphdock_std._gen.gradients:mat_mul",
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.math:matmul",
         package="graphdock_std",
         source="specs/math.yaml:1341",
+    )
+
+
+def mat_mul_sum() -> OpDef:
+    return OpDef(
+        name="MatMulSum",
+        version=1,
+        summary="Sum of matrix products.",
+        doc=(
+            "One product of the matrices side by side along the dim that is summed over: the terms of all products, "
+            "summed in one order. Plans make it of the gradients by a weight that is used many times."
+        ),
+        inputs=(
+            ArgDef("a", "T", shape="[*Ba, A0, A1]", arity="many", count="N", doc="Left matrices, of one shape."),
+            ArgDef("b", "T", shape="[*Bb, B0, B1]", arity="many", count="N", doc="Right matrices, of one shape."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, M, L]"),),
+        attrs=(
+            AttrDef("N", "int", minimum=1, doc="How many.", inferred=True),
+            AttrDef("transpose_a", "bool", default=False, doc="Multiply by every a transposed."),
+            AttrDef("transpose_b", "bool", default=False, doc="Multiply by every b transposed."),
+        ),
+        types=(
+            TypeVarDef(
+                "T",
+                allow=("int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+            ),
+        ),
+        let={
+            "M": "A1 if transpose_a else A0",
+            "K": "A0 if transpose_a else A1",
+            "K2": "B1 if transpose_b else B0",
+            "L": "B0 if transpose_b else B1",
+            "B": "broadcast(Ba, Bb)",
+        },
+        where=(("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * K * N"},
+        gradient="graphdock_std._gen.gradients:mat_mul_sum",
+        gradient_kinds={"a": "fn", "b": "fn"},
+        decomposition="graphdock_std._gen.decompositions:mat_mul_sum",
+        reference="graphdock_std.reference.math:sum_of_products",
+        package="graphdock_std",
+        source="specs/math.yaml:1386",
     )
 
 
@@ -12151,6 +12196,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "Select": select,
     "ClipByValue": clip_by_value,
     "MatMul": mat_mul,
+    "MatMulSum": mat_mul_sum,
     "Dilation2D": dilation2d,
     "Dilation2DBackpropInput": dilation2d_backprop_input,
     "Dilation2DBackpropFilter": dilation2d_backprop_filter,
@@ -12395,7 +12441,7 @@ SPECS: dict[str, str] = {
     "image_resize.yaml": "5ec0ee43d94701ad",
     "layer_norm.yaml": "000a58d77b9172a4",
     "linalg.yaml": "0aaec83ccd333768",
-    "math.yaml": "85b5ba292d87135c",
+    "math.yaml": "c908bfea74515e2a",
     "morphology.yaml": "70ac1a90d5b92f06",
     "nn.yaml": "3c403b782824d92f",
     "normalization.yaml": "655720c038b19f95",

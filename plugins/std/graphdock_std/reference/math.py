@@ -386,6 +386,13 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False)
     return out
 
 
+def sum_of_products(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, N: int = 1) -> np.ndarray:
+    """As one product, of what the factors are side by side."""
+    left = np.concatenate([np.asarray(x) for x in a], -2 if transpose_a else -1)
+    right = np.concatenate([np.asarray(x) for x in b], -1 if transpose_b else -2)
+    return matmul(left, right, transpose_a, transpose_b)
+
+
 def _exact_sum(values: list[Any]) -> Any:
     total = 0
     for v in values:

@@ -1,0 +1,75 @@
+"""The pass that drops waits between what only computes: gates around the gradients of an operation, mostly.
+
+An optimizer gates the gradients of each operation by default, so that none is used before all are there. In a plan that changes no
+result: reads are snapshots, and order edges keep each before the writes that come later. But it keeps other passes from seeing
+what is the same, or could be summed at once.
+"""
+
+from __future__ import annotations
+
+from graphdock.contracts.ir import PlanGraph, PlanNode
+from graphdock.contracts.rewriter import Rewriter
+from graphdock.passes.rewrite import Tools
+
+__all__ = ["gates"]
+
+
+def gates(graph: PlanGraph, tools: Tools) -> None:
+    """Drop the control edges of nodes that only compute to nodes that only compute and that the plan needs anyway."""
+    waited: dict[PlanNode, frozenset[PlanNode] | None] = {}
+    dropped: dict[PlanNode, list[PlanNode]] = {}
+    for node in graph.nodes:
+        if node.control and _computes(node):
+            found = [before for before in node.control if _behind(before, waited) is not None]
+            if found:
+                dropped[node] = found
+    if not dropped:
+        return
+    needed = _needed(graph, dropped)
+    with Rewriter(graph) as change:
+        for node, found in dropped.items():
+            going = {before for before in found if needed.issuperset(waited[before] or ())}
+            if going:
+                change.rebind(node, control=[before for before in node.control if before not in going])
+
+
+def _computes(node: PlanNode) -> bool:
+    """Whether all that the node does is to compute its outputs."""
+    return not node.opdef.is_stateful and not node.bodies and node.guard is None and node.verb != "none"
+
+
+def _behind(node: PlanNode, known: dict[PlanNode, frozenset[PlanNode] | None]) -> frozenset[PlanNode] | None:
+    """The nodes that one who waits for ``node`` waits for, looking through those that hold control edges only.
+
+    None where any of them does more than compute.
+    """
+    stack = [node]
+    while stack:
+        at = stack[-1]
+        if at in known:
+            stack.pop()
+        elif at.verb != "none" or at.outputs:
+            known[stack.pop()] = frozenset([at]) if _computes(at) else None
+        else:
+            open_ = [before for before in at.control if before not in known]
+            if open_:
+                stack.extend(open_)
+                continue
+            inside = [known[before] for before in at.control]
+            known[at] = None if None in inside else frozenset().union(*[n for n in inside if n is not None])
+            stack.pop()
+    return known[node]
+
+
+def _needed(graph: PlanGraph, dropped: dict[PlanNode, list[PlanNode]]) -> set[PlanNode]:
+    """The nodes that the level's outputs and targets need without those edges."""
+    found: set[PlanNode] = set()
+    stack = [*graph.targets, *[v.node for v in graph.outputs if v.node is not None]]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            gone = dropped.get(node, ())
+            stack.extend([v.node for v in node.inputs if v.node is not None])
+            stack.extend([before for before in node.control if before not in gone])
+    return found

@@ -1,0 +1,92 @@
+"""The pass that makes one operation of a sum of many: the gradient by a weight that a network uses in every step.
+
+An op says in its spec, by ``sum``, which op computes the sum of many of it. Of matrix products that is one product of the factors
+side by side along the dim that is summed over: the same terms, in another order of summation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
+from graphdock.contracts.rewriter import Rewriter
+from graphdock.passes.rewrite import Tools
+from graphdock.passes.simplify import attr_key
+from graphdock.shape import size
+
+__all__ = ["sums"]
+
+
+def sums(graph: PlanGraph, tools: Tools) -> None:
+    """Join the addends of an AddN that are alike but for their inputs, where that moves fewer elements than adding them up."""
+    if not any("aggregate" in n.opdef.traits for n in graph.nodes):
+        return
+    reads = Counter(v for n in graph.nodes for v in n.inputs)
+    reads.update(graph.outputs)
+    kept = {*graph.targets, *(n for node in graph.nodes for n in node.control)}
+    with Rewriter(graph) as change:
+        for node in graph.nodes:
+            if "aggregate" in node.opdef.traits and not node.control and node.guard is None:
+                _join(node, reads, kept, change, tools)
+
+
+def _join(node: PlanNode, reads: Counter[Value], kept: set[PlanNode], change: Rewriter, tools: Tools) -> None:
+    """Join what can be joined of the addends of one node."""
+    groups: dict[Any, list[PlanNode]] = {}
+    for value in node.inputs:
+        maker = value.node
+        if maker is not None and reads[value] == 1 and maker not in kept and _is_free(maker):
+            groups.setdefault(_key(maker), []).append(maker)
+    joined: dict[Value, Value] = {}
+    for alike in groups.values():
+        if len(alike) > 1 and _pays(alike):
+            joined.update(dict.fromkeys([n.outputs[0] for n in alike], _sum(node, alike, change, tools)))
+    if not joined:
+        return
+    rest = list(dict.fromkeys([joined.get(v, v) for v in node.inputs]))
+    if len(rest) == 1:
+        change.replace(node, rest)
+    else:
+        change.rebind(node, inputs=rest, attrs={**node.attrs, node.opdef.inputs[0].count or "N": len(rest)})
+
+
+def _is_free(node: PlanNode) -> bool:
+    """Whether the node may be computed with others, by an op that says how."""
+    return (
+        node.opdef.sum is not None and node.opdef.plain and not node.control and node.guard is None and not node.order
+    )
+
+
+def _key(node: PlanNode) -> Any:
+    """What nodes have in common that are joined."""
+    attrs = tuple([(k, attr_key(v)) for k, v in sorted(node.attrs.items())])
+    return node.op, attrs, node.requested, tuple([(v.dtype.name, v.shape) for v in node.inputs])
+
+
+def _pays(alike: list[PlanNode]) -> bool:
+    """Whether laying the inputs side by side moves fewer elements than adding up the outputs."""
+    first = alike[0]
+    given, made = [size(v.shape) for v in first.inputs], size(first.outputs[0].shape)
+    return made is not None and None not in given and sum(n for n in given if n is not None) <= made
+
+
+def _sum(node: PlanNode, alike: list[PlanNode], change: Rewriter, tools: Tools) -> Value:
+    """The one node that computes the sum of several."""
+    first = alike[0]
+    opdef = tools.find(first.opdef.sum or "")
+    inputs = [n.inputs[i] for i in range(len(first.inputs)) for n in alike]
+    attrs = {**first.attrs, opdef.inputs[0].count or "N": len(alike)}
+    result = first.outputs[0]
+    made = make_node(
+        opdef,
+        f"{node.name}/{first.op}",
+        inputs,
+        attrs,
+        [(result.dtype, result.shape)],
+        requested=first.requested,
+        site_of=node.site_of or first.site_of,
+        origins=tuple(dict.fromkeys([o for n in alike for o in n.origins])),
+    )
+    change.insert(made, before=node)
+    return made.outputs[0]

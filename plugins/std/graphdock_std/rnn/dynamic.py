@@ -1,0 +1,122 @@
+"""dynamic_rnn: a cell over the steps of a tensor, as a loop that is linear in time, forwards and backwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.typing import DTypeLike, TensorLike
+
+from graphdock_std.rnn.cell import check_cell
+from graphdock_std.rnn.steps import batch_of, copied_through, initial, lengths_of, one_step
+from graphdock_std.structures import leaves, packed
+
+__all__ = ["dynamic_rnn", "swapped"]
+
+
+def dynamic_rnn(
+    cell: Any,
+    inputs: Any,
+    sequence_length: TensorLike | None = None,
+    initial_state: Any = None,
+    dtype: DTypeLike | None = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """Run a cell over every step of ``inputs``.
+
+    The number of steps and the size of the batch need not be known. A step costs the same however many there are, and so does
+    one of the gradient.
+
+    Args:
+      cell: an RNNCell.
+      inputs: tensor ``[batch, time, ...]``, or a structure of such; with ``time_major`` ``[time, batch, ...]``.
+      sequence_length: integer vector ``[batch]``: past its end a row's outputs are zeros, and its state stays as it is.
+      initial_state: of the structure of the cell's state; default: its zero state.
+      dtype: of the zero state.
+      parallel_iterations: how many steps a dataflow executor may overlap; default: 32.
+      swap_memory: taken for TensorFlow's sake.
+      time_major: the layout of inputs and outputs.
+      scope: variable scope; default: ``rnn``.
+
+    Returns:
+      ``(outputs, state)``: the outputs of all steps, in the layout of the inputs, and the state after the last one.
+
+    Raises:
+      TypeError: ``cell`` is no cell. InvalidArgumentError: neither a state nor a dtype. ShapeError: inputs of a rank below 2 or
+      with an unknown depth; lengths that are no vector.
+    """
+    check_cell("cell", cell)
+    with _tf.variable_scope(scope or "rnn"):
+        flat = [_tf.convert_to_tensor(x) for x in leaves(inputs)]
+        if not flat:
+            raise InvalidArgumentError("dynamic_rnn: no inputs")
+        for tensor in flat:
+            if tensor.shape.rank is not None and tensor.shape.rank < 2:
+                raise ShapeError("inputs must be of rank 2 or more", got=f"{tensor.name} of shape {tensor.shape}")
+        if not time_major:
+            flat = [swapped(x) for x in flat]
+        _check_depth(flat)
+        batch_size = batch_of(flat, 1)
+        state = initial(cell, initial_state, batch_size, dtype)
+        rows = list(flat)
+        lengths = None if sequence_length is None else lengths_of(sequence_length)
+        if lengths is not None:
+            steps = _tf.cast(_tf.range(_tf.shape(flat[0])[0]), lengths.dtype)
+            rows.append(steps[:, None] >= lengths[None, :])
+        outputs_like: list[Any] = []
+
+        def step(variables: list[Any], elements: list[Any]) -> tuple[list[Any], list[Any]]:
+            before = packed(state, variables)
+            output, following = one_step(cell, packed(inputs, elements[: len(flat)]), before)
+            outputs_like.append(output)
+            kept, after = list(leaves(output)), list(leaves(following))
+            if lengths is not None:
+                kept = copied_through(elements[-1], [_tf.zeros_like(t) for t in kept], kept)
+                after = copied_through(elements[-1], variables, after)
+            return after, kept
+
+        last, stacked = _ops.scan_loop(
+            step,
+            list(leaves(state)),
+            rows,
+            element_shapes=lambda kept: [_dims(t, batch_size) for t in kept],
+            parallel_iterations=parallel_iterations or 32,
+        )
+        for tensor, known in zip(last, leaves(state), strict=True):
+            tensor.set_shape(known.shape)
+        if not time_major:
+            stacked = [swapped(x) for x in stacked]
+        return packed(outputs_like[0], stacked), packed(state, last)
+
+
+def swapped(tensor: Any) -> Any:
+    """The tensor with its first two dims exchanged; of unknown rank too."""
+    rank = tensor.shape.rank
+    if rank is not None and rank < 2:
+        return tensor
+    if rank is None:
+        return _tf.transpose(tensor, _tf.concat([[1, 0], _tf.range(2, _tf.rank(tensor))], 0))
+    return _tf.transpose(tensor, [1, 0, *range(2, rank)])
+
+
+def _check_depth(flat: list[Any]) -> None:
+    for tensor in flat:
+        if tensor.shape.rank is None or None in tensor.shape.as_list()[2:]:
+            raise ShapeError(
+                "dynamic_rnn must know the depth of its inputs",
+                expected="numbers after batch and time",
+                got=f"{tensor.name} of shape {tensor.shape}",
+                hint="call set_shape on them",
+            )
+
+
+def _dims(kept: Any, batch_size: Any) -> list[Any]:
+    """The dims of an output of a step, as outside of the loop."""
+    if kept.shape.rank is None:
+        raise ShapeError("the cell returned an output of an unknown rank", got=kept.name)
+    return [batch_size if d is None and axis == 0 else d for axis, d in enumerate(kept.shape.as_list())]

@@ -1,0 +1,120 @@
+"""Sums of products become one product of longer factors: the same terms, where that moves fewer elements."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock import ops as tf_ops
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as g:
+        yield g
+
+
+def ops(fetches, feed=None, **passes):
+    """How often each op runs in a step."""
+    with tf.Session(config=tf.SessionConfig(passes=passes)) as sess:
+        return Counter(r.op for r in sess.explain(fetches, feed).rows)
+
+
+def both(fetches, feed):
+    """The values with the pass and without it."""
+    found = []
+    for on in (True, False):
+        with tf.Session(config=tf.SessionConfig(passes={"sums": on})) as sess:
+            sess.run(tf.global_variables_initializer())
+            found.append(sess.run(fetches, feed))
+    return found
+
+
+def factors(n, *, turned=False, dtype=tf.float32):
+    a = [tf.placeholder(dtype, [2, 9] if turned else [9, 2]) for _ in range(n)]
+    b = [tf.placeholder(dtype, [9, 2] if turned else [2, 9]) for _ in range(n)]
+    data = np.random.RandomState(0).randint(-9, 9, size=(2 * n, 2, 9))
+    feed = {t: (d if t.shape.as_list() == [2, 9] else d.T) for t, d in zip([*a, *b], data, strict=True)}
+    return a, b, feed
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16, tf.int32, tf.complex64])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_sum_of_products_is_one_product(dtype, turned):
+    a, b, feed = factors(4, turned=turned, dtype=dtype)
+    y = tf.add_n([tf.matmul(p, q, turned, turned) for p, q in zip(a, b, strict=True)])
+    assert ops(y, feed) == {"MatMulSum": 1} and ops(y, feed, sums=False)["MatMul"] == 4
+    for got, want in [both(y, feed)]:
+        np.testing.assert_array_equal(got, want)
+
+
+def test_the_gradient_by_a_weight_of_every_step():
+    x = tf.placeholder(tf.float32, [2, 5, 3])
+    h, _ = tf.nn.static_rnn(tf.nn.rnn_cell.BasicRNNCell(7), tf.unstack(x, 5, 1), dtype=tf.float32)
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.stack(h) ** 2))
+    feed = {x: np.random.RandomState(0).randn(2, 5, 3)}
+    with tf.control_dependencies([train]):
+        after = [tf.identity(v.read_value()) for v in tf.trainable_variables()]
+    for on in (True, False):
+        counts = ops(after, feed, sums=on)
+        assert (counts["MatMulSum"], counts["MatMul"]) == ((1, 9) if on else (0, 14))
+    initial = [tf.assign(v, np.random.RandomState(1).randn(*v.shape.as_list())) for v in tf.trainable_variables()]
+    found = []
+    for on in (True, False):
+        with tf.Session(config=tf.SessionConfig(passes={"sums": on})) as sess:
+            sess.run(initial)
+            found.append(sess.run(after, feed))
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_other_addends_stay():
+    a, b, feed = factors(3)
+    w = tf.placeholder(tf.float32, [9, 9])
+    y = tf.add_n([w, *(tf.matmul(p, q) for p, q in zip(a, b, strict=True)), w * 2.0])
+    feed[w] = np.ones((9, 9))
+    counts = ops(y, feed)
+    assert counts["MatMulSum"] == counts["AddN"] == 1 and "MatMul" not in counts
+    np.testing.assert_array_equal(*both(y, feed))
+
+
+def test_what_must_not_be_joined():
+    a, b, feed = factors(3)
+    products = [tf.matmul(p, q) for p, q in zip(a, b, strict=True)]
+    assert ops([tf.add_n(products), products[0]], feed) == {"MatMul": 1, "MatMulSum": 1, "AddN": 1}, "one is fetched"
+    with tf.control_dependencies([tf.Print(a[0], []).op]):
+        waiting = tf.matmul(a[0], b[0])
+    assert ops(tf.add_n([waiting, products[1]]), feed)["MatMul"] == 2
+    large = tf.placeholder(tf.float32, [3, 50])
+    feed[large] = np.ones((3, 50))
+    long = tf.add_n([tf.matmul(large, large, transpose_b=True), tf.matmul(large * 2.0, large, transpose_b=True)])
+    assert ops(long, feed)["MatMul"] == 2, "the factors are longer than the products"
+    unlike = tf.add_n([tf.matmul(a[0], b[0]), tf.matmul(b[1], a[1], True, True)])
+    assert ops(unlike, feed)["MatMul"] == 2
+
+
+def test_gradients_of_the_sum_itself():
+    a, b, feed = factors(2, dtype=tf.float64)
+    feed = {t: np.asarray(v, np.float64) for t, v in feed.items()}
+    y = tf_ops.apply_op("MatMulSum", a=a, b=b, transpose_a=False, transpose_b=False)
+    plain = tf.add_n([tf.matmul(p, q) for p, q in zip(a, b, strict=True)])
+    mine, want = (tf.gradients(tf.reduce_sum(tf.sin(v)), [*a, *b]) for v in (y, plain))
+    with tf.Session() as sess:
+        for p, q in zip(sess.run(mine, feed), sess.run(want, feed), strict=True):
+            np.testing.assert_allclose(p, q, rtol=1e-12)
+
+
+def test_an_op_that_has_a_sum_fits_it():
+    host = tf.default_host()
+    host.backend("cpu")
+    host.backend("std")
+    with_sum = [d for d in map(host.ops.get, host.ops.names()) if d.sum is not None]
+    assert [d.name for d in with_sum] == ["MatMul"]
+    for one in with_sum:
+        total = host.ops.get(one.sum)
+        assert [a.name for a in total.inputs] == [a.name for a in one.inputs]
+        count = total.inputs[0].count
+        assert all(a.arity == "many" and a.count == count for a in total.inputs)
+        assert {a.name for a in total.attrs} == {count, *(a.name for a in one.attrs)}
