@@ -27,6 +27,7 @@ BENCHMARKS = (
     "planning",
     "native_kernel",
     "convolution",
+    "networks",
 )
 
 

@@ -18,6 +18,9 @@ class Jax:
     mean, permute = staticmethod(jnp.mean), staticmethod(jnp.transpose)
     parameter = fed = staticmethod(jnp.asarray)
 
+    def width(self, x: Any) -> int:
+        return int(x.shape[3])
+
     def conv(self, x: Any, w: Any, b: Any, stride: int, padding: str) -> Any:
         y = jax.lax.conv_general_dilated(x, w, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
         return y if b is None else y + b

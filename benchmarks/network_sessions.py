@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NETWORKS", "Graph", "example", "initial_value"]
+__all__ = ["DATA", "Graph", "build", "example", "initial_value"]
 
 
 @dataclass(frozen=True)
@@ -50,88 +50,125 @@ def _labels(random: np.random.RandomState, classes: int, *shape: int) -> np.ndar
     return random.randint(classes, size=shape).astype(np.int32)
 
 
-def _placeholders(tf: ModuleType, *arrays: np.ndarray) -> list[Any]:
-    return [tf.placeholder(tf.as_dtype(array.dtype), array.shape) for array in arrays]
+def _image_data(size: int) -> Callable[..., list[np.ndarray]]:
+    def data(batch: int, classes: int = 1000, **_: Any) -> list[np.ndarray]:
+        random = _random()
+        return [random.standard_normal((batch, size, size, 3)).astype(np.float32), _labels(random, classes, batch)]
+
+    return data
 
 
-def _on_images(name: str) -> Callable[..., Graph]:
-    def build(tf: ModuleType, batch: int, narrow: int = 1, classes: int = 1000) -> Graph:
-        net, random = example(tf, name), _random()
-        noise = random.standard_normal((batch, net.SIZE, net.SIZE, 3)).astype(np.float32)
-        arrays = noise, _labels(random, classes, batch)
-        images, labels = fed = _placeholders(tf, *arrays)
-        loss = example(tf, "convnet").loss_of(net.inference(images, classes, narrow), labels)
-        return Graph([loss], dict(zip(fed, arrays, strict=True)))
+def _digits_data(batch: int, **_: Any) -> list[np.ndarray]:
+    random = _random()
+    return [random.uniform(size=(batch, 8, 8, 1)).astype(np.float32), _labels(random, 10, batch)]
+
+
+def _mlp_data(batch: int, inputs: int, **_: Any) -> list[np.ndarray]:
+    random = _random()
+    return [random.standard_normal((batch, inputs)).astype(np.float32), _labels(random, 10, batch)]
+
+
+def _dcgan_data(batch: int, **_: Any) -> list[np.ndarray]:
+    return [_digits_data(batch)[0], _random().standard_normal((batch, 32)).astype(np.float32)]
+
+
+def _masked_data(batch: int, length: int, vocabulary: int, **_: Any) -> list[np.ndarray]:
+    random = _random()
+    gaps = random.uniform(size=(batch, length)) < 0.15
+    whole = _labels(random, vocabulary, batch, length)
+    return [np.where(gaps, 0, whole).astype(np.int32), whole, gaps.astype(np.float32)]
+
+
+def _token_data(batch: int, length: int, vocabulary: int, **_: Any) -> list[np.ndarray]:
+    return [_labels(_random(), vocabulary, batch, length)]
+
+
+def _window_data(batch: int, length: int, vocabulary: int, **_: Any) -> list[np.ndarray]:
+    return [_labels(_random(), vocabulary, batch, length + 1)]
+
+
+def _rating_data(batch: int, users: int, things: int, **_: Any) -> list[np.ndarray]:
+    random = _random()
+    ids = [_labels(random, users, batch), _labels(random, things, batch)]
+    return [*ids, random.standard_normal(batch).astype(np.float32)]
+
+
+def _word_data(batch: int, steps: int, vocabulary: int, **_: Any) -> list[np.ndarray]:
+    random = _random()
+    return [_labels(random, vocabulary, batch, steps), _labels(random, vocabulary, batch, steps)]
+
+
+#: Name -> sizes to what the network is fed.
+DATA: dict[str, Callable[..., list[np.ndarray]]] = {
+    "alexnet": _image_data(227),
+    "overfeat": _image_data(231),
+    "vgg": _image_data(224),
+    "googlenet": _image_data(224),
+    "digits_cnn": _digits_data,
+    "mlp": _mlp_data,
+    "dcgan": _dcgan_data,
+    "transformer": _masked_data,
+    "minilm": _token_data,
+    "gpt": _window_data,
+    "sharded_embedding": _rating_data,
+    "lstm_lm": _word_data,
+}
+
+# Each takes the module, the placeholders of what it is fed, and sizes, and returns its losses.
+
+
+def _on_images(name: str) -> Callable[..., list[Any]]:
+    def build(tf: ModuleType, images: Any, labels: Any, *, narrow: int = 1, classes: int = 1000, **_: Any) -> list[Any]:
+        logits = example(tf, name).inference(images, classes, narrow)
+        return [example(tf, "convnet").loss_of(logits, labels)]
 
     return build
 
 
-def digits_cnn(tf: ModuleType, batch: int, width: int) -> Graph:
-    random = _random()
-    arrays = random.uniform(size=(batch, 8, 8, 1)).astype(np.float32), _labels(random, 10, batch)
-    images, labels = fed = _placeholders(tf, *arrays)
+def _digits_cnn(tf: ModuleType, images: Any, labels: Any, *, width: int, **_: Any) -> list[Any]:
     logits = example(tf, "digits_cnn").inference(images, None, width)
-    return Graph([example(tf, "convnet").loss_of(logits, labels)], dict(zip(fed, arrays, strict=True)))
+    return [example(tf, "convnet").loss_of(logits, labels)]
 
 
-def mlp(tf: ModuleType, batch: int, inputs: int, hidden: int) -> Graph:
-    random = _random()
-    arrays = random.standard_normal((batch, inputs)).astype(np.float32), _labels(random, 10, batch)
-    x, labels = fed = _placeholders(tf, *arrays)
-    logits = example(tf, "mlp").inference(x, [hidden, hidden], 10)
-    return Graph([example(tf, "convnet").loss_of(logits, labels)], dict(zip(fed, arrays, strict=True)))
+def _mlp(tf: ModuleType, x: Any, labels: Any, *, hidden: int, **_: Any) -> list[Any]:
+    return [example(tf, "convnet").loss_of(example(tf, "mlp").inference(x, [hidden, hidden], 10), labels)]
 
 
-def dcgan(tf: ModuleType, batch: int, width: int) -> Graph:
-    random, net = _random(), example(tf, "dcgan")
-    images = random.uniform(size=(batch, 8, 8, 1)).astype(np.float32)
-    arrays = images, random.standard_normal((batch, net.NOISE)).astype(np.float32)
-    fed = _placeholders(tf, *arrays)
-    return Graph(list(net.losses(*fed, width)), dict(zip(fed, arrays, strict=True)))
+def _dcgan(tf: ModuleType, images: Any, noise: Any, *, width: int, **_: Any) -> list[Any]:
+    return list(example(tf, "dcgan").losses(images, noise, width))
 
 
-def transformer(tf: ModuleType, batch: int, length: int, vocabulary: int, width: int, heads: int, layers: int) -> Graph:
+def _transformer(
+    tf: ModuleType, tokens: Any, targets: Any, weights: Any, *, vocabulary: int, **sizes: Any
+) -> list[Any]:
     net = example(tf, "transformer")
-    arrays = net.sequences(_random(), batch, length, vocabulary)
-    tokens, targets, weights = fed = _placeholders(tf, *arrays)
-    x = net.encode(tokens, vocabulary, width, heads, layers)
+    x = net.encode(tokens, vocabulary, sizes["width"], sizes["heads"], sizes["layers"])
     with tf.variable_scope("head"):
-        return Graph([net.loss_of(x, targets, weights, vocabulary)], dict(zip(fed, arrays, strict=True)))
+        return [net.loss_of(x, targets, weights, vocabulary)]
 
 
-def minilm(tf: ModuleType, batch: int, length: int, vocabulary: int, width: int, heads: int, layers: int) -> Graph:
-    """The encoder alone: its "loss" is its output [batch, length, width]."""
-    arrays = (_labels(_random(), vocabulary, batch, length),)
-    (tokens,) = fed = _placeholders(tf, *arrays)
-    x = example(tf, "transformer").encode(tokens, vocabulary, width, heads, layers)
-    return Graph([x], dict(zip(fed, arrays, strict=True)))
+def _minilm(
+    tf: ModuleType, tokens: Any, *, vocabulary: int, width: int, heads: int, layers: int, **_: Any
+) -> list[Any]:
+    return [example(tf, "transformer").encode(tokens, vocabulary, width, heads, layers)]
 
 
-def gpt(tf: ModuleType, batch: int, length: int, vocabulary: int, width: int, heads: int, layers: int) -> Graph:
+def _gpt(tf: ModuleType, window: Any, *, vocabulary: int, width: int, heads: int, layers: int, **_: Any) -> list[Any]:
     net = example(tf, "gpt")
-    arrays = (_labels(_random(), vocabulary, batch, length + 1),)
-    (window,) = fed = _placeholders(tf, *arrays)
     with tf.variable_scope("gpt"):
-        loss = net.loss_of(net.decode(window[:, :-1], vocabulary, width, heads, layers), window[:, 1:])
-    return Graph([loss], dict(zip(fed, arrays, strict=True)))
+        return [net.loss_of(net.decode(window[:, :-1], vocabulary, width, heads, layers), window[:, 1:])]
 
 
-def sharded_embedding(
-    tf: ModuleType, batch: int, users: int, things: int, width: int, shards: int, strategy: str
-) -> Graph:
-    random, net = _random(), example(tf, "sharded_embedding")
-    ids = _labels(random, users, batch), _labels(random, things, batch)
-    arrays = *ids, random.standard_normal(batch).astype(np.float32)
-    fed = _placeholders(tf, *arrays)
-    ratings = net.inference(fed[0], fed[1], (users, things), width, shards, strategy)
-    return Graph([net.loss_of(ratings, fed[2])], dict(zip(fed, arrays, strict=True)))
+def _sharded_embedding(tf: ModuleType, users: Any, things: Any, given: Any, **sizes: Any) -> list[Any]:
+    net, rows = example(tf, "sharded_embedding"), (sizes["users"], sizes["things"])
+    return [net.loss_of(net.inference(users, things, rows, sizes["width"], sizes["shards"], sizes["strategy"]), given)]
 
 
-def lstm_lm(tf: ModuleType, batch: int, steps: int, vocabulary: int, units: int, layers: int) -> Graph:
+def _lstm_lm(
+    tf: ModuleType, words: Any, targets: Any, *, vocabulary: int, units: int, layers: int, **_: Any
+) -> list[Any]:
     """A language model of LSTMs, each step of time in the graph by itself."""
-    random = _random()
-    arrays = _labels(random, vocabulary, batch, steps), _labels(random, vocabulary, batch, steps)
-    words, targets = fed = _placeholders(tf, *arrays)
+    batch, steps = (int(size) for size in words.shape)
     table = tf.get_variable("words", [vocabulary, units])
     inputs = tf.unstack(tf.nn.embedding_lookup(table, words), axis=1)
     for layer in range(layers):
@@ -146,15 +183,24 @@ def lstm_lm(tf: ModuleType, batch: int, steps: int, vocabulary: int, units: int,
     w = tf.get_variable("softmax/w", [units, vocabulary])
     logits = tf.nn.bias_add(tf.matmul(tf.concat(inputs, 0), w), tf.get_variable("softmax/b", [vocabulary]))
     labels = tf.reshape(tf.transpose(targets), [-1])
-    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-    return Graph([loss], dict(zip(fed, arrays, strict=True)))
+    return [tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))]
 
 
-#: Name -> (tf, **sizes) to the graph, in the default graph.
-NETWORKS: dict[str, Callable[..., Graph]] = {
+_BUILDERS: dict[str, Callable[..., list[Any]]] = {
     **{name: _on_images(name) for name in ("alexnet", "overfeat", "vgg", "googlenet")},
-    **{
-        build.__name__: build
-        for build in (digits_cnn, mlp, dcgan, transformer, minilm, gpt, sharded_embedding, lstm_lm)
-    },
+    "digits_cnn": _digits_cnn,
+    "mlp": _mlp,
+    "dcgan": _dcgan,
+    "transformer": _transformer,
+    "minilm": _minilm,
+    "gpt": _gpt,
+    "sharded_embedding": _sharded_embedding,
+    "lstm_lm": _lstm_lm,
 }
+
+
+def build(tf: ModuleType, network: str, sizes: Mapping[str, Any]) -> Graph:
+    """The network in the default graph. minilm's only "loss" is its output [batch, length, width]."""
+    arrays = DATA[network](**sizes)
+    fed = [tf.placeholder(tf.as_dtype(array.dtype), array.shape) for array in arrays]
+    return Graph(_BUILDERS[network](tf, *fed, **sizes), dict(zip(fed, arrays, strict=True)))

@@ -3,8 +3,8 @@
     python -m benchmarks.network_torch FOLDER...
 
 computes losses and gradients of a text per folder, for tests that compare graphdock with a PyTorch of another interpreter:
-``request.json`` names the ``network`` and its ``sizes``; ``values.npz`` holds ``parameter/NAME`` and
-``fed/NUMBER``; what it writes, ``results.npz``, holds ``loss/NUMBER`` and ``gradient/NUMBER/NAME``, in the layout of the parameters.
+``request.json`` names the ``network`` and its ``sizes``; ``values.npz`` holds ``parameter/NAME`` and ``fed/NUMBER``; it writes
+``results.npz``, with ``loss/NUMBER`` and ``gradient/NUMBER/NAME`` in the layout of the parameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.network_texts import TEXTS
+from benchmarks.network_texts import TEXTS, Parameters
 
 __all__ = ["Torch", "main"]
 
@@ -50,6 +50,9 @@ class Torch:
         if value.ndim == 4:
             return torch.tensor(value.transpose(0, 3, 1, 2)).contiguous(memory_format=self._form)
         return torch.tensor(value.astype(np.int64) if value.dtype == np.int32 else value)
+
+    def width(self, x: Any) -> int:
+        return int(x.shape[1])
 
     def conv(self, x: Any, w: Any, b: Any, stride: int, padding: str) -> Any:
         low, high = _before_and_after(x.shape[2], w.shape[2], stride, padding)
@@ -124,7 +127,7 @@ def _answer(folder: Path) -> None:
     f, found = Torch(), dict(np.load(folder / "values.npz"))
     parameters = {k.partition("/")[2]: f.parameter(v) for k, v in found.items() if k.startswith("parameter/")}
     fed = [f.fed(found[f"fed/{number}"]) for number in range(sum(k.startswith("fed/") for k in found))]
-    losses = TEXTS[asked["network"]](f, parameters, *fed, **asked["sizes"])
+    losses = TEXTS[asked["network"]](f, Parameters(parameters), *fed, **asked["sizes"])
     out = {}
     for number, loss in enumerate(losses):
         out[f"loss/{number}"] = loss.detach().numpy()

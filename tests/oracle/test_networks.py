@@ -19,7 +19,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 
-from benchmarks.network_sessions import NETWORKS, initial_value
+from benchmarks.network_sessions import build, initial_value
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
@@ -51,7 +51,7 @@ Values = dict[str, np.ndarray]
 def _ours(network: str, sizes: dict[str, Any], folder: Path) -> Values:
     """Losses and gradients by graphdock; the folder gets the weights and what was fed."""
     with tf.Graph().as_default(), tf.Session() as sess:
-        graph = NETWORKS[network](tf, **sizes)
+        graph = build(tf, network, sizes)
         variables = {v.op.name: v for v in tf.trainable_variables()}
         weights = {name: initial_value(name, v.shape.as_list()) for name, v in variables.items()}
         for name, variable in variables.items():
