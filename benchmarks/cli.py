@@ -28,6 +28,7 @@ BENCHMARKS = (
     "native_kernel",
     "convolution",
     "summaries",
+    "networks",
 )
 
 

@@ -19,6 +19,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "tensorflow": ("tensorflow-cpu",),
     "torch": ("torch==2.13.0", "numpy"),
     "jax": ("jax",),
+    "onnxruntime": ("onnxruntime", "onnx"),
 }
 
 _OWN = frozenset({"graphdock", "numpy", "safetensors", "against"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -14,13 +15,21 @@ __all__ = ["graphdock", "graphdock_session", "session_builders", "tensorflow"]
 TextV1 = Callable[[ModuleType, Callable[[], Any]], Case]
 
 
-def tensorflow(control_flow_v2: bool = False) -> ModuleType:
-    """TensorFlow with its version-1 interface and behaviour. Once per process."""
+def tensorflow(variant: str | None = None) -> ModuleType:
+    """TensorFlow with its version-1 interface and behaviour. Once per process.
+
+    variant: ``flow_v2``, its functional control flow; ``xla``, clusters of operations compiled by XLA, which takes resource
+        variables only.
+    """
+    if variant == "xla":
+        os.environ["TF_XLA_FLAGS"] = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
     import tensorflow.compat.v1 as tf
 
     tf.disable_v2_behavior()
-    if control_flow_v2:
+    if variant == "flow_v2":
         tf.enable_control_flow_v2()
+    if variant == "xla":
+        tf.enable_resource_variables()
     return tf
 
 
@@ -59,7 +68,7 @@ def session_builders(
 ) -> dict[str, Callable[[], Case]]:
     """Builders that run `text` under graphdock and TensorFlow.
 
-    variants: (name, session settings) for more graphdock subjects. tensorflow_variants: of {"flow_v2"}.
+    variants: (name, session settings) for more graphdock subjects. tensorflow_variants: of {"flow_v2", "xla"}.
     """
 
     def under_graphdock(settings: dict[str, object]) -> Callable[[], Case]:
@@ -70,9 +79,9 @@ def session_builders(
 
         return build
 
-    def under_tensorflow(control_flow_v2: bool) -> Callable[[], Case]:
+    def under_tensorflow(variant: str | None = None) -> Callable[[], Case]:
         def build() -> Case:
-            tf = tensorflow(control_flow_v2)
+            tf = tensorflow(variant)
             tf.reset_default_graph()
             return text(tf, tf.Session)
 
@@ -80,6 +89,6 @@ def session_builders(
 
     builders = {"graphdock": under_graphdock({})}
     builders |= {f"graphdock/{name}": under_graphdock(settings) for name, settings in variants}
-    builders["tensorflow"] = under_tensorflow(False)
-    builders |= {f"tensorflow/{name}": under_tensorflow(name == "flow_v2") for name in tensorflow_variants}
+    builders["tensorflow"] = under_tensorflow()
+    builders |= {f"tensorflow/{name}": under_tensorflow(name) for name in tensorflow_variants}
     return builders

@@ -1,4 +1,4 @@
-"""Make the peers' environments: `python -m benchmarks.setup [tensorflow] [torch] [jax]`.
+"""Make the peers' environments: `python -m benchmarks.setup [tensorflow] [torch] [jax] [onnxruntime]`.
 
 Each is a virtual environment under `.bench/`. `installed.txt`, the exact versions, is written last: an environment
 without it was interrupted, and is made again.

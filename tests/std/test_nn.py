@@ -241,6 +241,18 @@ def test_an_id_without_a_row_is_an_error(strategy: str, wrong: int) -> None:
         run(lambda *p: tf.nn.embedding_lookup(list(p), tf.constant([0, wrong]), strategy), *shards)
 
 
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+def test_a_partitioned_table_is_its_shards(strategy: str) -> None:
+    """As in TensorFlow: the parts follow the strategy, and their gradients are sparse."""
+    table = tf.get_variable(f"table_{strategy}", [8, 3], tf.float64, partitioner=tf.fixed_size_partitioner(3))
+    rows = tf.nn.embedding_lookup(table, IDS, partition_strategy=strategy)
+    of_parts = tf.nn.embedding_lookup(list(table), IDS, partition_strategy=strategy)
+    assert all(isinstance(gradient, tf.IndexedSlices) for gradient in tf.gradients(rows, list(table)))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(*sess.run([rows, of_parts]))
+
+
 def test_embedding_lookup_clips_rows() -> None:
     got = run(lambda t: tf.nn.embedding_lookup(t, tf.constant(IDS), max_norm=1.0), TABLE)
     norms = np.linalg.norm(TABLE[IDS], axis=-1, keepdims=True)

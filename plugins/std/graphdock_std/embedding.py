@@ -25,7 +25,8 @@ def embedding_lookup(
     """Rows of an embedding table.
 
     Args:
-      params: the table, ``[rows, *dims]``, or a list of its shards (tensors or Variables), which may lie on different devices.
+      params: the table, ``[rows, *dims]``; a list of its shards (tensors or Variables), which may lie on different devices; or a
+        PartitionedVariable, which is the list of its parts.
       ids: integer tensor of any shape.
       partition_strategy: ``mod``: row i lies in shard ``i % n`` at ``i // n``; ``div``: shards hold runs of rows, the first
         ones one row more where the rows do not divide evenly.
@@ -39,7 +40,7 @@ def embedding_lookup(
     Raises:
       InvalidArgumentError: no shard, or an unknown strategy.
     """
-    shards = list(params) if isinstance(params, list | tuple) else [params]
+    shards = list(params) if isinstance(params, list | tuple | _tf.PartitionedVariable) else [params]
     if params is None:
         raise InvalidArgumentError("embedding_lookup needs params", expected="a table, or its shards")
     if not shards:

@@ -1,0 +1,250 @@
+"""The networks of examples/ once more, as functions of parameters, for frameworks that derive functions: PyTorch and JAX.
+
+A text takes ``f``, a framework's functions (network_torch.py, network_jax.py); ``p``, which gives a parameter for the name of the
+variable in the TensorFlow program and its shape; what that program is fed; and its sizes. It returns the losses. Nothing is shared
+with examples/, so that the two can be held against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["TEXTS", "Parameters"]
+
+
+class Parameters:
+    """Parameters by name, of a framework.
+
+    given: those that there are. make: makes one that there is not, of its name and shape; without it that is an error.
+    """
+
+    def __init__(self, given: Mapping[str, Any], make: Callable[[str, tuple[int, ...]], Any] | None = None) -> None:
+        self.all = dict(given)
+        self._make = make
+
+    def __call__(self, name: str, *shape: int) -> Any:
+        if name not in self.all and self._make is not None:
+            self.all[name] = self._make(name, shape)
+        return self.all[name]
+
+
+def _conv(
+    f: Any, p: Parameters, x: Any, name: str, size: int, outputs: int, stride: int = 1, padding: str = "SAME"
+) -> Any:
+    w = p(f"{name}/weights", size, size, f.width(x), outputs)
+    return f.relu(f.conv(x, w, p(f"{name}/biases", outputs), stride, padding))
+
+
+def _affine(p: Parameters, x: Any, name: str, outputs: int) -> Any:
+    return x @ p(f"{name}/weights", x.shape[1], outputs) + p(f"{name}/biases", outputs)
+
+
+def _head(f: Any, p: Parameters, x: Any, labels: Any, **layers: int) -> list[Any]:
+    """Layers over all that an example has, rectified but for the last, and their loss."""
+    x = f.flat(x)
+    *hidden, last = layers
+    for name in hidden:
+        x = f.relu(_affine(p, x, name, layers[name]))
+    return [f.mean(f.cross_entropy(_affine(p, x, last, layers[last]), labels))]
+
+
+def alexnet(
+    f: Any, p: Parameters, images: Any, labels: Any, *, narrow: int = 1, classes: int = 1000, **_: Any
+) -> list[Any]:
+    x = f.max_pool(_conv(f, p, images, "conv1", 11, 64 // narrow, 4, "VALID"), 3, 2, "VALID")
+    x = f.max_pool(_conv(f, p, x, "conv2", 5, 192 // narrow), 3, 2, "VALID")
+    for name, outputs in (("conv3", 384), ("conv4", 256), ("conv5", 256)):
+        x = _conv(f, p, x, name, 3, outputs // narrow)
+    x = f.max_pool(x, 3, 2, "VALID")
+    return _head(f, p, x, labels, fc6=4096 // narrow, fc7=4096 // narrow, fc8=classes)
+
+
+def overfeat(
+    f: Any, p: Parameters, images: Any, labels: Any, *, narrow: int = 1, classes: int = 1000, **_: Any
+) -> list[Any]:
+    x = f.max_pool(_conv(f, p, images, "conv1", 11, 96 // narrow, 4, "VALID"), 2, 2, "VALID")
+    x = f.max_pool(_conv(f, p, x, "conv2", 5, 256 // narrow, 1, "VALID"), 2, 2, "VALID")
+    for name, outputs in (("conv3", 512), ("conv4", 1024), ("conv5", 1024)):
+        x = _conv(f, p, x, name, 3, outputs // narrow)
+    x = f.max_pool(x, 2, 2, "VALID")
+    return _head(f, p, x, labels, fc6=3072 // narrow, fc7=4096 // narrow, fc8=classes)
+
+
+def vgg(
+    f: Any, p: Parameters, images: Any, labels: Any, *, narrow: int = 1, classes: int = 1000, **_: Any
+) -> list[Any]:
+    x = images
+    for group, outputs, layers in ((1, 64, 1), (2, 128, 1), (3, 256, 2), (4, 512, 2), (5, 512, 2)):
+        for layer in range(layers):
+            x = _conv(f, p, x, f"conv{group}_{layer + 1}", 3, outputs // narrow)
+        x = f.max_pool(x, 2, 2, "VALID")
+    return _head(f, p, x, labels, fc6=4096 // narrow, fc7=4096 // narrow, fc8=classes)
+
+
+_INCEPTION = """
+3a 64 96 128 16 32 32, 3b 128 128 192 32 96 64, pool, 4a 192 96 208 16 48 64, 4b 160 112 224 24 64 64, 4c 128 128 256 24 64 64,
+4d 112 144 288 32 64 64, 4e 256 160 320 32 128 128, pool, 5a 256 160 320 32 128 128, 5b 384 192 384 48 128 128
+"""
+
+
+def googlenet(
+    f: Any, p: Parameters, images: Any, labels: Any, *, narrow: int = 1, classes: int = 1000, **_: Any
+) -> list[Any]:
+    x = f.max_pool(_conv(f, p, images, "conv1", 7, 64 // narrow, 2), 3, 2, "SAME")
+    x = _conv(f, p, _conv(f, p, x, "conv2_reduce", 1, 64 // narrow), "conv2", 3, 192 // narrow)
+    x = f.max_pool(x, 3, 2, "SAME")
+    for line in _INCEPTION.replace("\n", " ").split(","):
+        module, *widths = line.split()
+        if module == "pool":
+            x = f.max_pool(x, 3, 2, "SAME")
+            continue
+        name = f"inception_{module}"
+        n = [max(1, int(width) // narrow) for width in widths]
+        one = _conv(f, p, x, f"{name}/1x1", 1, n[0])
+        three = _conv(f, p, _conv(f, p, x, f"{name}/3x3_reduce", 1, n[1]), f"{name}/3x3", 3, n[2])
+        five = _conv(f, p, _conv(f, p, x, f"{name}/5x5_reduce", 1, n[3]), f"{name}/5x5", 5, n[4])
+        pooled = _conv(f, p, f.max_pool(x, 3, 1, "SAME"), f"{name}/pool_proj", 1, n[5])
+        x = f.channels([one, three, five, pooled])
+    return _head(f, p, f.whole_mean(x), labels, fc=classes)
+
+
+def digits_cnn(f: Any, p: Parameters, images: Any, labels: Any, *, width: int, **_: Any) -> list[Any]:
+    x = _conv(f, p, _conv(f, p, images, "conv1", 3, width), "conv2", 3, 2 * width)
+    return _head(f, p, f.max_pool(x, 2, 2, "VALID"), labels, hidden=4 * width, logits=10)
+
+
+def mlp(f: Any, p: Parameters, x: Any, labels: Any, *, hidden: int, **_: Any) -> list[Any]:
+    return _head(f, p, x, labels, hidden1=hidden, hidden2=hidden, logits=10)
+
+
+def dcgan(f: Any, p: Parameters, images: Any, noise: Any, *, width: int, **_: Any) -> list[Any]:
+    def normal(x: Any, name: str) -> Any:
+        return f.batch_norm(x, p(f"{name}/gamma", f.width(x)), p(f"{name}/beta", f.width(x)), 1e-3)
+
+    x = f.grid(_affine(p, noise, "generator/dense", 8 * width), 2, 2, 2 * width)
+    x = f.relu(normal(x, "generator/norm1"))
+    x = f.twice(x, p("generator/up1/weights", 3, 3, width, 2 * width))
+    x = f.relu(normal(x, "generator/norm2"))
+    made = f.sigmoid(f.twice(x, p("generator/up2/weights", 3, 3, 1, width)))
+
+    def judged(x: Any) -> Any:
+        x = f.leaky_relu(f.conv(x, p("discriminator/down1/weights", 3, 3, 1, width), None, 2, "SAME"))
+        x = f.conv(x, p("discriminator/down2/weights", 3, 3, width, 2 * width), None, 2, "SAME")
+        x = f.leaky_relu(normal(x, "discriminator/norm"))
+        return _affine(p, f.flat(x), "discriminator/dense", 1)[:, 0]
+
+    real, false = judged(images), judged(made)
+    of_discriminator = f.mean(f.sigmoid_cross_entropy(real, 0.9)) + f.mean(f.sigmoid_cross_entropy(false, 0.0))
+    return [of_discriminator, f.mean(f.sigmoid_cross_entropy(false, 1.0))]
+
+
+def _dense(p: Parameters, x: Any, name: str, outputs: int) -> Any:
+    return x @ p(f"{name}/w", x.shape[-1], outputs) + p(f"{name}/b", outputs)
+
+
+def _norm(f: Any, p: Parameters, x: Any, name: str) -> Any:
+    return f.layer_norm(x, p(f"{name}/g", x.shape[-1]), p(f"{name}/b", x.shape[-1]), 1e-5)
+
+
+def _attention(f: Any, p: Parameters, x: Any, heads: int, name: str, causal: bool) -> Any:
+    batch, length, width = x.shape
+    parts = _dense(p, x, f"{name}/qkv", 3 * width).reshape(batch, length, 3, heads, width // heads)
+    q, k, v = f.permute(parts, (2, 0, 3, 1, 4))
+    y = f.permute(f.attention(q, k, v, causal), (0, 2, 1, 3)).reshape(batch, length, width)
+    return _dense(p, y, f"{name}/out", width)
+
+
+def _encoder(f: Any, p: Parameters, tokens: Any, vocabulary: int, width: int, heads: int, layers: int) -> Any:
+    x = _norm(f, p, f.rows(p("tokens", vocabulary, width), tokens) + p("positions", tokens.shape[1], width), "norm")
+    for n in range(layers):
+        name = f"layer{n}"
+        x = _norm(f, p, x + _attention(f, p, x, heads, f"{name}/attention", False), f"{name}/norm1")
+        inner = f.gelu(_dense(p, x, f"{name}/up", 4 * width))
+        x = _norm(f, p, x + _dense(p, inner, f"{name}/down", width), f"{name}/norm2")
+    return x
+
+
+def transformer(
+    f: Any, p: Parameters, tokens: Any, targets: Any, weights: Any, *, vocabulary: int, **sizes: Any
+) -> list[Any]:
+    x = _encoder(f, p, tokens, vocabulary, sizes["width"], sizes["heads"], sizes["layers"])
+    logits = _dense(p, x, "head/logits", vocabulary)
+    each = f.cross_entropy(logits.reshape(-1, vocabulary), targets.reshape(-1))
+    return [(each * weights.reshape(-1)).sum() / weights.sum()]
+
+
+def minilm(
+    f: Any, p: Parameters, tokens: Any, *, vocabulary: int, width: int, heads: int, layers: int, **_: Any
+) -> list[Any]:
+    return [_encoder(f, p, tokens, vocabulary, width, heads, layers)]
+
+
+def gpt(
+    f: Any, p: Parameters, window: Any, *, vocabulary: int, width: int, heads: int, layers: int, **_: Any
+) -> list[Any]:
+    table = p("gpt/tokens", vocabulary, width)
+    x = f.rows(table, window[:, :-1]) + p("gpt/positions", window.shape[1] - 1, width)
+    for n in range(layers):
+        name = f"gpt/layer{n}"
+        x = x + _attention(f, p, _norm(f, p, x, f"{name}/norm1"), heads, f"{name}/attention", True)
+        inner = f.gelu_tanh(_dense(p, _norm(f, p, x, f"{name}/norm2"), f"{name}/up", 4 * width))
+        x = x + _dense(p, inner, f"{name}/down", width)
+    logits = _norm(f, p, x, "gpt/norm") @ table.T
+    return [f.mean(f.cross_entropy(logits.reshape(-1, vocabulary), window[:, 1:].reshape(-1)))]
+
+
+def sharded_embedding(
+    f: Any, p: Parameters, user: Any, thing: Any, given: Any, *, shards: int, **sizes: Any
+) -> list[Any]:
+    def found(name: str, ids: Any) -> Any:
+        rows, extra = divmod(sizes[name], shards)
+        counts = [rows + (shard < extra) for shard in range(shards)]
+        parts = [p(f"{name}/part_{shard}", count, width + 1) for shard, count in enumerate(counts)]
+        if sizes["strategy"] == "div":
+            return f.rows(f.joined(parts), ids)
+        first = [sum(counts[:shard]) for shard in range(shards)]
+        return f.rows(f.joined(parts), f.integers(first)[ids % shards] + ids // shards)
+
+    width = sizes["width"]
+    u, t = found("users", user), found("things", thing)
+    error = (u[:, :width] * t[:, :width]).sum(1) + u[:, width] + t[:, width] - given
+    return [f.mean(error * error)]
+
+
+def lstm_lm(
+    f: Any, p: Parameters, words: Any, targets: Any, *, vocabulary: int, units: int, layers: int, **_: Any
+) -> list[Any]:
+    batch, steps = words.shape
+    table = p("words", vocabulary, units)
+    inputs = [f.rows(table, words[:, step]) for step in range(steps)]
+    for layer in range(layers):
+        kernel, bias = p(f"lstm{layer}/kernel", 2 * units, 4 * units), p(f"lstm{layer}/bias", 4 * units)
+        c = h = f.zeros(batch, units)
+        for step in range(steps):
+            i, j, forget, o = f.quarters(f.pair(inputs[step], h) @ kernel + bias)
+            c = f.sigmoid(forget + 1.0) * c + f.sigmoid(i) * f.tanh(j)
+            h = f.tanh(c) * f.sigmoid(o)
+            inputs[step] = h
+    logits = f.joined(inputs) @ p("softmax/w", units, vocabulary) + p("softmax/b", vocabulary)
+    return [f.mean(f.cross_entropy(logits, targets.T.reshape(-1)))]
+
+
+#: Name -> the text.
+TEXTS: dict[str, Callable[..., list[Any]]] = {
+    text.__name__: text
+    for text in (
+        alexnet,
+        overfeat,
+        vgg,
+        googlenet,
+        digits_cnn,
+        mlp,
+        dcgan,
+        transformer,
+        minilm,
+        gpt,
+        sharded_embedding,
+        lstm_lm,
+    )
+}
