@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
@@ -42,6 +43,7 @@ class Setting:
       fallback: op type -> ``forbid``, ``warn`` or ``allow``.
       passes: pass name -> whether it runs.
       steps_in_flight: how many steps may be at work at once.
+      options: plugin of ``backends`` -> its options, defaults filled in.
     """
 
     host: Host
@@ -60,6 +62,7 @@ class Setting:
     check_numerics: bool
     deterministic: bool
     steps_in_flight: int = 1
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def resource(self, handle: Value) -> Resource:
         """The resource that the output of a ``handle`` node names: declared, of which nothing is made yet."""
