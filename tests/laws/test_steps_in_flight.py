@@ -50,7 +50,7 @@ QUICK = ((2, False, {}), (3, True, {}), (4, False, {"debug": True}))
 MANY = [
     (most, shared, fields)
     for most in (2, 3, 4)
-    for shared in (False, True)
+    for shared in (False, True, "peers")
     for fields in ({}, {"check_numerics": True})
 ]
 

@@ -11,6 +11,7 @@ from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageRe
 from graphdock.contracts.handles import resource_name
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value
 from graphdock.contracts.kernel import Prepared
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
@@ -63,6 +64,11 @@ class Setting:
     deterministic: bool
     steps_in_flight: int = 1
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether the devices of a memory space copy from another one."""
+        device = self.spaces[target]
+        return isinstance(device, QueuedDevice) and device.reaches(self.spaces[source])
 
     def resource(self, handle: Value) -> Resource:
         """The resource that the output of a ``handle`` node names: declared, of which nothing is made yet."""

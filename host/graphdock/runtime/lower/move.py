@@ -12,6 +12,7 @@ from graphdock.runtime.lower.state import (
     State,
     activate,
     contiguous_copy,
+    copy_directly,
     fresh,
     keep,
     method,
@@ -49,6 +50,9 @@ def lower_move(state: State, node: PlanNode, block: Block, at: int) -> None:
     else:
         if not where.contiguous:
             where = contiguous_copy(state, value, where, source, block, at, node)
+        if HOST_MEMORY not in (source, target):
+            _directly(state, node, where, block, at)
+            return
         device = mover(state, target if source == HOST_MEMORY else source, node)
         activate(state, device, block, node)
         if isinstance(device, QueuedDevice):
@@ -62,6 +66,14 @@ def _at_once(state: State, node: PlanNode, where: Slot, device: Device, block: B
     copy = method(state, device, "from_host" if node.attrs["source"] == HOST_MEMORY else "to_host")
     hold = "it moves a tensor between the host and the device"
     block.add(Copy(copy, where.at, made.at, node=node, device=device, reads=where.roots, writes=made.roots, hold=hold))
+
+
+def _directly(state: State, node: PlanNode, where: Slot, block: Block, at: int) -> None:
+    """The reader's device copies from the memory of the other one."""
+    device = mover(state, node.attrs["target"], node)
+    activate(state, device, block, node)
+    made = output(state, node.outputs[0], PLANNED, [], None, "", at, block)
+    copy_directly(state, device, where, made, node, block)
 
 
 def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block: Block, at: int) -> None:

@@ -8,7 +8,7 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.state import State
 from graphdock.runtime.program.names import helper
-from graphdock.runtime.program.statements import Block, Call, Fence, walk
+from graphdock.runtime.program.statements import Block, Call, Copy, Fence, walk
 from graphdock.runtime.resources import Resource, Variable
 from graphdock.runtime.storage import Root
 
@@ -49,7 +49,8 @@ def touched(block: Block, resources: Mapping[Root, Resource]) -> dict[Resource, 
             if resource is None or resource.device.memory_space == HOST_MEMORY:
                 continue
             device = statement.device if root not in statement.touches else None
-            if isinstance(device, QueuedDevice) and device.memory_space != resource.device.memory_space:
+            elsewhere = isinstance(device, QueuedDevice) and device.memory_space != resource.device.memory_space
+            if elsewhere and not isinstance(statement, Copy):
                 device = resource.device  # a kernel elsewhere, which gets a copy through the variable's own queue
             key = device if isinstance(device, QueuedDevice) else None
             devices = found.setdefault(resource, {})

@@ -96,7 +96,7 @@ class Driver(Protocol):
     def can_access_peer(self, device: int, peer: int) -> bool: ...
 
     def enable_peer(self, peer: int) -> None:
-        """Let the current device read and write ``peer``'s memory; a second call does nothing."""
+        """Let the current device read and write ``peer``'s memory, that of its pool too; a second call does nothing."""
         ...
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
