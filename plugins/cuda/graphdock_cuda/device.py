@@ -13,7 +13,7 @@ from graphdock.contracts import Device, DeviceInfo, DType, Event, Queue, QueuedD
 
 from graphdock_cuda.compiled import Images
 from graphdock_cuda.driver.api import Driver, Gemm, GemmPlan, Toolkit
-from graphdock_cuda.driver.errors import explain
+from graphdock_cuda.driver.errors import STICKY, explain
 from graphdock_cuda.error_words import ErrorWords
 from graphdock_cuda.memory import Array, Block, Pinned, Pool, array_over
 from graphdock_cuda.queue import CudaEvent, CudaQueue
@@ -87,8 +87,14 @@ class CudaDevice(QueuedDevice):
         return previous
 
     def restore(self, previous: Any) -> None:
-        if previous != self.index:
+        """What was current becomes current again; where that is lost, whoever uses it next is told."""
+        if previous == self.index:
+            return
+        try:
             self.driver.set_device(previous)
+        except Exception as error:
+            if getattr(error, "status", None) not in STICKY:
+                raise
 
     # -- errors
 
