@@ -7,6 +7,7 @@ from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.guards import check_predicate
+from graphdock.runtime.lower.overlap import copy_ahead, goes_ahead
 from graphdock.runtime.lower.records import Slot
 from graphdock.runtime.lower.state import (
     State,
@@ -80,7 +81,11 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     """A queued copy reads or writes staging memory, which the host fills before, or reads after a fence."""
     value, result = node.inputs[0], node.outputs[0]
     root, name = new_slot(state, device, value)
-    if node.attrs["source"] == HOST_MEMORY:
+    if goes_ahead(state, node, where, root):
+        target, buffer = new_root(state, "planned", node.attrs["target"], result, 0)
+        keep(state, result, Slot(buffer, (target,), True, True, "planned"), at)
+        copy_ahead(state, node, where, device, (root, name), (target, buffer))
+    elif node.attrs["source"] == HOST_MEMORY:
         touches, hold = (*where.roots, root), "the host fills staging memory"
         fill = Fill(name, where.at, node=node, touches=touches, hold=hold)
         (state.out.fills if where.kind == "feed" and node not in state.given.facts.nesting else block).add(fill)
