@@ -156,7 +156,9 @@ class Runway:
 
     def __init__(self, program, seed=0, shared=False, lanes=2, **options):
         self.host = Host()
-        self.device = queued.install(self.host, seed=seed, shared=shared, lanes=lanes, **options)
+        self.device = queued.install(
+            self.host, seed=seed, shared=shared is True, peers=shared == "peers", lanes=lanes, **options
+        )
         lack(self.host, LACKING.get(program, ()))
         self.graph = tf.Graph(host=self.host)
         with self.graph.as_default():

@@ -159,6 +159,35 @@ def test_each_device_with_queues_makes_its_own_copies(host, program, shared, mon
     assert copying == {1}
 
 
+@pytest.mark.parametrize("peers", [False, True])
+def test_values_pass_between_peers_without_the_host(peers, monkeypatch):
+    """A tensor, and a variable that a kernel of the other device updates: there and back."""
+    host, by_host = Host(), []
+    device = queued.install(host, seed=5, peers=peers)
+    for name in ("from_host", "to_host"):
+        method = getattr(DriverQueue, name)
+        monkeypatch.setattr(DriverQueue, name, lambda *a, method=method: (by_host.append(1), method(*a))[1])
+    with tf.Graph(host=host).as_default(), races.check(device):
+        x = tf.placeholder(tf.float32, [4])
+        with tf.device("/device:queued:0"):
+            v = tf.Variable(np.ones(4, np.float32))
+            a = tf.tanh(x)
+        with tf.device("/device:queued:1"):
+            y = tf.reduce_sum(a * v)
+        config = tf.SessionConfig(backends=("queued", "cpu"), device_count={"queued": 2})
+        with tf.Session(config=config, host=host) as sess:
+            sess.run(v.initializer)
+            by_host.clear()
+            seen = []
+            for _ in range(3):
+                assert sess.run(y, {x: [1.0] * 4}) == pytest.approx(4 * np.tanh(1.0))
+                seen.append(len(by_host))
+            moves = [row.device for row in sess.explain(y, {x: [1.0] * 4}).rows if row.kernel == "transfer"]
+    # of the first step, which nothing replays: a feed and a fetch, and there and back of what goes by way of the host
+    assert seen[0] == (2 if peers else 6)
+    assert ("queued:0 -> queued:1" in moves) == peers
+
+
 def test_a_failing_asynchronous_step_fails_itself_and_no_other():
     host = Host()
     queued.install(host)

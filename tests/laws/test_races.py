@@ -59,14 +59,15 @@ def quiet(caplog):
     caplog.set_level(logging.ERROR, "graphdock")
 
 
-@pytest.fixture(params=["own memory", "one memory"])
+@pytest.fixture(params=["own memory", "one memory", pytest.param("peers", marks=pytest.mark.exhaustive)])
 def shared(request):
-    return request.param == "one memory"
+    """Whether the devices have one memory; or ``peers``, where each copies from the other's."""
+    return {"own memory": False, "one memory": True}.get(request.param, request.param)
 
 
 def installed(seed, shared=False, **options):
     host = Host()
-    return host, queued.install(host, seed=seed, shared=shared, **options)
+    return host, queued.install(host, seed=seed, shared=shared is True, peers=shared == "peers", **options)
 
 
 def session(graph, host, *backends, **fields):

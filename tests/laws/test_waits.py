@@ -85,7 +85,7 @@ def outcome(program, stages, shared, seed, most=None):
         return tf.device(stages[stage % len(stages)]) if stages else contextlib.nullcontext()
 
     host = Host()
-    device = queued.install(host, seed=seed, shared=shared)
+    device = queued.install(host, seed=seed, shared=shared is True, peers=shared == "peers")
     if most is not None:
         device.faults.at(most)
     with tf.Graph(host=host).as_default() as graph:
@@ -110,7 +110,11 @@ def caught(program, stages, shared, wanted, most):
     return None
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["own memory", "one memory"])
+@pytest.mark.parametrize(
+    "shared",
+    [False, True, pytest.param("peers", marks=pytest.mark.exhaustive)],
+    ids=["own memory", "one memory", "peers"],
+)
 @pytest.mark.parametrize(
     ("program", "where"),
     [

@@ -62,6 +62,16 @@ def test_a_device_is_opened_once_with_its_options(chip):
         chip.open_device("chip:1", {"tile": 9})
 
 
+def test_options_of_sessions_do_not_open_a_device(site, builder):
+    more = OPTIONS + 'style = {type = "string", default = "a", choices = ["a", "b"], per = "session"}\n'
+    site.plugin("chip", builder.device_source("chip"), manifest=builder.device_manifest("chip", more))
+    host = Host()
+    device = host.open_device("chip:1", {"tile": 8, "style": "a"})
+    assert device.options == {"tile": 8}
+    assert host.open_device("chip:1", {"tile": 8, "style": "b"}) is device
+    assert host.plugin_options("chip", {"style": "b"}) == {"tile": 64, "style": "b"}
+
+
 def test_options_are_checked_before_the_plugin_is_imported(chip):
     with pytest.raises(ConfigError) as caught:
         chip.plugin_options("chip", {"tiel": 8}, "graphdock.toml:5")

@@ -26,7 +26,7 @@ aliases = ["npu"]
 tile = {type = "int", default = 64, min = 1, max = 512, doc = "Tile edge."}
 scale = {type = "float", default = 1}
 fast = {type = "bool", default = false}
-mode = {type = "string", default = "plain"}
+mode = {type = "string", default = "plain", choices = ["plain", "wild"], per = "session"}
 
 [[conformance.xfail]]
 op = "MatMul"
@@ -85,6 +85,9 @@ def test_the_marker_is_what_opgen_writes():
         ('type = "int"', 'type = "integer"', 15, "has type 'integer'"),
         ("default = 64", "default = 0", 15, "out of bounds"),
         ("default = 64", 'default = "64"', 15, "wrong type"),
+        ('default = "plain"', 'default = "plane"', 18, "no such choice"),
+        ('per = "session"', 'per = "step"', 18, "is per 'step'"),
+        ("default = 1}", 'default = 1, choices = ["1"]}', 16, "are for options of type string"),
         ('{type = "bool", default = false}', '{type = "bool", default = false, min = 0}', 17, "needs a number"),
         ('dtype = "float64"', 'dtype = "f64"', 22, "no dtype named 'f64'"),
         ('reason = "The', 'why = "The', 23, "unknown key 'why'"),
@@ -143,6 +146,7 @@ def test_options_are_checked_and_defaults_filled_in():
         ({"tile": 1000}, "f.toml:3: option 'tile' is out of bounds", None),
         ({"tile": True}, "f.toml:3: option 'tile' has the wrong type", None),
         ({"fast": 1}, "f.toml:3: option 'fast' has the wrong type", None),
+        ({"mode": "wiled"}, "f.toml:3: option 'mode' has no such choice", "wild"),
     ],
 )
 def test_a_wrong_option_names_where_it_was_given(given, message, hint):

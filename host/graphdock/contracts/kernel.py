@@ -197,6 +197,8 @@ class PrepareContext:
         buffers of the node's shapes, with unspecified contents, on a lent queue (None on a synchronous device); one kernel at a
         time is measured per device. 0 where nothing may be measured: to explain a plan, in a ``deterministic`` session, or where
         a shape is not known. A candidate that raises is out; when all do, the kernel is refused.
+      options: the session's options of the kernel's plugin, as its manifest declares them, defaults filled in;
+        none where the plugin is not among the session's ``backends``.
     """
 
     node: PlanNode
@@ -204,6 +206,7 @@ class PrepareContext:
     outputs: tuple[OutInfo, ...]
     device: Device
     measure: Callable[[Sequence[Callable[..., Any]]], int]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]

@@ -81,7 +81,10 @@ class Queue(ABC):
 
     @abstractmethod
     def copy(self, src: Buffer, dst: Buffer) -> None:
-        """Copy between two buffers of the device's memory space, of equal dtype and shape. ``src`` may be strided."""
+        """Copy between two buffers of the device's memory space, of equal dtype and shape. ``src`` may be strided.
+
+        ``src`` may lie in the memory of a device that ``device.reaches``, and is contiguous then.
+        """
 
     @abstractmethod
     def from_host(self, array: NDArray[Any], dst: Buffer) -> None:
@@ -238,6 +241,13 @@ class QueuedDevice(Device):
     @abstractmethod
     def synchronize(self) -> None:
         """Wait until the work of every queue is done. Takes no error from a fence; raises DeviceLostError only."""
+
+    def reaches(self, other: Device) -> bool:
+        """Whether ``copy`` of its queues also takes sources in the memory of ``other``, which has another memory space.
+
+        Optional; default: False, and values go through the host's memory. The answer is the same as long as both are open.
+        """
+        return False
 
     def extent(self, buffer: Buffer) -> tuple[int, int] | None:
         """First address of a buffer and the number of bytes from there to its end, gaps of a strided one included.

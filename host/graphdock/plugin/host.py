@@ -111,7 +111,7 @@ class Host:
         self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry("region compiler")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
-        self._table = DeviceTable(self._owner, self.plugin_options, self._report, self._lock)
+        self._table = DeviceTable(self._owner, self._device_options, self._report, self._lock)
         #: Named containers, as sessions made them (:class:`graphdock.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
@@ -269,6 +269,13 @@ class Host:
             if not loader.triage(state) or state.manifest is None:
                 raise self._unusable(state)
             return state.manifest.resolve_options(given, where or f"options[{name!r}]")
+
+    def _device_options(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of a plugin's options that its devices are opened with."""
+        options = self.plugin_options(name, given)
+        manifest = self._state(name).manifest
+        assert manifest is not None
+        return {key: value for key, value in options.items() if manifest.options[key].per == "device"}
 
     # -- ops
 

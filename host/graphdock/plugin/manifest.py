@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ EXAMPLES: dict[tuple[str | int, ...], str] = {
     ("plugin", "imports"): '["mychip_driver"]',
 }
 _OPTION_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "string": (str,)}
+_PER = ("device", "session")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,13 @@ class DeviceDecl:
 
 @dataclass(frozen=True, slots=True)
 class OptionDecl:
-    """A key that ``[session.options.NAME]`` may hold."""
+    """A key that ``[session.options.NAME]`` may hold.
+
+    Attributes:
+      choices: the strings that it may be; all where there are none.
+      per: ``device``: it is of the device, which is opened once per process; ``session``: sessions may differ in it, and kernels
+        find it in their ``PrepareContext.options``.
+    """
 
     name: str
     type: str
@@ -53,6 +60,8 @@ class OptionDecl:
     minimum: int | float | None = None
     maximum: int | float | None = None
     doc: str = ""
+    choices: tuple[str, ...] = ()
+    per: str = "device"
 
     def check(self, value: Any, where: str) -> int | float | bool | str:
         """``value``, as float where the option is one.
@@ -63,6 +72,13 @@ class OptionDecl:
         kinds = _OPTION_TYPES[self.type]
         if not isinstance(value, kinds) or (isinstance(value, bool) and self.type != "bool"):
             raise ConfigError(f"{where}: option {self.name!r} has the wrong type", expected=self.type, got=repr(value))
+        if self.choices and value not in self.choices:
+            raise ConfigError(
+                f"{where}: option {self.name!r} has no such choice",
+                expected="one of " + ", ".join(self.choices),
+                got=repr(value),
+                hint=did_you_mean(str(value), self.choices),
+            )
         number: Any = value
         if (self.minimum is not None and number < self.minimum) or (self.maximum is not None and number > self.maximum):
             low = "" if self.minimum is None else f"at least {self.minimum}"
@@ -255,9 +271,8 @@ def _kernel(reader: _Reader, row: Any, index: int) -> KernelDecl:
 
 def _option(reader: _Reader, name: str, value: Any) -> OptionDecl:
     path = ("options", name)
-    row = reader.table(
-        value, path, {"type": str, "default": object, "min": object, "max": object, "doc": str}, ("type", "default")
-    )
+    kinds = {"type": str, "default": object, "min": object, "max": object, "doc": str, "choices": list, "per": str}
+    row = reader.table(value, path, kinds, ("type", "default"))
     if row["type"] not in _OPTION_TYPES:
         raise reader.fail(
             path,
@@ -268,12 +283,18 @@ def _option(reader: _Reader, name: str, value: Any) -> OptionDecl:
     for bound in ("min", "max"):
         if bound in row and (row["type"] not in ("int", "float") or not isinstance(row[bound], (int, float))):
             raise reader.fail(path, f"option {name!r}: {bound} needs a number, on an int or float option")
-    option = OptionDecl(name, row["type"], row["default"], row.get("min"), row.get("max"), row.get("doc", ""))
+    choices = reader.strings(row.get("choices", []), (*path, "choices"))
+    if choices and row["type"] != "string":
+        raise reader.fail(path, f"option {name!r}: choices are for options of type string")
+    if row.get("per", "device") not in _PER:
+        raise reader.fail((*path, "per"), f"option {name!r} is per {row['per']!r}", expected=" or ".join(_PER))
+    rest = row.get("doc", ""), choices, row.get("per", "device")
+    option = OptionDecl(name, row["type"], row["default"], row.get("min"), row.get("max"), *rest)
     try:
         default = option.check(row["default"], "default")
     except ConfigError as error:
         raise reader.fail(path, error.message, expected=error.expected, got=error.got) from None
-    return OptionDecl(name, option.type, default, option.minimum, option.maximum, option.doc)
+    return replace(option, default=default)
 
 
 def loads(text: str, path: Path) -> Manifest:

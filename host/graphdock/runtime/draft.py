@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import Executor, PlacedGraph, Program, StageReport
 from graphdock.contracts.handles import resource_name
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value
 from graphdock.contracts.kernel import Prepared
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.contracts.resource import VARIABLE
 from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
@@ -42,6 +44,7 @@ class Setting:
       fallback: op type -> ``forbid``, ``warn`` or ``allow``.
       passes: pass name -> whether it runs.
       steps_in_flight: how many steps may be at work at once.
+      options: plugin of ``backends`` -> its options, defaults filled in.
     """
 
     host: Host
@@ -60,6 +63,12 @@ class Setting:
     check_numerics: bool
     deterministic: bool
     steps_in_flight: int = 1
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether the devices of a memory space copy from another one."""
+        device = self.spaces[target]
+        return isinstance(device, QueuedDevice) and device.reaches(self.spaces[source])
 
     def resource(self, handle: Value) -> Resource:
         """The resource that the output of a ``handle`` node names: declared, of which nothing is made yet."""

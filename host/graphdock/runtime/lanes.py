@@ -78,7 +78,7 @@ class Lanes:
         self._accesses = Accesses(touches, self.of)
         self._ends: dict[Lane, Event] | None = {l: l.queue.event() for l in self._taken} if overlaps else None
         self._step: StepContext | None = None
-        self._queued = self._open = False
+        self._queued = self._open = self._follows = False
         self.tickets: tuple[Ticket, ...] = ()
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Lanes:
         for lane in self._taken:
             if lane.flight is not None:
                 lane.flight.fence(lane)
-        self._step, self._queued = step, False
+        self._step, self._queued, self._follows = step, False, False
         try:
             return function(*args)
         finally:
@@ -105,6 +105,16 @@ class Lanes:
     def follow(self) -> None:
         """What the step is about to do to its resources comes after what was queued to them. It holds its claim on them."""
         self._accesses.follow()
+
+    def follow_later(self) -> None:
+        """As :meth:`follow`, where the step itself says: after what it sends ahead."""
+        self._follows = True
+
+    def follow_now(self) -> None:
+        """The step has sent ahead what touches none of its resources."""
+        if self._follows:
+            self._follows = False
+            self._accesses.follow()
 
     def queued(self) -> None:
         """All that the step does is queued: its resources get tickets, and its claim on them ends. A second call does nothing."""
@@ -196,6 +206,7 @@ class Lanes:
             namespace[name.text] = _copier(worker_of(device, of), device, dtype)
         for name, queued in lowered.events.items():
             namespace[name.text] = of[queued].queue.event()
+        namespace["follow"] = self.follow_now
         if self._ends is not None:
             namespace["queued"] = self.queued
 

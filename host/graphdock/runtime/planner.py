@@ -107,8 +107,9 @@ class Planner:
         self.absent: dict[str, DeviceUnavailable] = {}
         opened: dict[DeviceSpec, Device] = {}
         spaces: dict[str, Device] = {HOST_MEMORY: HostMemory()}
+        resolved: dict[str, Mapping[str, Any]] = {}
         for name in backends:
-            host.plugin_options(name, options.get(name, {}))
+            resolved[name] = host.plugin_options(name, options.get(name, {}))
             backend = host.backend(name, named_by)
             if fusion:
                 compilers += host.region_compilers.of_plugin(name)
@@ -151,6 +152,7 @@ class Planner:
             check_numerics,
             deterministic,
             steps_in_flight,
+            resolved,
         )
 
     def _say_what_is_absent(self, named_by: str | None) -> None:

@@ -122,4 +122,5 @@ def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> Prep
     infos: list[ArgInfo | OutInfo] = [*[i for i in inputs if i.dtype.name != "resource"], *outputs]
     allowed = not draft.dry and not setting.deterministic and len(infos) == len(inputs) + len(outputs)
     measure = measurer(node, device, infos, allowed)
-    return PrepareContext(node, tuple(inputs), tuple(outputs), device, measure)
+    options = setting.options.get(registered.plugin, {})
+    return PrepareContext(node, tuple(inputs), tuple(outputs), device, measure, options)

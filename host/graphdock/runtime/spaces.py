@@ -21,6 +21,7 @@ from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
 from graphdock.errors import PlanError
 from graphdock.plugin.registry import RegisteredKernel
+from graphdock.shape import concrete
 
 __all__ = ["SCALAR", "TRANSFER", "Spaces", "assign_spaces"]
 
@@ -39,9 +40,14 @@ def assign_spaces(
     kernels: Mapping[PlanNode, RegisteredKernel],
     scalars: set[Value],
     space_of_device: Callable[[DeviceSpec], str],
+    direct: Callable[[str, str], bool] = lambda source, target: False,
 ) -> Spaces:
-    """Insert Transfer nodes and find the space of every value. Constants have none: each reader gets its own copy."""
-    spaces = Spaces(kernels, scalars, space_of_device)
+    """Insert Transfer nodes and find the space of every value. Constants have none: each reader gets its own copy.
+
+    Args:
+      direct: whether the devices of the second space copy from the first; else values go through the host's memory.
+    """
+    spaces = Spaces(kernels, scalars, space_of_device, direct)
     spaces.run(graph)
     return spaces
 
@@ -62,10 +68,12 @@ class Spaces:
         kernels: Mapping[PlanNode, RegisteredKernel],
         scalars: set[Value],
         space_of_device: Callable[[DeviceSpec], str],
+        direct: Callable[[str, str], bool],
     ) -> None:
         self.kernels = kernels
         self.scalars = scalars
         self.of_device = space_of_device
+        self.direct = direct
         self.home: dict[Value, str] = {}
         self.count = 0
         self._levels: dict[PlanGraph, _Level] = {}
@@ -229,7 +237,7 @@ class Spaces:
         if found is not None:
             return found
         source = value
-        if HOST_MEMORY not in (space, self.home[value]):
+        if self._by_way_of_host(value, space):
             source = self.moved(value, HOST_MEMORY, level, before)
         maker = self.near(source)
         self.count += 1
@@ -250,6 +258,12 @@ class Spaces:
         self.home[result] = space
         level.moved[value, space] = result
         return result
+
+    def _by_way_of_host(self, value: Value, space: str) -> bool:
+        home = self.home[value]
+        if HOST_MEMORY in (space, home):
+            return False
+        return SCALAR in (space, home) or concrete(value.shape) is None or not self.direct(home, space)
 
     def _find_wanted(self, graph: PlanGraph) -> None:
         levels = list(graph.all_graphs())

@@ -120,8 +120,10 @@ def _choose_again(draft: Draft) -> None:
 
 def _spaces(draft: Draft) -> None:
     """Every value gets a memory space; where a reader wants it elsewhere, it is moved."""
-    opened = draft.setting.opened
-    draft.spaces = assign_spaces(draft.graph, draft.placement.kernels, draft.scalars, lambda d: opened[d].memory_space)
+    opened, reaches = draft.setting.opened, functools.cache(draft.setting.reaches)
+    draft.spaces = assign_spaces(
+        draft.graph, draft.placement.kernels, draft.scalars, lambda d: opened[d].memory_space, reaches
+    )
     for level in draft.graph.all_graphs():
         for node in level.nodes:
             if node.verb == "move" and node.device is None:

@@ -56,7 +56,7 @@ class QueuedFactory(DeviceFactory):
     Args:
       seed, laziness: of the interleaving, see ``driver.scheduler``.
       lanes: of each device.
-      shared: all devices have one memory space; else each has its own.
+      shared: all devices have one memory space; else each has its own. ``peers``: each copies from the others' memory.
       memory: bytes of a memory space; 0 for as many as there are.
     """
 
@@ -64,11 +64,18 @@ class QueuedFactory(DeviceFactory):
     virtual = True
 
     def __init__(
-        self, *, seed: int = 0, laziness: float | None = None, lanes: int = 2, shared: bool = False, memory: int = 0
+        self,
+        *,
+        seed: int = 0,
+        laziness: float | None = None,
+        lanes: int = 2,
+        shared: bool = False,
+        memory: int = 0,
+        peers: bool = False,
     ) -> None:
         self.driver = Driver(seed, laziness)
         self._laziness, self._opened = laziness, False
-        self._lanes, self._shared, self._memory = lanes, shared, memory
+        self._lanes, self._shared, self._memory, self._peers = lanes, shared, memory, peers
 
     def probe(self) -> list[DeviceInfo]:
         about = {"queue": "runs when waited for"}
@@ -79,7 +86,7 @@ class QueuedFactory(DeviceFactory):
             self.driver = Driver(options["seed"], self._laziness)
         self._opened = True
         space = DEVICE if self._shared else None
-        return DriverDevice(info, self.driver, space, self._lanes, self._memory)
+        return DriverDevice(info, self.driver, space, self._lanes, self._memory, self._peers)
 
 
 # -- which of cpu's kernels

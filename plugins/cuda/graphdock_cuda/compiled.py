@@ -109,10 +109,21 @@ class _Compiled:
         try:
             made = self._compiler.compile(text, name, architecture)
         except CompileError as error:
-            raise errors.KernelRefused(f"{name} does not compile for {architecture}: {error.log.strip()}") from error
+            raise _refused(name, text, architecture, error, path.with_suffix(".cu")) from error
         if self._keep:
             _write(path, made)
         return made
+
+
+def _refused(name: str, text: str, architecture: str, error: CompileError, path: Path) -> errors.KernelRefused:
+    """The compiler's log, and the whole source beside it: in a file, so that a long one does not hide the log."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        where = f"its source is {path}"
+    except OSError:
+        where = f"its source:\n{text}"
+    return errors.KernelRefused(f"{name} does not compile for {architecture}: {error.log.strip()}\n{where}")
 
 
 def _read(path: Path) -> bytes | None:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import DeviceInfo, DType, Event, Queue, QueuedDevice, dtypes, errors
+from graphdock.contracts import Device, DeviceInfo, DType, Event, Queue, QueuedDevice, dtypes, errors
 
 from graphdock_cuda.compiled import Images
 from graphdock_cuda.driver.api import Driver, Gemm, GemmPlan, Toolkit
-from graphdock_cuda.driver.errors import explain
+from graphdock_cuda.driver.errors import STICKY, explain
 from graphdock_cuda.error_words import ErrorWords
 from graphdock_cuda.memory import Array, Block, Pinned, Pool, array_over
 from graphdock_cuda.queue import CudaEvent, CudaQueue
@@ -46,6 +46,7 @@ class CudaDevice(QueuedDevice):
         assert info.architecture is not None
         self.architecture = info.architecture
         self._lost: str | None = None
+        self._reached: dict[int, bool] = {}
         self._made = itertools.count()
         self._thread = threading.local()
         self.images = Images(toolkit, self)
@@ -86,8 +87,14 @@ class CudaDevice(QueuedDevice):
         return previous
 
     def restore(self, previous: Any) -> None:
-        if previous != self.index:
+        """What was current becomes current again; where that is lost, whoever uses it next is told."""
+        if previous == self.index:
+            return
+        try:
             self.driver.set_device(previous)
+        except Exception as error:
+            if getattr(error, "status", None) not in STICKY:
+                raise
 
     # -- errors
 
@@ -139,6 +146,22 @@ class CudaDevice(QueuedDevice):
         self._refuse_in_recording("staging")
         self._check()
         return self.pinned.take(nbytes)
+
+    def reaches(self, other: Device) -> bool:
+        """Where the two GPUs read each other's memory; asking for the first time lets this one do so."""
+        if not isinstance(other, CudaDevice) or other.driver is not self.driver:
+            return False
+        found = self._reached.get(other.index)
+        if found is None:
+            with self.current():
+                try:
+                    found = self.driver.can_access_peer(self.index, other.index)
+                    if found:
+                        self.driver.enable_peer(other.index)
+                except Exception as error:
+                    raise self.explained(error, f"reach the memory of {other.name}") from error
+            self._reached[other.index] = found
+        return found
 
     def dtype_of(self, buffer: Array) -> Any:
         return buffer.dtype.np

@@ -6,14 +6,17 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphdock.contracts import DeviceFactory, DeviceInfo, errors
+from graphdock.contracts import DeviceFactory, DeviceInfo, DeviceUnavailable, errors
 
 from graphdock_cuda import probe
 from graphdock_cuda.device import CudaDevice
 from graphdock_cuda.driver.api import Toolkit
+from graphdock_cuda.driver.errors import explain, name_of
 from graphdock_cuda.memory import Pinned
 
 __all__ = ["CudaFactory"]
+
+_BUSY = 46
 
 
 class CudaFactory(DeviceFactory):
@@ -56,4 +59,12 @@ class CudaFactory(DeviceFactory):
     def open(self, info: DeviceInfo, options: Mapping[str, Any]) -> CudaDevice:
         toolkit = self.toolkit
         assert self._pinned is not None
-        return CudaDevice(info, toolkit, self._pinned, options)
+        try:
+            return CudaDevice(info, toolkit, self._pinned, options)
+        except Exception as error:
+            status = getattr(error, "status", None)
+            if status != _BUSY:
+                raise explain(error, f"cuda:{info.index}", "open it") from error
+            raise DeviceUnavailable(
+                f"cuda:{info.index} is {name_of(status)}", "nvidia-smi lists processes and compute modes"
+            ) from error

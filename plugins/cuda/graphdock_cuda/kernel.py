@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import (
     HOST_MEMORY,
-    ArgInfo,
     BindContext,
     KernelDef,
-    OutInfo,
     PrepareContext,
     Prepared,
     Scratch,
@@ -69,8 +67,8 @@ def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
     shapes = [_dims(x.shape) for x in ctx.inputs]
     outs = [_dims(o.shape) for o in ctx.outputs]
     if waiting or None in shapes or None in outs:
-        return Prepared(lambda bind: _Late(bind, tell).call, capture_safe=False)
-    work = _told(ctx, tell, ctx.inputs, ctx.outputs, shapes, outs, values)
+        return Prepared(lambda bind: _Late(bind, tell, ctx.options).call, capture_safe=False)
+    work = _told(ctx, tell, ctx.options, shapes, outs, values)
     images = [ctx.device.images.image(s.source) for s in work.steps if s.source is not None]  # type: ignore[attr-defined]
     scratch = (Scratch(dtypes.uint8, (work.scratch_bytes,)),) if work.scratch_bytes else ()
     return Prepared(lambda bind: _bound(bind, work), scratch=scratch, ready=_all(images))
@@ -79,8 +77,7 @@ def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
 def _told(
     ctx: Any,
     tell: Tell,
-    inputs: Sequence[ArgInfo],
-    outputs: Sequence[OutInfo],
+    options: Mapping[str, Any],
     shapes: Sequence[Any],
     outs: Sequence[Any],
     values: Mapping[int, np.ndarray],
@@ -88,9 +85,10 @@ def _told(
     work = Work(
         ctx.node,
         ctx.device,
-        [(x.name, x.dtype, shape) for x, shape in zip(inputs, shapes, strict=True)],
-        [(o.name, o.dtype, shape) for o, shape in zip(outputs, outs, strict=True)],
+        [(x.name, x.dtype, shape) for x, shape in zip(ctx.inputs, shapes, strict=True)],
+        [(o.name, o.dtype, shape) for o, shape in zip(ctx.outputs, outs, strict=True)],
         dict(values),
+        options,
     )
     tell(work)
     return work
@@ -176,9 +174,10 @@ def _runner(fixed: Sequence[Callable[[], None]]) -> Callable[..., None]:
 class _Late:
     """A node whose shapes or host values are known in the step: told once per set of them."""
 
-    def __init__(self, ctx: BindContext, tell: Tell) -> None:
+    def __init__(self, ctx: BindContext, tell: Tell, options: Mapping[str, Any]) -> None:
         self._ctx = ctx
         self._tell = tell
+        self._options = options
         self._host = [i for i, x in enumerate(ctx.inputs) if x.memory_space == HOST_MEMORY]
         self._random = "random" in ctx.node.opdef.effects
         self._known: dict[Any, tuple[Work, list[Act], Bindings]] = {}
@@ -214,7 +213,7 @@ class _Late:
         ctx = self._ctx
         known = {i: x.value for i, x in enumerate(ctx.inputs) if x.value is not None} | dict(values)
         outs = [_dims(o.shape) for o in ctx.outputs]
-        work = _told(ctx, self._tell, ctx.inputs, ctx.outputs, [tuple(x.shape) for x in inputs], outs, known)
+        work = _told(ctx, self._tell, self._options, [tuple(x.shape) for x in inputs], outs, known)
         nowhere = Arrays([None] * len(inputs), [None] * len(ctx.outputs), None, None)
         bindings = Bindings(ctx.device, ctx.queue, ctx.node)  # type: ignore[arg-type]
         bindings.end_with(self)

@@ -27,14 +27,15 @@ _KEPT_BYTES = 1 << 28
 
 
 class Block:
-    """A piece of device memory that somebody holds. ``address`` is 0 once it was given back."""
+    """A piece of memory of GPU ``device`` that somebody holds. ``address`` is 0 once it was given back."""
 
-    __slots__ = ("__weakref__", "address", "nbytes", "stream")
+    __slots__ = ("__weakref__", "address", "device", "nbytes", "stream")
 
-    def __init__(self, address: int, nbytes: int, stream: int) -> None:
+    def __init__(self, address: int, nbytes: int, stream: int, device: int) -> None:
         self.address = address
         self.nbytes = nbytes
         self.stream = stream
+        self.device = device
 
 
 class _Drop(weakref.ref[Any]):
@@ -117,7 +118,7 @@ class Pool:
             if getattr(error, "status", None) == 2:
                 raise self._exhausted(nbytes, self._left()) from error
             raise explain(error, f"cuda:{self._device}", f"allocate {nbytes} bytes") from error
-        block = Block(address, nbytes, stream)
+        block = Block(address, nbytes, stream, self._device)
         drop = _Drop(block, self._gone.append)
         drop.address, drop.nbytes, drop.stream = address, nbytes, stream
         with self._lock:

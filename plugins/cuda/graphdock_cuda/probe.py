@@ -7,11 +7,13 @@ import importlib.util
 from graphdock.contracts import DeviceInfo, DeviceUnavailable
 
 from graphdock_cuda.driver.api import Driver, Properties, Toolkit
+from graphdock_cuda.driver.errors import name_of
 
 __all__ = ["devices", "info_of"]
 
 #: The oldest architecture that the sources compile for.
 OLDEST = (7, 0)
+_NO_GPU = ("the NVIDIA driver sees no GPU", "CUDA_VISIBLE_DEVICES hides GPUs; nvidia-smi lists all")
 
 
 def devices(driver: Driver) -> list[DeviceInfo]:
@@ -24,11 +26,12 @@ def devices(driver: Driver) -> list[DeviceInfo]:
             f"the NVIDIA driver supports CUDA {_version(newest)} and CuPy was built for CUDA {_version(built)}",
             f"pip install 'graphdock-cuda[cuda{newest // 1000}]', or update the driver",
         )
-    count = driver.device_count()
+    try:
+        count = driver.device_count()
+    except Exception as error:
+        raise _unusable(error) from error
     if not count:
-        raise DeviceUnavailable(
-            "the NVIDIA driver sees no GPU", "CUDA_VISIBLE_DEVICES hides GPUs; nvidia-smi lists all"
-        )
+        raise DeviceUnavailable(*_NO_GPU)
     found = [driver.properties(index) for index in range(count)]
     able = [info_of(index, facts) for index, facts in enumerate(found) if facts.capability >= OLDEST]
     if not able:
@@ -36,6 +39,17 @@ def devices(driver: Driver) -> list[DeviceInfo]:
             f"{found[0].name} has compute capability {_dotted(found[0].capability)}, and {_dotted(OLDEST)} is needed"
         )
     return able
+
+
+def _unusable(error: Exception) -> Exception:
+    """Why GPUs can't be counted; the error itself where it is none of CUDA's."""
+    status = getattr(error, "status", None)
+    if not isinstance(status, int):
+        return error
+    if status == 100:
+        return DeviceUnavailable(*_NO_GPU)
+    hint = "nvidia-smi tells more; a driver that was just updated needs a restart of the machine"
+    return DeviceUnavailable(f"the NVIDIA driver can't be used: {name_of(status)} (CUDA error {status})", hint)
 
 
 def _version(number: int) -> str:

@@ -34,7 +34,8 @@ class CudaEvent:
 
     def __init__(self, queue: CudaQueue) -> None:
         self.queue = queue
-        self.handle = queue.driver.event()
+        with queue.device.current():
+            self.handle = queue.driver.event()
         self.recorded = False
         #: the recording in which it was last recorded
         self.within: _Recording | None = None
@@ -115,9 +116,14 @@ class CudaQueue(Queue):
             raise errors.InvalidArgumentError(
                 "a copy between arrays of different sizes", expected=repr(dst), got=repr(src)
             )
-        if src.nbytes:
-            with self._calling("copy"):
+        if not src.nbytes:
+            return
+        there, here = src.block.device, self.device.index
+        with self._calling("copy"):
+            if there == here:
                 self.driver.copy(dst.address, src.address, src.nbytes, self.stream)
+            else:
+                self.driver.copy_peer(dst.address, here, src.address, there, src.nbytes, self.stream)
 
     def from_host(self, array: NDArray[Any], dst: Array) -> None:
         self._open("from_host")

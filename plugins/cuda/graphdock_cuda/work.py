@@ -16,8 +16,9 @@ A kernel whose output's shape depends on values is told by a function of a :clas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,7 +137,7 @@ class Work:
     """What one node does, for one set of shapes and host values.
 
     Attributes:
-      node: attributes complete. ``device``: for facts (``architecture``) and options.
+      node: attributes complete. ``device``: for facts (``architecture``). ``options``: the session's, of this plugin.
       steps: what was told so far. ``scratch_bytes``: of all scratch buffers; ``out_shapes``: as ``output`` was told.
     """
 
@@ -147,9 +148,11 @@ class Work:
         inputs: Sequence[tuple[str, DType, tuple[int, ...]]],
         outputs: Sequence[tuple[str, DType, tuple[int, ...] | None]],
         values: dict[int, np.ndarray],
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.node = node
         self.device = device
+        self.options = options
         self._names = [name for name, _, _ in inputs]
         self._inputs = [Operand("input", i, dtype, tuple(shape)) for i, (_, dtype, shape) in enumerate(inputs)]
         self._outputs = list(outputs)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from graphdock.contracts import errors
 from graphdock.plugin.host import Host
 from graphdock_cuda.compiled import source
 from graphdock_cuda.driver.errors import CompileError
@@ -27,8 +30,6 @@ class Counting:
 
 
 def _device(monkeypatch: pytest.MonkeyPatch, folder: Path) -> tuple[Any, Counting]:
-    from dataclasses import replace
-
     monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(folder))
     tools = toolkit()
     counting = Counting(tools.compiler)
@@ -82,6 +83,51 @@ def test_a_compile_error_has_the_source_and_the_log() -> None:
     with pytest.raises(CompileError, match="nonsense") as found:
         toolkit().compiler.compile('extern "C" __global__ void k(int n) { nonsense; }', "k", "sm_80")
     assert "nonsense" in found.value.source and found.value.name == "k"
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_does_not_compile_is_refused_with_its_log_and_its_source(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kept: bool
+) -> None:
+    """In a file; in the message where none can be written."""
+    folder = tmp_path if kept else tmp_path / "a file"
+    if not kept:
+        folder.write_text("")
+    device, _ = _device(monkeypatch, folder)
+    broken = source(name="broken", code="GD_KERNEL(broken)(float* x) { x[0] = nonsense; }")
+    with pytest.raises(errors.KernelRefused) as found:
+        device.images.function(broken, "broken")
+    message = found.value.message
+    assert "broken does not compile for sm_90a" in message and "nonsense" in message.rpartition("source")[0]
+    if kept:
+        assert Path(message.rpartition("its source is ")[2]).read_text() == broken.text
+    else:
+        assert broken.text in message
+
+
+def test_two_processes_that_compile_one_source_leave_one_whole_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each compiles, as neither finds it; the file is one of theirs, whole, and a third process compiles nothing."""
+    both = threading.Barrier(2)
+
+    class Together(Counting):
+        def compile(self, text: str, name: str, architecture: str) -> bytes:
+            both.wait(30)
+            return super().compile(text, name, architecture)
+
+    tools, compilers = toolkit(), []
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    for _ in range(2):
+        compilers.append(Together(tools.compiler))
+    devices = [install(Host(), replace(tools, compiler=c)) for c in compilers]
+    images = [device.images.image(ONE) for device in devices]
+    first, second = (image.ready.result(60) for image in images)
+    assert [c.count for c in compilers] == [1, 1] and len(first) == len(second)
+    assert [p.suffix for p in (tmp_path / "cuda").rglob("*") if p.is_file()] == [".bin"]
+    third, counting = _device(monkeypatch, tmp_path)
+    third.images.function(ONE, "one")
+    assert counting.count == 0
 
 
 def test_text_is_made_of_the_base_the_parts_and_the_code() -> None:

@@ -50,6 +50,26 @@ def test_what_is_missing_is_said(driver: dict[str, Any], reason: str, hint: str)
     assert reason in found.value.reason and hint in (found.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (100, "sees no GPU"),
+        (35, "driver too old"),
+        (803, "different versions"),
+        (802, "fabric manager"),
+        (999, "unknown"),
+    ],
+)
+def test_a_driver_that_cannot_count_says_why(monkeypatch: pytest.MonkeyPatch, status: int, reason: str) -> None:
+    def fails(self: Driver) -> int:
+        raise CudaError("cudaGetDeviceCount", status)
+
+    monkeypatch.setattr(Driver, "device_count", fails)
+    with pytest.raises(DeviceUnavailable) as found:
+        probe.devices(Driver())  # type: ignore[arg-type]
+    assert reason in found.value.reason and found.value.hint
+
+
 def test_a_newer_driver_than_the_wheels_is_fine() -> None:
     (info,) = probe.devices(Driver(newest=14000))  # type: ignore[arg-type]
     assert info.architecture == "sm_90a"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from graphdock.plugin.host import Host
 from graphdock.runtime.lower.overlap import touched, waits_for_its_work
-from graphdock.runtime.program.statements import Block, Statement
+from graphdock.runtime.program.statements import Activate, Block, Statement
 from graphdock.runtime.storage import Root
 from graphdock.testing import queued
 
@@ -121,3 +121,24 @@ def test_a_step_that_uses_a_resource_of_a_plugin_waits_for_its_work():
     assert waits_for_its_work(state, {object()}) == "it uses counters 'hits'"
     out.read = set()
     assert waits_for_its_work(state, {object()}) == ""
+
+
+@pytest.mark.parametrize(("rows", "most", "ahead"), [(128, 2, True), (127, 2, False), (128, 1, False)])
+def test_large_feeds_go_ahead_of_what_the_step_waits_for(host, rows, most, ahead):
+    """64 KiB and more, where steps may be in flight."""
+    x = tf.placeholder(tf.float32, [rows, 128])
+    with tf.device("/device:queued:0"):
+        v = tf.Variable(np.zeros((rows, 128), np.float32))
+        _, made = lowered(host, v.assign_add(tf.tanh(x)).op, most)
+    statements = made.block.statements
+    first = [type(s).__name__ for s in statements if not isinstance(s, Activate)][:3]
+    assert made.ahead == ahead
+    assert first == (["Fill", "Copy", "Call"] if ahead else ["Fill", "Segment"] + first[2:])
+
+
+def test_a_feed_that_a_branch_alone_reads_is_copied_there(host):
+    x = tf.placeholder(tf.float32, [128, 128])
+    with tf.device("/device:queued:0"):
+        y = tf.cond(tf.placeholder(tf.bool, []), lambda: tf.tanh(x), lambda: tf.zeros([128, 128]))
+    _, made = lowered(host, y)
+    assert not made.ahead

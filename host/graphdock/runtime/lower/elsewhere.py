@@ -14,7 +14,7 @@ from graphdock.contracts.queue import QueuedDevice
 from graphdock.dtypes import string
 from graphdock.runtime.elsewhere import Carried
 from graphdock.runtime.lower.records import Slot
-from graphdock.runtime.lower.state import State, activate, method, new_root, new_slot
+from graphdock.runtime.lower.state import State, activate, copy_directly, method, new_root, new_slot
 from graphdock.runtime.lower.variables import variable_slot
 from graphdock.runtime.program.names import Name, Operand, helper
 from graphdock.runtime.program.statements import Block, Copy, Fill
@@ -40,12 +40,17 @@ def bring(state: State, variable: Variable, device: Device, node: PlanNode, bloc
     if not (state.given.locked and variable.static):
         return where
     value = Value(variable.name, variable.dtype, variable.dims, node, 0)
-    if variable.device.memory_space != HOST_MEMORY:
+    direct = _reaches(device, variable.device)
+    if variable.device.memory_space != HOST_MEMORY and not direct:
         where = _to_host(state, variable.device, value, where, block, at)
     if device.memory_space != HOST_MEMORY:
         root, buffer = new_root(state, "planned", device.memory_space, value, at)
         made = Slot(buffer, (root,), True, True, "variable")
-        _from_host(state, device, value, where, made, block)
+        if direct:
+            activate(state, device, block, node)
+            copy_directly(state, device, where, made, node, block)
+        else:
+            _from_host(state, device, value, where, made, block)
         where = made
     return Slot(where.at, where.roots, True, True, "variable")
 
@@ -61,6 +66,10 @@ def take_back(
     """Add what copies a copy that :func:`bring` made back into its variable."""
     value = Value(variable.name, variable.dtype, variable.dims, node, 0)
     target = variable_slot(state, variable)
+    if _reaches(variable.device, device):
+        activate(state, variable.device, block, node)
+        copy_directly(state, variable.device, copy, target, node, block)
+        return
     where = copy
     if device.memory_space != HOST_MEMORY:
         if variable.device.memory_space != HOST_MEMORY or isinstance(device, QueuedDevice):
@@ -73,6 +82,10 @@ def take_back(
     else:
         assert isinstance(target.at, Name)
         block.add(Fill(target.at, where.at, node=node, touches=(*where.roots, *target.roots)))
+
+
+def _reaches(device: Device, other: Device) -> bool:
+    return isinstance(device, QueuedDevice) and other.memory_space != HOST_MEMORY and device.reaches(other)
 
 
 def _to_host(state: State, device: Device, value: Value, where: Slot, block: Block, at: int) -> Slot:

@@ -19,7 +19,7 @@ from graphdock.runtime.lower.host import lower_host
 from graphdock.runtime.lower.keeping import kept_values
 from graphdock.runtime.lower.kernel import lower_kernel
 from graphdock.runtime.lower.move import lower_move
-from graphdock.runtime.lower.overlap import let_go, touched, waits_for_its_work
+from graphdock.runtime.lower.overlap import follow_after, let_go, touched, waits_for_its_work
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.lower.state import Given, State, keep, method, resolve, slot
 from graphdock.runtime.lower.variables import lower_assign, lower_read
@@ -95,6 +95,8 @@ def lower(given: Given) -> Lowered:
     _fetches(state)
     if given.debug:
         _poison(state)
+    if out.ahead:
+        follow_after(out.fills)
     out.block.statements[:0] = out.fills.statements
     _order_queues(state)
     if state.queues:

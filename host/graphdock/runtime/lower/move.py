@@ -7,11 +7,13 @@ from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.guards import check_predicate
+from graphdock.runtime.lower.overlap import copy_ahead, goes_ahead
 from graphdock.runtime.lower.records import Slot
 from graphdock.runtime.lower.state import (
     State,
     activate,
     contiguous_copy,
+    copy_directly,
     fresh,
     keep,
     method,
@@ -49,6 +51,9 @@ def lower_move(state: State, node: PlanNode, block: Block, at: int) -> None:
     else:
         if not where.contiguous:
             where = contiguous_copy(state, value, where, source, block, at, node)
+        if HOST_MEMORY not in (source, target):
+            _directly(state, node, where, block, at)
+            return
         device = mover(state, target if source == HOST_MEMORY else source, node)
         activate(state, device, block, node)
         if isinstance(device, QueuedDevice):
@@ -64,12 +69,24 @@ def _at_once(state: State, node: PlanNode, where: Slot, device: Device, block: B
     block.add(Copy(copy, where.at, made.at, node=node, device=device, reads=where.roots, writes=made.roots, hold=hold))
 
 
+def _directly(state: State, node: PlanNode, where: Slot, block: Block, at: int) -> None:
+    """The reader's device copies from the memory of the other one."""
+    device = mover(state, node.attrs["target"], node)
+    activate(state, device, block, node)
+    made = output(state, node.outputs[0], PLANNED, [], None, "", at, block)
+    copy_directly(state, device, where, made, node, block)
+
+
 def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block: Block, at: int) -> None:
     """A queued copy reads or writes staging memory, which the host fills before, or reads after a fence."""
     value, result = node.inputs[0], node.outputs[0]
     to_device = node.attrs["source"] == HOST_MEMORY
     root, name = new_slot(state, device, value, None if to_device else at)
-    if to_device:
+    if goes_ahead(state, node, where, root):
+        target, buffer = new_root(state, "planned", node.attrs["target"], result, 0)
+        keep(state, result, Slot(buffer, (target,), True, True, "planned"), at)
+        copy_ahead(state, node, where, device, (root, name), (target, buffer))
+    elif to_device:
         touches, hold = (*where.roots, root), "the host fills staging memory"
         fill = Fill(name, where.at, node=node, touches=touches, hold=hold)
         (state.out.fills if where.kind == "feed" and node not in state.given.facts.nesting else block).add(fill)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from graphdock.contracts.device import HOST_MEMORY, Device
+from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.queue import QueuedDevice
-from graphdock.runtime.lower.state import State
-from graphdock.runtime.program.names import helper
-from graphdock.runtime.program.statements import Block, Call, Fence, walk
+from graphdock.runtime.lower.records import Slot
+from graphdock.runtime.lower.state import State, method
+from graphdock.runtime.program.names import Name, helper
+from graphdock.runtime.program.statements import Block, Call, Copy, Fence, Fill, walk
 from graphdock.runtime.resources import Resource, Variable
 from graphdock.runtime.storage import Root
 
-__all__ = ["let_go", "touched", "waits_for_its_work"]
+__all__ = ["AHEAD_BYTES", "copy_ahead", "follow_after", "goes_ahead", "let_go", "touched", "waits_for_its_work"]
+
+#: Feeds from so many bytes on are copied ahead of what the step waits for; a smaller one is quicker as a part of a recording.
+AHEAD_BYTES = 1 << 16
 
 
 def waits_for_its_work(state: State, devices: Collection[Device]) -> str:
@@ -35,6 +40,38 @@ def let_go(block: Block) -> None:
         block.statements.insert(end, Call(helper("queued"), hold=hold))
 
 
+def goes_ahead(state: State, node: PlanNode, where: Slot, root: Root) -> bool:
+    """Whether a feed is copied to a device before the step follows what is in flight: steps may be, and it is large.
+
+    ``root``: its staging memory. In a loop or branch it is copied where it stands.
+    """
+    large = state.given.overlaps and where.kind == "feed" and root.nbytes >= AHEAD_BYTES
+    return large and node not in state.given.facts.nesting
+
+
+def copy_ahead(
+    state: State,
+    node: PlanNode,
+    where: Slot,
+    device: QueuedDevice,
+    slot: tuple[Root, Name],
+    target: tuple[Root, Name],
+) -> None:
+    """Add, at the step's begin, the copy of a feed through ``slot`` to ``target``: it touches nothing that steps share."""
+    (root, name), (made, buffer) = slot, target
+    fill = Fill(name, where.at, node=node, touches=(*where.roots, root), hold="the host fills staging memory")
+    hold = "it goes ahead of what the step waits for"
+    copy = method(state, device, "from_host")
+    state.out.fills.add(fill)
+    state.out.fills.add(Copy(copy, name, buffer, node=node, device=device, reads=(root,), writes=(made,), hold=hold))
+    state.out.ahead = True
+
+
+def follow_after(block: Block) -> None:
+    """Let the step follow what is in flight after these statements."""
+    block.add(Call(helper("follow"), hold="it waits for steps in flight"))
+
+
 def touched(block: Block, resources: Mapping[Root, Resource]) -> dict[Resource, dict[Device | None, bool]]:
     """Resource -> the devices whose queues touch it, None where the host does at once, and whether they write it.
 
@@ -49,7 +86,8 @@ def touched(block: Block, resources: Mapping[Root, Resource]) -> dict[Resource, 
             if resource is None or resource.device.memory_space == HOST_MEMORY:
                 continue
             device = statement.device if root not in statement.touches else None
-            if isinstance(device, QueuedDevice) and device.memory_space != resource.device.memory_space:
+            elsewhere = isinstance(device, QueuedDevice) and device.memory_space != resource.device.memory_space
+            if elsewhere and not isinstance(statement, Copy):
                 device = resource.device  # a kernel elsewhere, which gets a copy through the variable's own queue
             key = device if isinstance(device, QueuedDevice) else None
             devices = found.setdefault(resource, {})

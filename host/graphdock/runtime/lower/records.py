@@ -85,6 +85,7 @@ class Lowered:
         the node's kernel fails, to tell what the user did wrong.
       touches: resource -> the devices whose queues touch it (None: the host), and whether they write it; of a step with queues.
       overlaps: the step may give up its claim, and end, before its work is done. ``waits``: why not, where that was asked for.
+      ahead: large feeds are copied before the step follows what is in flight.
       segments: recorded parts of the step; ``boundaries``: why each recording ends where it does.
     """
 
@@ -114,5 +115,6 @@ class Lowered:
     touches: dict[Resource, dict[Device | None, bool]] = field(default_factory=dict)
     overlaps: bool = False
     waits: str = ""
+    ahead: bool = False
     segments: list[Segment] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)

@@ -225,6 +225,17 @@ def method(state: State, device: Device, called: str) -> Name:
     return name
 
 
+def copy_directly(
+    state: State, device: Device, source: Slot, target: Slot, node: PlanNode | None, block: Block
+) -> None:
+    """Add a device's copy from the memory of another one, which gets no other use in the step: nothing orders the work there."""
+    for root in source.roots:
+        root.use(state.given.facts.final)
+    name = method(state, device, "copy")
+    reads, writes = source.roots, target.roots
+    block.add(Copy(name, source.at, target.at, node=node, device=device, reads=reads, writes=writes))
+
+
 def copied(state: State, space: str, value: Value, source: Operand, node: PlanNode) -> Apply:
     """A new buffer with the elements of ``source``, whatever its shape."""
     if space == HOST_MEMORY:

@@ -17,7 +17,7 @@ from graphdock.contracts.step import StepContext, TraceLevel
 from graphdock.errors import DeviceLostError, GraphdockError, InvalidArgumentError, ShapeError
 from graphdock.runtime.device_error import device_error
 from graphdock.runtime.gate import through
-from graphdock.runtime.lanes import GATE
+from graphdock.runtime.lanes import GATE, Lanes
 from graphdock.runtime.lower import Lowered
 from graphdock.runtime.program.names import Name
 from graphdock.runtime.program.printer import Source
@@ -71,6 +71,7 @@ class StraightLineProgram(Program):
         self._maker = Maker(placed, lowered, blocks, roots, compile(text, self.filename, "exec"), holds)
         self.takes_turns = bool(self._maker.queued)
         self.overlaps = lowered.overlaps
+        self._ahead = lowered.ahead
         self._tracer: Tracer | None = None
 
     def turn(self, step: StepContext, function: Callable[..., Any], *args: Any) -> Any:
@@ -82,7 +83,8 @@ class StraightLineProgram(Program):
 
     def follow(self, step: StepContext, touched: Sequence[tuple[Any, bool]]) -> None:
         if self.takes_turns:
-            step.state.lanes.follow()
+            lanes: Lanes = step.state.lanes
+            (lanes.follow_later if self._ahead else lanes.follow)()
         else:
             super().follow(step, touched)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
-from graphdock.contracts import DeviceInfo, DType
+from graphdock.contracts import Device, DeviceInfo, DType
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
 from graphdock.testing.driver.capture import Mark, Recording
@@ -149,6 +149,7 @@ class DriverDevice(QueuedDevice):
 
     Args:
       memory_space: its own when None; devices of one driver may share one.
+      peers: it copies from the memory of the driver's other devices.
 
     Attributes:
       launches: kernels that were queued; those of replays are not counted.
@@ -158,7 +159,13 @@ class DriverDevice(QueuedDevice):
     """
 
     def __init__(
-        self, info: DeviceInfo, driver: Driver, memory_space: str | None = None, lanes: int = 2, memory: int = 0
+        self,
+        info: DeviceInfo,
+        driver: Driver,
+        memory_space: str | None = None,
+        lanes: int = 2,
+        memory: int = 0,
+        peers: bool = False,
     ) -> None:
         super().__init__(info)
         self.driver = driver
@@ -166,6 +173,7 @@ class DriverDevice(QueuedDevice):
         self.memory_space = memory_space or self.name
         self.memory = driver.memory(self.memory_space, memory)
         self.lanes = lanes
+        self.peers = peers
         self.health = Health(self.name)
         self.launches = 0
         self.replays = 0
@@ -213,9 +221,15 @@ class DriverDevice(QueuedDevice):
     def view(self, storage: Storage, offset: int, dtype: DType, shape: Sequence[int]) -> Buffer:
         return self.memory.view(storage, offset, dtype, shape)
 
-    def check_buffer(self, buffer: Buffer, call: str) -> Array:
-        """The array of a live buffer of this memory space; raises for anything else."""
-        if not isinstance(buffer, Buffer) or buffer.storage.block.space != self.memory_space:
+    def reaches(self, other: Device) -> bool:
+        return self.peers and isinstance(other, DriverDevice) and other.driver is self.driver
+
+    def check_buffer(self, buffer: Buffer, call: str, reached: bool = False) -> Array:
+        """The array of a live buffer of this memory space, or of one that is ``reached``; raises for anything else."""
+        there = isinstance(buffer, Buffer) and (
+            buffer.storage.block.space == self.memory_space or reached and self.peers
+        )
+        if not there:
             raise InvalidArgumentError(f"{call} on {self.name}: not a buffer of its memory", got=repr(buffer))
         if not buffer.storage.live:
             raise self.driver.refused(

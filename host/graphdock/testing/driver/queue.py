@@ -150,7 +150,7 @@ class DriverQueue(Queue):
     def copy(self, src: Buffer, dst: Buffer) -> None:
         with self._held("copy"):
             self._check("copy")
-            source, target = self.device.check_buffer(src, "copy"), self.device.check_buffer(dst, "copy")
+            source, target = self.device.check_buffer(src, "copy", True), self.device.check_buffer(dst, "copy")
             check_alike(source, target)
             self._enqueue(
                 "copy",

@@ -96,7 +96,7 @@ class Driver(Protocol):
     def can_access_peer(self, device: int, peer: int) -> bool: ...
 
     def enable_peer(self, peer: int) -> None:
-        """Let the current device read and write ``peer``'s memory; a second call does nothing."""
+        """Let the current device read and write ``peer``'s memory, that of its pool too; a second call does nothing."""
         ...
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
@@ -206,7 +206,8 @@ class Gemm:
       m, n, k: of the product after transposition. ``batch``: how many, each ``stride`` elements further (0 for a shared operand).
       dtype: of A, B and D; sums are kept in float32 for it and narrower ones, in float64 for float64.
       transpose_a, transpose_b: the operand lies transposed.
-      tf32: float32 products may be rounded to tf32.
+      operands: what operands of float32 may be rounded to before they are multiplied: ``float32``, ``tf32``, ``bfloat16``,
+        ``float16``. Sums are kept in float32 all the same, other dtypes are left as they are.
       epilogue: ``none``, ``bias``, ``relu``, ``relu_bias``, ``gelu``, ``gelu_bias``; a bias has ``n`` elements.
     """
 
@@ -221,7 +222,7 @@ class Gemm:
     stride_b: int = 0
     stride_d: int = 0
     alpha: float = 1.0
-    tf32: bool = False
+    operands: str = "float32"
     epilogue: str = "none"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphdock_cuda.driver.api import Gemm, GemmPlan
 
-__all__ = ["CublasLt"]
+__all__ = ["FLOAT32", "CublasLt"]
 
 #: ``cudaDataType``, ``cublasComputeType_t`` and the type of alpha, by dtype.
 _TYPES = {
@@ -24,7 +24,8 @@ _TYPES = {
     "float32": (0, 68, np.float32),
     "float64": (1, 70, np.float64),
 }
-_FAST_TF32 = 77
+#: ``cublasComputeType_t`` of float32 products, by what operands may be rounded to.
+FLOAT32 = {"float32": 68, "float16": 74, "bfloat16": 75, "tf32": 77}
 _SCALE_TYPES = {np.float32: 0, np.float64: 1}
 _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _TRANSPOSED = 1
@@ -98,8 +99,8 @@ class _Request:
     def __init__(self, lt: Any, handle: int, gemm: Gemm) -> None:
         self.lt, self.handle, self.gemm = lt, handle, gemm
         kind, compute, scale = _TYPES[gemm.dtype]
-        if gemm.tf32 and gemm.dtype == "float32":
-            compute = _FAST_TF32
+        if gemm.dtype == "float32":
+            compute = FLOAT32[gemm.operands]
         self.alpha, self.beta = np.array([gemm.alpha], scale), np.zeros(1, scale)
         self.lock = threading.Lock()
         self.desc = lt.matmul_desc_create(compute, _SCALE_TYPES[scale])

@@ -12,6 +12,7 @@ from cupy_backends.cuda.api import driver as _driver
 from cupy_backends.cuda.api import runtime as _runtime
 
 from graphdock_cuda.driver.api import Properties
+from graphdock_cuda.driver.libcuda import allow_pool_access
 
 __all__ = ["CupyDriver"]
 
@@ -128,6 +129,7 @@ class CupyDriver:
         except _runtime.CUDARuntimeError as error:
             if error.status != _PEER_ALREADY:
                 raise
+        allow_pool_access(_runtime.deviceGetDefaultMemPool(peer), _runtime.getDevice())
 
     def stream(self) -> int:
         made: int = _runtime.streamCreateWithFlags(_NON_BLOCKING)

@@ -27,6 +27,8 @@ kernel = family(KERNELS)
 
 #: As ``source/gemm.cuh`` numbers them.
 ACTIVATIONS = {"none": "NONE", "relu": "RELU", "gelu": "GELU"}
+#: What float32 operands may be rounded to, by the option ``matmul_precision``.
+OPERANDS = {"highest": "float32", "tf32": "tf32", "bf16": "bfloat16", "fp16": "float16"}
 #: Dtypes of the matrix library.
 LIBRARY = FLOATS
 
@@ -156,7 +158,7 @@ def gemm_of(w: Work, p: Product, dtype: str, bias: bool = False, activation: str
         a_stride,
         b_stride,
         m * p.n if batches > 1 else 0,
-        tf32=dtype == "float32" and bool(w.device.options.get("tf32", False)),
+        operands=OPERANDS[w.options.get("matmul_precision", "highest")] if dtype == "float32" else "float32",
         epilogue=epilogue or "none",
     )
 

@@ -15,7 +15,7 @@ from graphdock_cuda.driver.api import Gemm, GemmPlan
 from graphdock_cuda.testing.driver import FakeDriver
 from graphdock_cuda.testing.state import Use, bytes_of
 
-__all__ = ["EPILOGUES", "FakeBlas", "round_to_tf32"]
+__all__ = ["EPILOGUES", "ROUNDED", "FakeBlas", "round_to_tf32"]
 
 Array = np.ndarray[Any, Any]
 
@@ -49,6 +49,25 @@ def round_to_tf32(values: Array) -> Array:
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     rounded = (bits + (0xFFF + (bits >> 13 & 1)).astype(np.uint32)) & np.uint32(0xFFFFE000)
     return np.where(np.isfinite(values), rounded.view(np.float32), values)
+
+
+def _through(dtype: Any) -> Callable[[Array], Array]:
+    """Rounds float32 values to a dtype and back."""
+
+    def rounded(values: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return values.astype(dtype).astype(np.float32)
+
+    return rounded
+
+
+#: How float32 operands are rounded, by ``Gemm.operands``.
+ROUNDED: dict[str, Callable[[Array], Array]] = {
+    "float32": lambda x: x,
+    "tf32": round_to_tf32,
+    "bfloat16": _through(ml_dtypes.bfloat16),
+    "float16": _through(np.float16),
+}
 
 
 class FakeBlas:
@@ -122,8 +141,8 @@ def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, workspace: int) -> 
         right = _at(b + number * gemm.stride_b * dtype.itemsize, k * n, dtype).astype(wide)
         left = left.reshape(k, m).T if gemm.transpose_a else left.reshape(m, k)
         right = right.reshape(n, k).T if gemm.transpose_b else right.reshape(k, n)
-        if gemm.tf32 and gemm.dtype == "float32":
-            left, right = round_to_tf32(left), round_to_tf32(right)
+        if gemm.dtype == "float32":
+            left, right = ROUNDED[gemm.operands](left), ROUNDED[gemm.operands](right)
         if workspace:
             ctypes.memset(workspace, 0xAB, _WORKSPACE)
             half = k // 2

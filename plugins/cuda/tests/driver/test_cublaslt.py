@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graphdock_cuda.driver.api import Gemm
-from graphdock_cuda.driver.cublaslt import CublasLt
+from graphdock_cuda.driver.cublaslt import FLOAT32, CublasLt
 
 _TYPES = {0: np.float32, 1: np.float64}
 
@@ -223,11 +223,18 @@ def test_epilogues(library: Library, epilogue: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "tf32", "compute", "scale"),
-    [("float32", False, 68, 0), ("float32", True, 77, 0), ("float64", True, 70, 1), ("bfloat16", True, 68, 0)],
+    ("dtype", "operands", "compute", "scale"),
+    [
+        ("float32", "float32", 68, 0),
+        ("float32", "tf32", 77, 0),
+        ("float32", "bfloat16", 75, 0),
+        ("float32", "float16", 74, 0),
+        ("float64", "tf32", 70, 1),
+        ("bfloat16", "tf32", 68, 0),
+    ],
 )
-def test_compute_types(library: Library, dtype: str, tf32: bool, compute: int, scale: int) -> None:
-    CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, dtype, tf32=tf32), 0)
+def test_compute_types(library: Library, dtype: str, operands: str, compute: int, scale: int) -> None:
+    CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, dtype, operands=operands), 0)
     (desc,) = [x for x in library.made.values() if isinstance(x, dict) and "compute" in x]
     assert (desc["compute"], desc["scale"]) == (compute, scale)
 
@@ -281,4 +288,7 @@ def test_the_numbers_are_the_bindings() -> None:
     for mine in (MatmulDescAttribute, MatrixLayoutAttribute, MatmulPreferenceAttribute, Epilogue):
         theirs = getattr(real, mine.__name__)
         assert {e.name: int(theirs[e.name]) for e in mine} == {e.name: int(e) for e in mine}
+    names = {"float32": "32F", "float16": "32F_FAST_16F", "bfloat16": "32F_FAST_16BF", "tf32": "32F_FAST_TF32"}
+    compute = pytest.importorskip("nvmath.bindings.cublas").ComputeType
+    assert {how: int(compute[f"COMPUTE_{name}"]) for how, name in names.items()} == FLOAT32
     assert real.matmul_heuristic_result_dtype == Library.matmul_heuristic_result_dtype

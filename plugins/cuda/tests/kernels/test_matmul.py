@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as tf
+import ml_dtypes
 import numpy as np
 import pytest
 from graphdock_cuda.kernels.matmul import gemm_of, multiply, parts_of, product_of, tile_of
@@ -62,9 +63,8 @@ def _work(kit: Any, *shapes: Any, options: dict[str, Any] | None = None) -> Work
     class Device:
         info = kit.host.open_device("/device:cuda:0").info
 
-    Device.options = options or {}  # type: ignore[attr-defined]
     inputs = [("x", tf.float32, s) for s in shapes]
-    return Work(Node(), Device(), inputs, [("y", tf.float32, None)], {})  # type: ignore[arg-type]
+    return Work(Node(), Device(), inputs, [("y", tf.float32, None)], {}, options or {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("activation", ["none", "relu", "gelu"])
@@ -98,19 +98,36 @@ def test_bias_and_activation(kit: Any, rig: Any, activation: str, m: int, n: int
 
 
 def test_what_the_library_is_asked_for(kit: Any) -> None:
-    w = _work(kit, options={"tf32": True})
+    w = _work(kit, options={"matmul_precision": "tf32"})
     one = gemm_of(w, product_of((8, 3, 4), (4, 5), False, False), "float32", bias=True, activation="relu")
-    assert one is not None and (one.m, one.batch, one.epilogue, one.tf32) == (24, 1, "relu_bias", True)
+    assert one is not None and (one.m, one.batch, one.epilogue, one.operands) == (24, 1, "relu_bias", "tf32")
     many = gemm_of(w, product_of((8, 4, 3), (4, 5), True, False), "float64")
-    assert many is not None and (many.batch, many.stride_a, many.stride_b, many.stride_d, many.tf32) == (
-        8,
-        12,
-        0,
-        15,
-        False,
-    )
+    assert many is not None and (many.batch, many.stride_a, many.stride_b, many.stride_d) == (8, 12, 0, 15)
+    assert many.operands == "float32"  # what is not float32 is left as it is
     assert gemm_of(w, product_of((2, 1, 3, 4), (1, 3, 4, 5), False, False), "float32") is None
     assert gemm_of(w, product_of((3, 4), (4, 5), False, False), "int32") is None
+
+
+def test_sessions_choose_what_operands_are_rounded_to(kit: Any) -> None:
+    """In one process, on one device: each session has plans of its own."""
+    a = np.array([[1 + 2.0**-9 + 2.0**-12, 1]], np.float32)
+    b = np.array([[1, 0], [0, 1e5]], np.float32)
+
+    def product(**options: str) -> list[float]:
+        with tf.Graph(host=kit.host).as_default():
+            x = tf.placeholder(tf.float32, a.shape)
+            config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", options={"cuda": options})
+            with tf.Session(config=config) as session:
+                found: list[float] = session.run(tf.matmul(x, b), {x: a})[0].tolist()
+                return found
+
+    exact = [float(a[0, 0]), 1e5]
+    assert product() == exact and product(matmul_precision="highest") == exact
+    assert product(matmul_precision="tf32") == [1 + 2.0**-9, float(np.float32(1e5) - 32)]
+    assert product(matmul_precision="bf16") == [1, float(ml_dtypes.bfloat16(1e5))]
+    assert product(matmul_precision="fp16") == [1 + 2.0**-9, np.inf]
+    with pytest.raises(tf.errors.ConfigError, match="no such choice"):
+        product(matmul_precision="tf31")
 
 
 def test_tiles_and_parts() -> None:

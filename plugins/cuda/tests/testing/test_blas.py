@@ -65,8 +65,12 @@ def test_tf32_rounds_operands(rig):
     rounded = round_to_tf32(a)
     assert rounded.tolist() == [[1, 1 + 2.0**-9, 1, np.inf]]
     one = np.eye(3, dtype=np.float32)[:, :1]
-    got = _run(rig, Gemm(1, 1, 3, "float32", tf32=True), a[:, :3].copy(), one)
+    got = _run(rig, Gemm(1, 1, 3, "float32", operands="tf32"), a[:, :3].copy(), one)
     assert got.tolist() == [1]
+    got = _run(rig, Gemm(1, 1, 3, "float32", operands="bfloat16"), a[:, :3].copy() + np.float32(1 / 64), one)
+    assert got.tolist() == [1 + 1 / 64]
+    large = np.full((1, 1), 65536, np.float32)
+    assert _run(rig, Gemm(1, 1, 1, "float32", operands="float16"), large, one[:1]).tolist() == [np.inf]
     assert _run(rig, Gemm(1, 1, 3, "float32"), a[:, :3].copy(), one).tolist() == [1 + 2.0**-11]
 
 

@@ -1,0 +1,108 @@
+"""What a session says when its GPU is missing, full, shared with others, lost, or lacks what an op needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.plugin.host import Host
+from graphdock_cuda.factory import CudaFactory
+from graphdock_cuda.testing import toolkit
+from graphdock_cuda.testing.install import install
+
+MIB = 1 << 20
+
+
+def _host(tools: Any) -> Host:
+    """A host whose GPUs are ``tools``', none of them open yet."""
+    host = Host()
+    host.backend("cuda")
+    found = host.devices.get("cuda")
+    assert found is not None and isinstance(found[0], CudaFactory)
+    found[0].use(tools)
+    return host
+
+
+def _sum(host: Host, *backends: str, fallback: str = "warn") -> float:
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [3])
+        config = tf.SessionConfig(backends=backends, fallback=fallback)
+        with tf.Session(config=config, host=host) as session:
+            return float(session.run(tf.reduce_sum(tf.tanh(x)), {x: [0.0, 0.0, 0.0]}))
+
+
+def test_without_a_gpu_the_next_backend_runs_it_and_alone_it_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    assert _sum(_host(toolkit(gpus=0)), "cuda", "cpu") == 0.0
+    assert "no device cuda here" in caplog.text and "sees no GPU" in caplog.text
+    for backends, fallback in ((("cuda",), "warn"), (("cuda", "cpu"), "forbid")):
+        with pytest.raises(tf.errors.UnavailableError, match="sees no GPU"):
+            _sum(_host(toolkit(gpus=0)), *backends, fallback=fallback)
+
+
+@pytest.mark.parametrize(("status", "reason"), [(46, "held by another process"), (2, "no memory left to open it")])
+def test_a_gpu_that_another_process_holds(status: int, reason: str) -> None:
+    """Alone (its compute mode), or with all of its memory."""
+    tools = toolkit()
+    driver: Any = tools.driver
+    host = _host(tools)
+    host.device_infos("cuda")
+    driver.faults.reset()
+    driver.faults.at(1, status, "stream")
+    with pytest.raises(tf.errors.GraphdockError, match=reason):
+        _sum(host, "cuda")
+    assert _sum(host, "cuda") == 0.0  # once the other has gone
+
+
+def test_a_step_that_finds_the_memory_taken_by_another_process_says_what_is_free_and_the_session_goes_on() -> None:
+    tools, host = toolkit(memory=48 * MIB, seed=1), Host()
+    driver: Any = tools.driver
+    install(host, tools)
+    elsewhere = driver.malloc(40 * MIB, 0)  # as far as this process knows, nobody's
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [None, 1024])
+        y = tf.reduce_sum(tf.tanh(x, name="wide") * x)
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+        with tf.Session(config=config, host=host) as session:
+            few, many = np.zeros((2, 1024)), np.zeros((2048, 1024))
+            assert session.run(y, {x: few}) == 0
+            with pytest.raises(tf.errors.ResourceExhaustedError, match="of the GPU's") as found:
+                session.run(y, {x: many})
+            notes = "\n".join(found.value.__notes__)
+            assert "at their peak; the largest:" in notes and "wide" in notes
+            driver.free(elsewhere, 0)
+            assert session.run(y, {x: few}) == 0
+
+
+def test_a_device_that_is_lost_in_a_step_fails_what_comes_later_and_leaves_other_devices_alone() -> None:
+    tools, host = toolkit(gpus=2, seed=1), Host()
+    driver: Any = tools.driver
+    install(host, tools)
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [4])
+        with tf.device("/device:cuda:0"):
+            lost = tf.tanh(x, name="lost")
+        with tf.device("/device:cuda:1"):
+            kept = tf.square(x)
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", device_count={"cuda": 2})
+        with tf.Session(config=config, host=host) as session:
+            session.run([lost, kept], {x: np.ones(4)})
+            driver.lose(0, 700)
+            for _ in range(2):
+                with pytest.raises(tf.errors.DeviceLostError, match="cuda:0") as found:
+                    session.run(lost, {x: np.ones(4)})
+            assert any("lost" in note for note in getattr(found.value, "__notes__", ())) or "lost" in str(found.value)
+            assert session.run(kept, {x: 2 * np.ones(4)}).tolist() == [4.0] * 4
+
+
+def test_a_dtype_that_the_gpu_lacks_is_named_with_the_kernels_that_do_without_it() -> None:
+    host = Host()
+    install(host, toolkit())
+    with tf.Graph(host=host).as_default():
+        joined = tf.placeholder(tf.string, [2]) + "x"
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+        session = tf.Session(config=config, host=host)
+        with session, pytest.raises(tf.errors.KernelNotFoundError, match="string") as found:
+            session.run(joined, {joined.op.inputs[0]: ["a", "b"]})
+    assert "cuda" in str(found.value)
