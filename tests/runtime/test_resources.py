@@ -276,6 +276,7 @@ def test_a_device_gets_its_memory_back_at_once(host, how):
     graph, w = variable("on a device" if how == "reset" else "", np.zeros(100_000, np.float32))
     with graph.as_default():
         update, shapeless = w.assign_add(np.ones(100_000, np.float32), read_value=False), tf.reduce_sum(w)
+    gc.collect()  # what tests before have left
     Metered.held = 0
     sess = tf.Session(graph=graph, config=tf.SessionConfig(backends=("metered", "cpu")), host=host)
     sess.explain(update)

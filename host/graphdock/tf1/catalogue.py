@@ -10,6 +10,7 @@ Threads: read-only after the first use.
 from __future__ import annotations
 
 import functools
+import importlib
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
@@ -93,10 +94,8 @@ def entry(name: str) -> Entry | None:
 
 def _of_contrib(name: str) -> Entry:
     """What is known of a name of contrib, which is no part of the core: it is here where an op library has it."""
-    import graphdock
-
     try:
-        here = graphdock._endpoints("graphdock_std")
+        here = importlib.import_module("graphdock_std.endpoints").ENDPOINTS
     except ModuleNotFoundError:  # std is blocked
         here = {}
     if name in here or any(n.startswith(name + ".") for n in here):
