@@ -50,6 +50,8 @@ def _verb(place: Place) -> None:
         place.home.check(place.source("host_fn", text=spec.host_fn))
     if spec.evaluate is not None:
         place.home.check(place.source("evaluate", text=spec.evaluate))
+    if spec.stacked is not None:
+        place.home.check(place.source("stacked", text=spec.stacked))
     if spec.traits.pure and (spec.effects or any(a.access for a in spec.inputs)):
         place.fail("traits", "pure", message="an op with effects is not pure", key=True)
 

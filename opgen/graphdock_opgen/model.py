@@ -392,6 +392,7 @@ class OpSpec(Spec):
     identity: Name | None = None
     neutral: dict[Name, int] = {}
     sum: Name | None = None
+    stacked: str | None = None
     cost: CostSpec = CostSpec()
     gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None
     decompose: list[str] = []

@@ -173,6 +173,8 @@ class OpDef:
       neutral: input name -> the element that makes the output equal the other input, exactly and for every dtype.
       sum: type of the op that computes the sum of several nodes of this one: its inputs are lists of this one's, its attributes
         this one's and the length of the lists.
+      stacked: ``"module:name"`` of a function that builds, of an operation and its inputs stacked along a new first dim, the sum of
+        what it gives of each; of the operation alone it says whether it can.
       cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.
       gradient: ``"module:name"`` of the function that builds gradients, None where the op has none at all.
       gradient_kinds: per input ``formula``, ``op``, ``fn``, ``none`` or ``todo: reason``.
@@ -215,6 +217,7 @@ class OpDef:
     identity: str | None = None
     neutral: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
     sum: str | None = None
+    stacked: str | None = None
     cost: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     gradient: str | None = None
     gradient_kinds: Mapping[str, str] = field(default_factory=lambda: _EMPTY)

@@ -13,10 +13,11 @@ from typing import Any
 
 from graphdock.contracts.bodies import carried, scanned
 from graphdock.control_flow.trace import add_node, body_scope, shared_captures
-from graphdock.dtypes import int32, variant
+from graphdock.dtypes import variant
 from graphdock.errors import GradientError
 from graphdock.gradients.gradient_body import GradientBody, zeros, zeros_of
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
+from graphdock.gradients.later import Later, later, value_dims
 from graphdock.gradients.parts import Parts
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph, get_default_graph
@@ -26,7 +27,6 @@ from graphdock.ops.apply import apply_op
 from graphdock.ops.convert import constant
 from graphdock.ops.core import shape as shape_of
 from graphdock.ops.operators import apply_operator
-from graphdock.shape import Dims
 
 __all__ = ["while_loop"]
 
@@ -98,12 +98,7 @@ class _WayBack:
             tuple[Tensor, Tensor]
         ] = []  # history of a gradient, in the graph of the way back; its element
         self._stacks: dict[int, list[int]] = {}  # number of a history of the forward loop -> outputs of the body
-        self._rows: dict[
-            int, IndexedSlices
-        ] = {}  # number of a captured input -> the rows of its gradient in an iteration
-        self._kept_rows: dict[
-            int, tuple[int, int]
-        ] = {}  # the same number -> the outputs in which their values and indices are kept
+        self._later: dict[int, Later] = {}  # number of a captured input -> what is kept instead of the sum
 
     def _reached(self) -> list[int]:
         """The floating loop variables that what has a gradient depends on, within an iteration or over several."""
@@ -156,10 +151,8 @@ class _WayBack:
                 parts = [back.capture(p) for p in grads.parts] if isinstance(grads, Parts) else [self._whole(grads)]
                 self._stacks[j] = list(range(len(back.outputs), len(back.outputs) + len(parts)))
                 back.outputs += [p for p in parts if p is not None]
-        for j, rows in self._rows.items():
-            first = len(back.outputs)
-            self._kept_rows[j] = first, first + 1
-            back.outputs += [back.capture(rows.values), back.capture(rows.indices)]
+        for kept in self._later.values():
+            back.outputs += [back.capture(t) for t in kept.tensors]
 
     def _whole(self, grad: Any) -> Tensor | None:
         if grad is None:
@@ -180,7 +173,7 @@ class _WayBack:
         return made
 
     def _sum(self, j: int, grad: Any) -> None:
-        """Add the gradient by a captured input to those of the iterations before; rows of it are kept instead."""
+        """Add the gradient by a captured input to those of the iterations before, or keep what makes the sum later."""
         if grad is None:
             return
         if isinstance(grad, Parts):
@@ -189,12 +182,13 @@ class _WayBack:
                 op=self.op.name,
                 site=self.op.site,
             )
-        if isinstance(grad, IndexedSlices) and grad.values._dims is not None:
-            self._rows[j] = grad
+        kept = later(grad, self.op.inputs[j], self.back)
+        if kept is not None:
+            self._later[j] = kept
             return
         whole = self._whole(grad)
         assert whole is not None
-        total = self.back.add_parameter(f"sum_{j}", whole.dtype, _value_dims(self.op.inputs[j]))
+        total = self.back.add_parameter(f"sum_{j}", whole.dtype, value_dims(self.op.inputs[j]))
         self.back.outputs.append(apply_operator("__add__", total, whole))
         self.summed.append(j)
 
@@ -222,13 +216,10 @@ class _WayBack:
             result[j] = tensor
         for j, places in self._stacks.items():
             result[j] = Parts(tuple([node.outputs[k] for k in places]))
-        for j, (values, indices) in self._kept_rows.items():
-            rows = self._rows[j]
-            result[j] = IndexedSlices(
-                _one_after_the_other(node.outputs[values], rows.values),
-                _one_after_the_other(node.outputs[indices], rows.indices),
-                _shape_of_value(self.op.inputs[j]),
-            )
+        at = len(self.back.outputs) - sum(len(kept.tensors) for kept in self._later.values())
+        for j, kept in self._later.items():
+            result[j] = kept.total(node.outputs[at : at + len(kept.tensors)])
+            at += len(kept.tensors)
         return result
 
 
@@ -249,37 +240,3 @@ def _stack(op: Operation, tensors: Sequence[Tensor]) -> list[int]:
             op.node_attrs = {**op.node_attrs, "Tout": tuple(t.dtype for t in op.outputs)}
             op._output_lengths = (len(op.outputs),)
     return [known[t] for t in tensors]
-
-
-def _one_after_the_other(history: Tensor, element: Tensor) -> Tensor:
-    """The elements of a history, joined along their first dim."""
-    import graphdock as tf
-
-    dims = [-1 if d is None else d for d in element._dims or (None,)]
-    stacked = apply_op("HistoryStack", history=history, dims=constant([-1, *dims], int32), T=element.dtype)
-    known = all(d >= 0 for d in dims[1:])
-    shape = constant([-1, *dims[1:]], int32) if known else tf.concat([[-1], shape_of(stacked)[2:]], 0)
-    made: Tensor = tf.reshape(stacked, shape)
-    return made
-
-
-def _shape_of_value(tensor: Tensor) -> Tensor:
-    """The shape of a captured tensor, or of the value of the variable behind a handle, in the default graph."""
-    graph = get_default_graph()
-    dims = _value_dims(tensor)
-    if dims is not None and None not in dims:
-        return constant([d or 0 for d in dims], int32)
-    inside = graph.capture(tensor) if isinstance(graph, BodyGraph) else tensor
-    if inside.dtype.kind == "R":
-        inside = apply_op(
-            "ReadVariableOp", resource=inside, dtype=(tensor.op._original or tensor.op).node_attrs["dtype"]
-        )
-    return shape_of(inside)
-
-
-def _value_dims(tensor: Tensor) -> Dims:
-    """Static shape of a tensor, or of the value of the variable behind a handle."""
-    if tensor.dtype.kind != "R":
-        return tensor._dims
-    dims: Dims = (tensor.op._original or tensor.op).node_attrs["shape"]
-    return dims

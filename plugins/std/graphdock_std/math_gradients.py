@@ -19,6 +19,7 @@ __all__ = [
     "mean_grad",
     "pow_grad",
     "prod_grad",
+    "stacked_products",
     "sum_grad",
     "sum_of_products_a",
     "sum_of_products_b",
@@ -177,3 +178,21 @@ def _of_product(op: Any, grad: Any, index: int, side: int) -> Any:
         return sum_to(made, a, b, exact=2)
     made = _tf.matmul(grad, _tf.conj(a), True, ta) if tb else _tf.matmul(_tf.conj(a), grad, not ta)
     return sum_to(made, b, a, exact=2)
+
+
+def stacked_products(op: Any, *stacks: Any) -> Any:
+    """The sum of products of two matrices each, stacked, as one product of the stacks laid end to end along the dim summed over."""
+    if any(static_shape(t) is None or len(static_shape(t) or ()) != 2 for t in op.inputs):
+        return False
+    if not stacks:
+        return True
+    turned = (op.get_attr("transpose_a"), not op.get_attr("transpose_b"))
+    left, right = (_end_to_end(x, ready, like) for x, ready, like in zip(stacks, turned, op.inputs, strict=True))
+    return _tf.matmul(left, right, True)
+
+
+def _end_to_end(stack: Any, ready: bool, like: Any) -> Any:
+    """Matrices one below the other, each transposed unless it is ready."""
+    width = static_shape(like)[1 if ready else 0]  # type: ignore[index]
+    x = stack if ready else _tf.transpose(stack, [0, 2, 1])
+    return _tf.reshape(x, _tf.stack([-1, _ops.shape(x)[2]]) if width is None else [-1, width])

@@ -220,4 +220,4 @@ def test_what_is_refused():
     with pytest.raises(ShapeError, match="not as deep"):
         mechanism(tf.ones([3, 5]), state=None)
     with pytest.raises(AttributeError, match="BeamSearchDecoder"):
-        seq2seq.BeamSearchDecoder
+        assert seq2seq.BeamSearchDecoder

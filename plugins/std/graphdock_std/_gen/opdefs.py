@@ -5255,6 +5255,7 @@ def mat_mul() -> OpDef:
         where=(("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),),
         traits=frozenset({"pure"}),
         sum="MatMulSum",
+        stacked="graphdock_std.math_gradients:stacked_products",
         cost={"flops": "2 * size(y) * K"},
         gradient="graphdock_std._gen.gradients:mat_mul",
         gradient_kinds={"a": "formula", "b": "formula"},
@@ -5304,7 +5305,7 @@ def mat_mul_sum() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_sum",
         reference="graphdock_std.reference.math:sum_of_products",
         package="graphdock_std",
-        source="specs/math.yaml:1386",
+        source="specs/math.yaml:1387",
     )
 
 
@@ -12441,7 +12442,7 @@ SPECS: dict[str, str] = {
     "image_resize.yaml": "5ec0ee43d94701ad",
     "layer_norm.yaml": "000a58d77b9172a4",
     "linalg.yaml": "0aaec83ccd333768",
-    "math.yaml": "c908bfea74515e2a",
+    "math.yaml": "cb70d240339d5ef0",
     "morphology.yaml": "70ac1a90d5b92f06",
     "nn.yaml": "3c403b782824d92f",
     "normalization.yaml": "655720c038b19f95",

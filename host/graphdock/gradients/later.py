@@ -1,0 +1,116 @@
+"""What the way back of a loop keeps in each iteration, where a sum that it would carry through all of them costs more.
+
+The gradient by something that the loop captures is the sum over its iterations. Of a gather it is rows, kept as IndexedSlices; of a
+product of matrices the factors are kept, and one product after the loop sums over the iterations too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.dtypes import int32
+from graphdock.gradients.indexed_slices import IndexedSlices
+from graphdock.graph.body import BodyGraph
+from graphdock.graph.graph import Graph, get_default_graph
+from graphdock.graph.tensor import Tensor
+from graphdock.opdef.resolve import resolve
+from graphdock.ops.apply import apply_op
+from graphdock.ops.convert import constant
+from graphdock.ops.core import shape as shape_of
+from graphdock.shape import Dims, size
+
+__all__ = ["Later", "later", "value_dims"]
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What is kept instead of a sum.
+
+    Attributes:
+      tensors: of the body, kept in every iteration.
+      total: makes the gradient of their histories, in the default graph.
+    """
+
+    tensors: tuple[Tensor, ...]
+    total: Callable[[Sequence[Tensor]], Any]
+
+
+def later(grad: Any, source: Tensor, body: Graph) -> Later | None:
+    """What to keep of ``grad``, the gradient by the captured tensor ``source`` in one iteration; None where it is to be summed."""
+    if isinstance(grad, IndexedSlices):
+        return None if grad.values._dims is None else _rows(grad, source)
+    if grad.op.graph is body and grad.op.op_def.stacked is not None:
+        return _product(grad)
+    return None
+
+
+def _rows(grad: IndexedSlices, source: Tensor) -> Later:
+    def total(histories: Sequence[Tensor]) -> IndexedSlices:
+        values, indices = (
+            _end_to_end(history, like) for history, like in zip(histories, (grad.values, grad.indices), strict=True)
+        )
+        return IndexedSlices(values, indices, _shape_of_value(source))
+
+    return Later((grad.values, grad.indices), total)
+
+
+def _product(grad: Tensor) -> Later | None:
+    """The factors of a product, where they have fewer elements than it, as far as that is known."""
+    op = grad.op
+    given, made = [size(t._dims) for t in op.inputs], size(grad._dims)
+    if any(t._dims is None for t in op.inputs) or made is None:
+        return None
+    if None not in given and sum(n for n in given if n is not None) > made:
+        return None
+    assert op.op_def.stacked is not None
+    function = resolve(op.op_def.stacked)
+
+    def total(histories: Sequence[Tensor]) -> Tensor:
+        result: Tensor = function(op, *[_stacked(h, t) for h, t in zip(histories, op.inputs, strict=True)])
+        result._dims = grad._dims
+        return result
+
+    return Later(tuple(op.inputs), total) if function(op) else None
+
+
+def _stacked(history: Tensor, element: Tensor) -> Tensor:
+    """The elements of a history, with a dim in front."""
+    dims = [-1 if d is None else d for d in element._dims or ()]
+    made: Tensor = apply_op("HistoryStack", history=history, dims=constant([-1, *dims], int32), T=element.dtype)
+    return made
+
+
+def _end_to_end(history: Tensor, element: Tensor) -> Tensor:
+    """The elements of a history, joined along their first dim."""
+    import graphdock as tf
+
+    stacked = _stacked(history, element)
+    rest = (element._dims or (None,))[1:]
+    known = [d for d in rest if d is not None]
+    shape = constant([-1, *known], int32) if len(known) == len(rest) else tf.concat([[-1], shape_of(stacked)[2:]], 0)
+    made: Tensor = tf.reshape(stacked, shape)
+    return made
+
+
+def _shape_of_value(tensor: Tensor) -> Tensor:
+    """The shape of a captured tensor, or of the value of the variable behind a handle, in the default graph."""
+    graph = get_default_graph()
+    dims = value_dims(tensor)
+    if dims is not None and None not in dims:
+        return constant([d or 0 for d in dims], int32)
+    inside = graph.capture(tensor) if isinstance(graph, BodyGraph) else tensor
+    if inside.dtype.kind == "R":
+        inside = apply_op(
+            "ReadVariableOp", resource=inside, dtype=(tensor.op._original or tensor.op).node_attrs["dtype"]
+        )
+    return shape_of(inside)
+
+
+def value_dims(tensor: Tensor) -> Dims:
+    """Static shape of a tensor, or of the value of the variable behind a handle."""
+    if tensor.dtype.kind != "R":
+        return tensor._dims
+    dims: Dims = (tensor.op._original or tensor.op).node_attrs["shape"]
+    return dims
