@@ -51,7 +51,7 @@ class Jax:
         return jax.nn.softmax(q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5) @ v
 
     def rows(self, table: Any, ids: Any) -> Any:
-        return table[ids]
+        return jnp.take(jnp.asarray(table), ids, axis=0)
 
     def cross_entropy(self, logits: Any, labels: Any) -> Any:
         return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1)[:, 0]
