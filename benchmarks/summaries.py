@@ -108,9 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         command = [str(python), "-m", "benchmarks.summaries", "--worker", framework]
         command += ["--bursts", str(options.bursts), "--steps", str(options.steps)]
-        ended = subprocess.run(
-            command, cwd=REPOSITORY, capture_output=True, text=True, check=False
-        )
+        ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         if ended.returncode:
             print(f"{framework:12} failed: {ended.stderr.strip().splitlines()[-1:]}")
             continue
