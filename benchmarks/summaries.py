@@ -1,8 +1,8 @@
 """What summaries cost the thread that trains: steps with scalar summaries, merged and written, beside the same steps without.
 
-Bursts of both kinds go in turns, and what is printed per scalar is their difference over the number of scalars: by the clock, by what
-the thread that trains had of the processor, of ``add_summary`` alone, and what other threads had of the processor: the writer's. The
-bar is 5 us per scalar by the clock.
+Bursts of both kinds go in turns, and what is printed per scalar is their difference over the number of scalars: by the clock, by
+what the thread that trains had of the processor, of ``add_summary`` alone, and what other threads had of the processor: the
+writer's. The bar is 5 us per scalar by the clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BAR = 5e-6
 
 
 def measure(tf: Any, count: int, bursts: int, steps: int) -> dict[str, float]:
-    """Seconds of a step without summaries, and per scalar: in all, of this thread's processor, of ``add_summary``, of other threads."""
+    """Seconds of a step without summaries, and per scalar: in all, of the processor, of ``add_summary``, of other threads."""
     with tf.Graph().as_default(), tempfile.TemporaryDirectory() as folder:
         x = tf.placeholder(tf.float32, [count])
         values = [x[i] * 2.0 for i in range(count)]
@@ -108,9 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         command = [str(python), "-m", "benchmarks.summaries", "--worker", framework]
         command += ["--bursts", str(options.bursts), "--steps", str(options.steps)]
-        ended = subprocess.run(
-            command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
-        )
+        ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         if ended.returncode:
             print(f"{framework:12} failed: {ended.stderr.strip().splitlines()[-1:]}")
             continue

@@ -99,9 +99,27 @@ def test_a_full_disk_is_told_by_the_next_call_and_nothing_is_lost(tmp_path, disk
     assert not writer.closed and steps(tmp_path) == []
     disk.full = False
     writer.add(1.0, 3, KEY, b"")
+    writer.flush()
+    writer.add(1.0, 4, KEY, b"")
     writer.close()
     found = steps(tmp_path)
-    assert [s for s in found if s != 99] == [1, 2, 3]
+    assert [s for s in found if s != 99] == [1, 2, 3, 4], "each once, in order"
+
+
+def test_an_interrupt_within_a_flush_loses_nothing(tmp_path, monkeypatch):
+    writer = EventWriter(str(tmp_path), 100, 1e9)
+    writer.add(1.0, 1, KEY, b"")
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    for owner, name in ((module, "event_bytes"), (file_module.os, "write")):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(owner, name, interrupt)
+            writer.flush()
+    writer.add(1.0, 2, KEY, b"")
+    writer.close()
+    assert steps(tmp_path) == [1, 2]
 
 
 def test_a_removed_file_is_told_and_a_new_one_begun(tmp_path):

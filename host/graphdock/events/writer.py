@@ -93,8 +93,7 @@ class EventWriter:
             with self._lock:
                 taken, self._waiting, self._bytes, self._error = self._waiting, [], 0, None
             if taken:
-                self._records.append(framed(*[event_bytes(*event) for event in taken]))
-                self._count += len(taken)
+                self._frame(taken)
             if not self._records:
                 return
             if self._file is None:
@@ -107,6 +106,16 @@ class EventWriter:
                 raise
             self._records.clear()
             self._count = 0
+
+    def _frame(self, taken: list[tuple[float, int | None, bytes, bytes]]) -> None:
+        try:
+            records = framed(*[event_bytes(*event) for event in taken])
+        except BaseException:  # no memory, or Ctrl-C
+            with self._lock:
+                self._waiting = taken + self._waiting
+            raise
+        self._records.append(records)
+        self._count += len(taken)
 
     def close(self) -> None:
         """Write what waits and close the file. Nothing happens where it is closed.
@@ -148,7 +157,10 @@ class EventWriter:
         """
         if threading.current_thread() is self._thread:  # it was forgotten while the thread made something else
             self._forgotten = True
-            return
+        else:
+            self._close_or_tell()
+
+    def _close_or_tell(self) -> None:
         try:
             self.close()
         except GraphdockError as error:
@@ -176,7 +188,7 @@ class EventWriter:
                 self._wake.wait_for(lambda: self._forgotten or self._thread is not mine, _REST)
                 forgotten, self._forgotten = self._forgotten, False
             if forgotten:
-                self.close()
+                self._close_or_tell()
 
     def _forked(self) -> None:
         """In a child: what waits is the parent's, and so is the file."""
