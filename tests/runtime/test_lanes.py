@@ -15,6 +15,7 @@ from graphdock.runtime import gate, lanes, plan
 from graphdock.runtime.straight_line import program
 from graphdock.testing import queued
 from graphdock.testing.driver import races
+from graphdock.testing.driver.queue import DriverQueue
 
 from tests.runtime.own_thread import in_its_own_thread
 
@@ -228,3 +229,38 @@ def test_a_device_goes_with_its_host_and_its_lanes():
     del host, v, sess
     gc.collect()
     assert device() is None
+
+
+def test_memory_that_a_fetch_was_to_get_outlives_its_copy_when_the_step_fails(monkeypatch):
+    """The second copy is refused when the first is queued: the memory of the first goes after the fence."""
+    host = Host()
+    device = queued.install(host, seed=1, laziness=1.0, fetch_bytes=8)
+    staging, to_host = type(device).staging, DriverQueue.to_host
+    gone, calls, fails = [], [], []
+
+    def watched(own, nbytes):
+        memory = staging(own, nbytes)
+        weakref.finalize(memory if memory.base is None else memory.base, lambda: gone.append(device.pending))
+        return memory
+
+    def refused(queue, *args):
+        calls.append(len(args))
+        if fails and len(calls) % 2 == 0:
+            raise tf.errors.InternalError("no more copies")
+        return to_host(queue, *args)
+
+    monkeypatch.setattr(type(device), "staging", watched)
+    monkeypatch.setattr(DriverQueue, "to_host", refused)
+    with tf.Graph(host=host).as_default(), session(host) as sess:
+        x = tf.placeholder(tf.float32, [64])
+        pair = [tf.tanh(x), tf.square(x)]
+        sess.run(pair, {x: np.ones(64)})
+        gc.collect()
+        gone.clear()
+        fails.append(True)
+        with pytest.raises(tf.errors.InternalError, match="no more copies"):
+            sess.run(pair, {x: np.ones(64)})
+        fails.clear()
+        gc.collect()
+        assert gone and not any(gone)
+        assert (sess.run(pair, {x: np.full(64, 2.0)})[1] == 4).all()

@@ -190,9 +190,12 @@ class QueuedDevice(Device):
         steps in flight. Buffers and staging are each instance's own.
       alignment: see Device.
       argument_bytes: size of every queue's ``arguments``.
+      fetch_bytes: what is fetched and has so many bytes gets staging memory of its own in every step, which the caller keeps as
+        his array; for devices that keep a pool of it. 0: nothing does, and the host copies what is fetched.
     """
 
     lanes: int = 2
+    fetch_bytes: int = 0
     alignment: int = 256
     argument_bytes: int = 1 << 16
 

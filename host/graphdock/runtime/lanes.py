@@ -31,7 +31,7 @@ from graphdock.runtime.resources import Resource
 from graphdock.runtime.storage import Root
 from graphdock.runtime.tickets import Accesses, Ticket
 
-__all__ = ["GATE", "Lanes", "Recording", "devices_of", "worker_of"]
+__all__ = ["GATE", "Lanes", "Recording", "devices_of", "lend", "worker_of"]
 
 #: Errors of a step that no other error of it comes before.
 _TOLD_AS_IT_IS = (AbortedError, CancelledError, DeadlineExceededError, DeviceLostError)
@@ -285,3 +285,13 @@ class Recording:
                 self._run = capture(self._run) or self._run
         self._ran = True
         self._run()
+
+
+def lend(device: QueuedDevice, root: Root) -> Any:
+    """Staging memory of its own for what a step fetches, as an array.
+
+    A step that fails holds it until its fence: its error holds the step's names.
+    """
+    with asking(device, f"staging of {root.nbytes} bytes"):
+        memory = device.staging(root.nbytes)
+    return memory.view(root.dtype.np).reshape(root.shape)

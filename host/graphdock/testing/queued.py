@@ -57,6 +57,7 @@ class QueuedFactory(DeviceFactory):
       seed, laziness: of the interleaving, see ``driver.scheduler``.
       lanes: of each device.
       shared: all devices have one memory space; else each has its own. ``peers``: each copies from the others' memory.
+      fetch_bytes: of each device, see QueuedDevice.
       memory: bytes of a memory space; 0 for as many as there are.
     """
 
@@ -72,10 +73,12 @@ class QueuedFactory(DeviceFactory):
         shared: bool = False,
         memory: int = 0,
         peers: bool = False,
+        fetch_bytes: int = 0,
     ) -> None:
         self.driver = Driver(seed, laziness)
         self._laziness, self._opened = laziness, False
-        self._lanes, self._shared, self._memory, self._peers = lanes, shared, memory, peers
+        self._lanes, self._shared, self._memory = lanes, shared, memory
+        self._peers, self._fetch_bytes = peers, fetch_bytes
 
     def probe(self) -> list[DeviceInfo]:
         about = {"queue": "runs when waited for"}
@@ -86,7 +89,7 @@ class QueuedFactory(DeviceFactory):
             self.driver = Driver(options["seed"], self._laziness)
         self._opened = True
         space = DEVICE if self._shared else None
-        return DriverDevice(info, self.driver, space, self._lanes, self._memory, self._peers)
+        return DriverDevice(info, self.driver, space, self._lanes, self._memory, self._peers, self._fetch_bytes)
 
 
 # -- which of cpu's kernels

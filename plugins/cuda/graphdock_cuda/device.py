@@ -18,7 +18,10 @@ from graphdock_cuda.error_words import ErrorWords
 from graphdock_cuda.memory import Array, Block, Pinned, Pool, array_over
 from graphdock_cuda.queue import CudaEvent, CudaQueue
 
-__all__ = ["CudaDevice"]
+__all__ = ["FETCH_BYTES", "CudaDevice"]
+
+#: What is fetched and has so many bytes comes in pinned memory of its own; less is copied by the host in a few microseconds.
+FETCH_BYTES = 1 << 18
 
 
 class CudaDevice(QueuedDevice):
@@ -41,6 +44,7 @@ class CudaDevice(QueuedDevice):
         self.name = f"cuda:{info.index}"
         self.options = options
         self.lanes = int(options.get("lanes", 2))
+        self.fetch_bytes = FETCH_BYTES
         self.pinned = pinned
         self.pool = Pool(self.driver, self.index, int(options.get("memory_limit", 0)))
         assert info.architecture is not None

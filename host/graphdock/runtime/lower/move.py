@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from graphdock.contracts.device import HOST_MEMORY, Device
-from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.ir import PlanNode, Value
 from graphdock.contracts.kernel import PLANNED
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.guards import check_predicate
@@ -22,10 +24,12 @@ from graphdock.runtime.lower.state import (
     new_slot,
     output,
     slot,
+    staging_space,
 )
 from graphdock.runtime.program.names import Name, Suffixed, helper
 from graphdock.runtime.program.statements import Block, Call, Copy, Fill, Let, Put
 from graphdock.runtime.spaces import SCALAR
+from graphdock.runtime.storage import Root
 from graphdock.shape import concrete
 
 __all__ = ["lower_move"]
@@ -81,6 +85,9 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
     """A queued copy reads or writes staging memory, which the host fills before, or reads after a fence."""
     value, result = node.inputs[0], node.outputs[0]
     to_device = node.attrs["source"] == HOST_MEMORY
+    if not to_device and _is_callers(state, result, device):
+        _lent(state, node, where, device, block, at)
+        return
     root, name = new_slot(state, device, value, None if to_device else at)
     if goes_ahead(state, node, where, root):
         target, buffer = new_root(state, "planned", node.attrs["target"], result, 0)
@@ -97,6 +104,27 @@ def _through_staging(state: State, node: PlanNode, where: Slot, device: QueuedDe
         copy = method(state, device, "to_host")
         block.add(Copy(copy, where.at, name, node=node, device=device, reads=where.roots, writes=(root,)))
         keep(state, result, Slot(name, (root,), True, True, "slot"), at)
+
+
+def _is_callers(state: State, value: Value, device: QueuedDevice) -> bool:
+    """Whether staging memory of its own is taken for what is fetched."""
+    nbytes = value.dtype.size * prod(concrete(value.shape) or ())
+    fetched = value in state.escapes and state.given.facts.depth_of(value) == 0
+    return fetched and 0 < device.fetch_bytes <= nbytes
+
+
+def _lent(state: State, node: PlanNode, where: Slot, device: QueuedDevice, block: Block, at: int) -> None:
+    """What is fetched is copied into staging memory that the caller keeps as his array."""
+    result = node.outputs[0]
+    name, maker = state.names.new("escape"), state.names.new("maker")
+    shape = tuple(concrete(result.shape) or ())
+    root = Root("slot", staging_space(device), result.dtype, shape, at, state.given.facts.final, name.text, node)
+    state.out.lent[maker] = root, device
+    hold = "the caller keeps its memory"
+    block.add(Call(maker, (), (name,), node=node, hold=hold))
+    copy = method(state, device, "to_host")
+    block.add(Copy(copy, where.at, name, node=node, device=device, reads=where.roots, writes=(root,), hold=hold))
+    keep(state, result, Slot(name, (root,), True, False, "escape"), at)
 
 
 def _of_unknown_shape(state: State, node: PlanNode, where: Slot, block: Block, at: int) -> None:

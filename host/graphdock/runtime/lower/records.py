@@ -78,7 +78,7 @@ class Lowered:
         queue). ``makers``: name -> the root whose buffer it makes anew. ``workers``: name -> a device, or its queue. ``copiers``:
         name -> (device, dtype) of what copies a buffer of any shape. ``streams``: name -> (random node, its device). ``events``:
         name -> the device whose queue records it. ``objects``: name -> anything else. ``slots``: what staging memory is called
-        -> whose it is.
+        -> whose it is. ``lent``: name -> the root whose staging memory it takes anew, and whose that is.
       written, read: resources. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
       first_bounds: what the kernels built while lowering; the first instance uses them.
       shapes: node whose shapes or steering elements only the step knows -> the check of them, and what it is called with; run when
@@ -112,6 +112,7 @@ class Lowered:
     first_bounds: list[Any] = field(default_factory=list)
     shapes: dict[PlanNode, tuple[RuleCheck, tuple[Operand, ...]]] = field(default_factory=dict)
     slots: dict[str, QueuedDevice] = field(default_factory=dict)
+    lent: dict[Name, tuple[Root, QueuedDevice]] = field(default_factory=dict)
     touches: dict[Resource, dict[Device | None, bool]] = field(default_factory=dict)
     overlaps: bool = False
     waits: str = ""

@@ -23,7 +23,7 @@ from graphdock.runtime.canaries import Canaries, keeps
 from graphdock.runtime.device_error import asking
 from graphdock.runtime.exhausted import explain_exhausted
 from graphdock.runtime.honesty import honest, unchecked
-from graphdock.runtime.lanes import Lanes, Recording, devices_of, worker_of
+from graphdock.runtime.lanes import Lanes, Recording, devices_of, lend, worker_of
 from graphdock.runtime.lower import Build, Lowered, Setup
 from graphdock.runtime.random_stream import RandomStream
 from graphdock.runtime.resources.access import step_name
@@ -108,6 +108,8 @@ class Maker:
         lanes.bind(ns, lowered)
         for name, root in lowered.makers.items():
             ns[name.text] = self._new(root, lanes, canaries)
+        for name, (root, owner) in lowered.lent.items():
+            ns[name.text] = functools.partial(lend, owner, root)
         if debug:
             for touched in lowered.touches:
                 touched.settle(

@@ -149,7 +149,7 @@ class DriverDevice(QueuedDevice):
 
     Args:
       memory_space: its own when None; devices of one driver may share one.
-      peers: it copies from the memory of the driver's other devices.
+      peers: it copies from the memory of the driver's other devices. ``fetch_bytes``: see QueuedDevice.
 
     Attributes:
       launches: kernels that were queued; those of replays are not counted.
@@ -166,6 +166,7 @@ class DriverDevice(QueuedDevice):
         lanes: int = 2,
         memory: int = 0,
         peers: bool = False,
+        fetch_bytes: int = 0,
     ) -> None:
         super().__init__(info)
         self.driver = driver
@@ -174,6 +175,7 @@ class DriverDevice(QueuedDevice):
         self.memory = driver.memory(self.memory_space, memory)
         self.lanes = lanes
         self.peers = peers
+        self.fetch_bytes = fetch_bytes
         self.health = Health(self.name)
         self.launches = 0
         self.replays = 0

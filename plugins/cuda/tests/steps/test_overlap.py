@@ -1,4 +1,4 @@
-"""Copies overlap with compute: the feeds of a step go to the GPU while the step before it is at work."""
+"""Copies: the feeds of a step go to the GPU while the step before it is at work; large fetches come in memory of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.plugin.host import Host
+from graphdock_cuda.device import FETCH_BYTES
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
 
@@ -64,3 +65,53 @@ def test_a_small_feed_is_a_part_of_the_recording() -> None:
 def test_alone_a_step_sends_all_of_its_feeds_with_its_recording() -> None:
     calls, *_ = _train(LARGE, 1)
     assert [c.name for c in calls if c.name in ("copy", "stream_wait", "graph_launch")] == ["graph_launch"] * 2
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("elements", [FETCH_BYTES // 4, FETCH_BYTES // 4 - 1])
+def test_a_large_fetch_keeps_its_pinned_memory_and_gives_it_back(elements: int) -> None:
+    """Each step's is another one, until the caller lets go of his; what is small is the host's copy."""
+    tools, host = toolkit(seed=3), Host()
+    install(host, tools)
+    driver: Any = tools.driver
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [elements])
+        y, both = tf.square(x), tf.tanh(x)
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+        with tf.Session(config=config, host=host) as session:
+            kept = [session.run(y, {x: np.full(elements, i)}) for i in range(4)]
+            assert [k[[0, -1]].tolist() for k in kept] == [[i * i] * 2 for i in range(4)]  # nobody writes to them
+            pinned = [driver.host.find(k.ctypes.data) is not None for k in kept]
+            assert pinned == [elements * 4 >= FETCH_BYTES] * 4
+            assert all(k.flags.writeable and type(k) is np.ndarray for k in kept)
+            first = kept[0].ctypes.data
+            del kept
+            again = {session.run(y, {x: np.ones(elements)}).ctypes.data for _ in range(4)}
+            assert not all(pinned) or first in again  # the pool's
+            one, other, third = session.run([y, tf.identity(y), both], {x: np.ones(elements)})
+            assert len({a.ctypes.data for a in (one, other, third)}) == 3
+    driver.verify()
+
+
+@pytest.mark.plain
+def test_a_step_that_fails_gives_nothing_back_that_a_copy_still_writes() -> None:
+    tools, host = toolkit(seed=3), Host()
+    install(host, tools)
+    driver: Any = tools.driver
+    with tf.Graph(host=host).as_default():
+        x, at = tf.placeholder(tf.float32, [FETCH_BYTES]), tf.placeholder(tf.int32, [1])
+        y = tf.square(x)
+        with tf.control_dependencies([y]):
+            bad = tf.gather(x, at)
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+        with tf.Session(config=config, host=host) as session:
+            for _ in range(3):
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    session.run([y, bad], {x: np.ones(FETCH_BYTES), at: [-7]})
+                assert (session.run(y, {x: np.full(FETCH_BYTES, 2.0)}) == 4).all()
+            driver.faults.reset()
+            driver.faults.at(1, 1, "stream_synchronize")
+            with pytest.raises(tf.errors.GraphdockError):
+                session.run(y, {x: np.ones(FETCH_BYTES)})
+            assert (session.run(y, {x: np.full(FETCH_BYTES, 3.0)}) == 9).all()
+    driver.verify()
