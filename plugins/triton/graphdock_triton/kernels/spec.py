@@ -48,7 +48,7 @@ class Problem:
       types: type variable -> element type.
       flags: what the caller chooses of :attr:`Kernel.flags`; the first of each stands where nothing is said.
       present: the optional tensors that there are. ``unaligned``: tensors whose address is no multiple of 16.
-      multiprocessors: of the GPU.
+      multiprocessors, capability: of the GPU; 90 is Hopper.
     """
 
     dims: Mapping[str, int]
@@ -57,6 +57,7 @@ class Problem:
     present: frozenset[str] = frozenset()
     unaligned: frozenset[str] = frozenset()
     multiprocessors: int = 132
+    capability: int = 90
 
     def bytes_of(self, variable: str) -> int:
         """Bytes of an element of a type variable."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import triton
@@ -23,8 +24,9 @@ HEAD = f"triton {triton.__version__}: case | function | architecture | threads |
 def rows_of(name: str, kernel: Kernel, problem: Problem, architectures: Iterable[str] = ARCHITECTURES) -> list[str]:
     """Lines of the table, of every launch in its default configuration."""
     out = []
-    for launch in plan(kernel, problem).launches:
-        for architecture in architectures:
+    for architecture in architectures:
+        capability = int("".join(c for c in architecture if c.isdigit()))
+        for launch in plan(kernel, replace(problem, capability=capability)).launches:
             made = compile_cubin(
                 launch.function, launch.signature, launch.constants, architecture, launch.options, launch.divisible
             )
