@@ -1,0 +1,107 @@
+"""Attention and its gradients against NumPy in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphdock_triton.kernels.attention import attention, attention_grad
+from graphdock_triton.kernels.spec import Config, Problem
+from graphdock_triton.testing.launching import interpret
+
+from .close import assert_close, draw, empty, wide
+
+SMALL = {"BLOCK_Q": 16, "BLOCK_K": 32, "KEYS_Q": 32, "KEYS_K": 16}
+SCALE = 0.3
+
+
+def reference(q, k, v, bias, causal, shared):
+    """o, and the gradients by q, k and v, as functions of do."""
+    k, v = (np.repeat(t, shared, 1) for t in (k, v))
+    with np.errstate(invalid="ignore"):
+        s = SCALE * q @ k.swapaxes(2, 3) + bias
+        if causal:
+            queries, keys = s.shape[2:]
+            s = np.where(np.arange(queries)[:, None] + keys - queries >= np.arange(keys), s, -np.inf)
+        e = np.exp(s - s.max(3, keepdims=True))
+        p = e / e.sum(3, keepdims=True)
+
+    def grads(do):
+        ds = p * ((do @ v.swapaxes(2, 3)) - (do * (p @ v)).sum(3, keepdims=True))
+        dk, dv = SCALE * ds.swapaxes(2, 3) @ q, p.swapaxes(2, 3) @ do
+        together = [t.reshape(len(t), -1, shared, *t.shape[2:]).sum(2) for t in (dk, dv)]
+        return SCALE * ds @ k, *together
+
+    return p @ v, grads
+
+
+def dims(shape, keys, shared, bias=None, **tensors):
+    batch, heads, queries, depth = shape
+    out = {"batch": batch, "heads": heads, "queries": queries, "keys": keys, "shared": shared, "depth": depth}
+    out |= dict.fromkeys(("bias_batch", "bias_head", "bias_q", "bias_k"), 0)
+    if bias is not None:
+        steps = (0 if n == 1 else s // bias.itemsize for n, s in zip(bias.shape, bias.strides, strict=True))
+        out |= dict(zip(("bias_batch", "bias_head", "bias_q", "bias_k"), steps, strict=True))
+    for name, array in tensors.items():
+        steps = (s // array.itemsize for s in array.strides[:3])
+        out |= {f"{name}_{part}": step for part, step in zip(("batch", "head", "row"), steps, strict=True)}
+    return out
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "keys", "shared", "causal", "biased"),
+    [
+        ("fp32", (1, 2, 18, 24), 53, 1, False, True),
+        ("fp16", (1, 4, 18, 16), 18, 2, True, False),
+        ("bf16", (1, 1, 20, 32), 45, 1, True, False),
+        ("fp32", (1, 1, 40, 16), 24, 1, False, False),
+    ],
+)
+def test_attention_and_its_gradients(kind, shape, keys, shared, causal, biased):
+    rng = np.random.default_rng(keys)
+    batch, heads, queries, depth = shape
+    # as a projection gives them: [batch, rows, heads, depth]
+    q, do = (draw(rng, (batch, queries, heads, depth), kind).swapaxes(1, 2) for _ in range(2))
+    k, v = (draw(rng, (batch, keys, heads // shared, depth), kind).swapaxes(1, 2) for _ in range(2))
+    bias = draw(rng, (batch, 1, queries, keys)) if biased else None
+    if biased:
+        bias[:, :, :, :40] = np.where(rng.random((batch, 1, queries, 40)) < 0.5, -np.inf, 0)  # whole blocks of nothing
+        bias[:, :, 3, :40] = -np.inf
+    given = {"bias": bias} if biased else {}
+    flags = {"CAUSAL": causal, "UPCAST": kind == "bf16"}
+    types = {"T": kind, "B": "fp32"}
+    o, logs = empty(q.shape, kind), empty(q.shape[:3])
+    problem = Problem(dims(shape, keys, shared, bias, q=q, k=k, v=v, o=o), types, flags, frozenset({"logs", *given}))
+    with np.errstate(all="ignore"):
+        interpret(attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, logs=logs, scale=SCALE, **given)
+    expected, grads = reference(wide(q), wide(k), wide(v), wide(bias) if biased else 0.0, causal, shared)
+    assert_close(o, expected, kind, 4)
+    dq, dk, dv = empty(q.shape, kind), empty(k.shape, kind), empty(k.shape, kind)
+    sizes = dims(shape, keys, shared, bias, q=q, k=k, v=v, o=o, do=do, dq=dq, dk=dk, dv=dv)
+    values = {"q": q, "k": k, "v": v, "o": o, "do": do, "logs": logs, "dq": dq, "dk": dk, "dv": dv}
+    with np.errstate(all="ignore"):
+        interpret(
+            attention_grad,
+            Problem(sizes, types, flags, frozenset(given)),
+            Config(SMALL),
+            scale=SCALE,
+            **values,
+            **given,
+        )
+    for got, want in zip((dq, dk, dv), grads(wide(do)), strict=True):
+        assert_close(got, want, kind, 12)
+
+
+def test_a_row_that_sees_nothing_is_nan_and_others_are_not():
+    rng = np.random.default_rng(1)
+    q, k, v = (draw(rng, (1, 1, 20, 16)) for _ in range(3))
+    q[0, 0, 7, 3] = np.nan
+    bias = np.zeros((1, 1, 20, 20), np.float32)
+    bias[0, 0, 4] = -np.inf
+    o = empty(q.shape)
+    problem = Problem(
+        dims(q.shape, 20, 1, bias, q=q, k=k, v=v, o=o), {"T": "fp32", "B": "fp32"}, present=frozenset({"bias"})
+    )
+    with np.errstate(all="ignore"):
+        interpret(attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, scale=SCALE, bias=bias)
+    hidden = np.isnan(o[0, 0]).all(1)
+    assert np.flatnonzero(hidden).tolist() == [4, 7] and np.isfinite(o[0, 0][~hidden]).all()

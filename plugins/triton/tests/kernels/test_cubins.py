@@ -1,0 +1,48 @@
+"""Kernels compiled without a GPU: they take of it what the table ``resources.txt`` says, and none spills."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytest.importorskip("triton")
+if os.environ.get("TRITON_INTERPRET") == "1":
+    pytest.skip("this process interprets kernels", allow_module_level=True)
+
+from .cases import cases  # noqa: E402  (imports triton)
+from .resources import ARCHITECTURES, HEAD, TABLE, rows_of  # noqa: E402
+
+CASES = {name: (kernel, problem) for name, kernel, problem in cases()}
+#: Shared memory that a block may have: sm_80, sm_90a, sm_100. Bytes of a frame that cost little.
+SHARED = {"sm_80": 163 << 10, "sm_90a": 227 << 10, "sm_100": 227 << 10}
+FRAME = 64
+#: One case per architecture in the quick tests.
+QUICK = dict(zip(("norm bf16 1024", "norm_grad fp32 96", "norm rms bf16 4096"), ARCHITECTURES, strict=True))
+
+
+def recorded(name: str) -> list[str]:
+    if not TABLE.read_text().startswith(HEAD):
+        pytest.skip("the table is of another release of triton")
+    return [line for line in TABLE.read_text().splitlines() if line.split(" | ")[0] == name]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_kernel_takes_what_the_table_says(name):
+    architecture = QUICK[name]
+    found = rows_of(name, *CASES[name], [architecture])
+    assert found == [line for line in recorded(name) if line.split(" | ")[2] == architecture]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", CASES)
+def test_every_kernel_takes_what_the_table_says(name):
+    assert rows_of(name, *CASES[name]) == recorded(name)
+
+
+def test_the_table_has_every_case_and_no_kernel_of_it_spills():
+    lines = [line.split(" | ") for line in TABLE.read_text().splitlines()[1:]]
+    assert list(dict.fromkeys(line[0] for line in lines)) == list(CASES)
+    for name, function, architecture, _, registers, frame, shared in lines:
+        assert 0 < int(registers) <= 255 and int(frame) <= FRAME, (name, function, architecture)
+        assert int(shared) <= SHARED[architecture], (name, function, architecture)
