@@ -117,6 +117,19 @@ def test_counts():
     )
 
 
+def test_counts_of_drawn_probabilities():
+    c = np.array([[2.0, 3.0, 5.0], [1.0, 1.0, 0.5]], np.float32)
+    d = D.DirichletMultinomial([4.0, 9.0], c)
+    draws, mean, cov, prob = value([d.sample(4000, seed=1), d.mean(), d.covariance(), d.prob([[1.0, 1, 2], [3, 3, 3]])])
+    assert draws.shape == (4000, 2, 3) and (draws.sum(-1) == [4, 9]).all()
+    np.testing.assert_allclose(draws.mean(0), mean, atol=0.12)
+    np.testing.assert_allclose(np.cov(draws[:, 1].T), cov[1], atol=0.5)
+    exact = [
+        stats.dirichlet_multinomial(r, n).pmf(x) for r, n, x in zip(c, [4, 9], [[1, 1, 2], [3, 3, 3]], strict=True)
+    ]
+    np.testing.assert_allclose(prob, exact, rtol=1e-4)
+
+
 def test_vectors_that_sum_to_one():
     c = np.array([2.0, 3.0, 5.0], np.float32)
     d = D.Dirichlet(c)
