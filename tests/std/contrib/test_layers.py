@@ -84,6 +84,7 @@ def test_convolutions_of_one_filter_and_formats():
     deep = L.separable_conv2d(x, None, 3, depth_multiplier=2, stride=2, activation_fn=None)
     first = L.conv2d(tf.transpose(x, [0, 3, 1, 2]), 4, [3, 2], stride=2, data_format="NCHW", padding="VALID", scope="c")
     last = L.conv2d(x, 4, [3, 2], stride=2, padding="VALID", scope="c", reuse=True)
+    assert L.conv2d(x, 4, 3, rate=2, padding="VALID", scope="wide").shape.as_list() == [2, 4, 2, 4]
     assert deep.shape.as_list() == [2, 4, 3, 6] and names(tf.model_variables())[:2] == [
         "SeparableConv2d/depthwise_weights",
         "SeparableConv2d/biases",

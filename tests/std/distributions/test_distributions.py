@@ -170,6 +170,9 @@ def test_a_divergence_of_ones_own():
         return tf.constant(7.0)
 
     assert value(D.kl_divergence(Mine(0.0, 1.0), D.Uniform())) == 7
+    D.RegisterKL(Mine, D.Normal)(_kl)  # nearer than that of two normal ones
+    pairs = [(Mine(0.0, 1.0), D.Normal(0.0, 1.0)), (D.Normal(0.0, 1.0), Mine(0.0, 1.0))]
+    assert value([D.kl_divergence(a, b) for a, b in pairs]) == [7, 0]
     with pytest.raises(AlreadyExistsError):
         D.RegisterKL(Mine, D.Uniform)(_kl)
 
