@@ -209,6 +209,48 @@ def test_optimize_loss():
             L.optimize_loss(tf.reduce_sum(v), step, **wrong, update_ops=[])
 
 
+def tags():
+    return [t.op.name for t in tf.get_collection(tf.GraphKeys.SUMMARIES)]
+
+
+def test_summaries_of_a_step():
+    v = tf.Variable([3.0, 4.0], name="v")
+    loss = tf.reduce_sum(v)
+    L.optimize_loss(loss, None, 0.5, "SGD")
+    expected = ["learning_rate_1", "global_norm/gradient_norm", "loss"]  # the variable has the name itself
+    assert tags() == [f"OptimizeLoss/{t}" for t in expected]
+    L.optimize_loss(loss, None, 0.5, "SGD", clip_gradients=1.0, summaries=L.OPTIMIZER_SUMMARIES, name="o")
+    more = ["gradients/v_0", "gradient_norm/v_0", "global_norm/clipped_gradient_norm"]
+    assert tags()[3:] == [f"o/{t}" for t in [*expected, *more]]
+    L.optimize_loss(loss, None, 0.5, "SGD", summaries=[], name="none")
+    assert len(tags()) == 9 and all(run(tf.get_collection(tf.GraphKeys.SUMMARIES)))
+    with pytest.raises(InvalidArgumentError, match="there is no summary 'los'"):
+        L.optimize_loss(loss, None, 0.5, "SGD", summaries=["los"])
+
+
+def test_summaries_of_collections():
+    x = tf.constant([[-1.0, 2.0, 8.0, -3.0]], name="x")
+    y = L.fully_connected(x, 3, scope="a", outputs_collections=tf.GraphKeys.ACTIVATIONS)
+    six = tf.nn.relu6(x, name="six")
+    tf.add_to_collection(tf.GraphKeys.ACTIVATIONS, six)
+    assert len(L.summarize_variables("a/w")) == 1 and L.summarize_tensor(tf.constant("s")) is None
+    L.summarize_activations()
+    L.summarize_tensor(tf.constant(1.0, name="one"))
+    found = [
+        "a/weights_summary",
+        "a/Relu/zeros",
+        "a/Relu/activation",
+        "six/zeros",
+        "six/sixes",
+        "six/activation",
+        "one_summary",
+    ]
+    assert tags() == found and y.op.name == "a/Relu"
+    zeros, sixes = (tf.get_default_graph().get_tensor_by_name(f"six/{n}:0") for n in ("zeros", "sixes"))
+    parts = [tf.Summary.FromString(s).value[0].simple_value for s in run([zeros, sixes])]
+    assert parts == [0.5, 0.25]
+
+
 def test_losses_of_slim_take_predictions_first():
     p, t = np.array([[0.2, 0.8], [0.6, 0.4]], np.float32), np.array([[0.0, 1.0], [1.0, 0.0]], np.float32)
     pairs = [
