@@ -10,6 +10,7 @@ standard op library (``tf.matmul``, ``tf.nn.relu``, ``tf.train.AdagradOptimizer`
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import sys
 import types
 from typing import Any
@@ -92,7 +93,11 @@ def _endpoint(prefix: str, name: str) -> Any:
 
 
 def _namespace(full: str, table: dict[str, str]) -> types.ModuleType:
+    found = sys.modules.get(f"graphdock.{full}")
+    if found is not None:
+        return found
     module = types.ModuleType(f"graphdock.{full}", f"The standard library's names under ``{full}``.")
+    module.__path__ = []  # modules below it may be imported
 
     def lookup(name: str) -> Any:
         if name.startswith("__"):
@@ -105,14 +110,40 @@ def _namespace(full: str, table: dict[str, str]) -> types.ModuleType:
     names = sorted({k[len(full) + 1 :].partition(".")[0] for k in table if k.startswith(full + ".")})
     module.__dict__["__dir__"] = lambda: names
     module.__dict__["__all__"] = names  # for help()
-    sys.modules.setdefault(f"graphdock.{full}", module)
-    return module
+    return sys.modules.setdefault(f"graphdock.{full}", module)
+
+
+class _Namespaces:
+    """``import graphdock.contrib.slim as slim``, as programs import TensorFlow's: a namespace is a module too."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        package, _, full = fullname.partition(".")
+        if package != "graphdock" or not full or not _is_namespace(full):
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        return _namespace(spec.name.partition(".")[2], _names())
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Its names are looked up when they are used."""
+
+
+def _is_namespace(full: str) -> bool:
+    return any(name.startswith(full + ".") for name in _names())
+
+
+def _names() -> dict[str, str]:
+    """All public names of op libraries; without the standard library, the host's own."""
+    table = _endpoints("graphdock.ops._gen")
+    try:
+        return table | _endpoints("graphdock_std")
+    except ModuleNotFoundError:
+        return table
+
+
+sys.meta_path.append(_Namespaces())  # type: ignore[arg-type]  # importlib.abc is dear to import
 
 
 def __dir__() -> list[str]:
-    table = _endpoints("graphdock.ops._gen")
-    try:
-        table = table | _endpoints("graphdock_std")
-    except ModuleNotFoundError:
-        pass
-    return sorted({*_HOST, *_MODULES, *_DTYPES, *(k.partition(".")[0] for k in table), "__version__"})
+    return sorted({*_HOST, *_MODULES, *_DTYPES, *(k.partition(".")[0] for k in _names()), "__version__"})

@@ -353,6 +353,7 @@ from graphdock_std.initializers import TruncatedNormal as truncated_normal_initi
 from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
 from graphdock_std.initializers import VarianceScaling as variance_scaling_initializer
 from graphdock_std.initializers import Zeros as zeros_initializer
+from graphdock_std.layers.lookup import no_regularizer as no_regularizer
 from graphdock_std.linalg import matmul as batch_matmul
 from graphdock_std.linalg import matmul as matmul
 from graphdock_std.linalg import norm as norm
@@ -786,6 +787,7 @@ __all__ = [
     "nn",
     "no_gradient",
     "no_op",
+    "no_regularizer",
     "norm",
     "not_equal",
     "one_hot",

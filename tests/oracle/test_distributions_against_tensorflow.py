@@ -71,6 +71,10 @@ with tf.Session() as s: values['more'] = s.run([d.prob([[0, 1], [2, 2]]), d.mode
 l = tf.constant([[1., 2., 3.], [0., 0., -1.]])
 each(D.Multinomial(c(3., 5.), logits=l), np.array([[1., 2., 0.], [2., 2., 1.]], 'f'), ['mean', 'variance', 'covariance'], [l])
 """,
+    "DirichletMultinomial": """
+a = tf.constant([[2., 3., 4.], [1., .5, 2.]])
+each(D.DirichletMultinomial(4., a), np.array([[1., 2., 1.], [2., 2., 0.]], 'f'), ['mean', 'variance', 'covariance'], [a])
+""",
     "refusals": """
 def attempt(name, f):
     try: f(); facts[name] = None

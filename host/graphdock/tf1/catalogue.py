@@ -95,8 +95,8 @@ def entry(name: str) -> Entry | None:
 def _of_contrib(name: str) -> Entry:
     """What is known of a name of contrib, which is no part of the core: it is here where an op library has it."""
     try:
-        here = importlib.import_module("graphdock_std.endpoints").ENDPOINTS
-    except ModuleNotFoundError:  # std is blocked
+        here: Mapping[str, str] = importlib.import_module("graphdock_std.endpoints").ENDPOINTS
+    except ModuleNotFoundError:  # a host without the standard library
         here = {}
     if name in here or any(n.startswith(name + ".") for n in here):
         return Entry(name, "here")

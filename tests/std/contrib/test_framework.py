@@ -119,3 +119,13 @@ def test_a_name_of_contrib_that_is_not_here():
         _ = tf.contrib.learn
     assert entry("contrib.slim.conv2d").status == "here" == entry("contrib.layers").status
     assert entry("contrib.learn.DNNClassifier").status == "refused"
+
+
+def test_namespaces_are_modules():
+    import graphdock.contrib.slim as slim
+    from graphdock.contrib import layers
+    from graphdock.contrib.framework import arg_scope
+
+    assert slim is tf.contrib.slim and layers is tf.contrib.layers and arg_scope is F.arg_scope
+    with pytest.raises(ModuleNotFoundError, match="graphdock.contrib.learn"):
+        import graphdock.contrib.learn  # noqa: F401

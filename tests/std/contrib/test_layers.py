@@ -84,6 +84,7 @@ def test_convolutions_of_one_filter_and_formats():
     deep = L.separable_conv2d(x, None, 3, depth_multiplier=2, stride=2, activation_fn=None)
     first = L.conv2d(tf.transpose(x, [0, 3, 1, 2]), 4, [3, 2], stride=2, data_format="NCHW", padding="VALID", scope="c")
     last = L.conv2d(x, 4, [3, 2], stride=2, padding="VALID", scope="c", reuse=True)
+    assert L.conv2d(x, 4, 3, rate=2, padding="VALID", scope="wide").shape.as_list() == [2, 4, 2, 4]
     assert deep.shape.as_list() == [2, 4, 3, 6] and names(tf.model_variables())[:2] == [
         "SeparableConv2d/depthwise_weights",
         "SeparableConv2d/biases",
@@ -206,6 +207,48 @@ def test_optimize_loss():
     ):
         with pytest.raises(InvalidArgumentError, match=words):
             L.optimize_loss(tf.reduce_sum(v), step, **wrong, update_ops=[])
+
+
+def tags():
+    return [t.op.name for t in tf.get_collection(tf.GraphKeys.SUMMARIES)]
+
+
+def test_summaries_of_a_step():
+    v = tf.Variable([3.0, 4.0], name="v")
+    loss = tf.reduce_sum(v)
+    L.optimize_loss(loss, None, 0.5, "SGD")
+    expected = ["learning_rate_1", "global_norm/gradient_norm", "loss"]  # the variable has the name itself
+    assert tags() == [f"OptimizeLoss/{t}" for t in expected]
+    L.optimize_loss(loss, None, 0.5, "SGD", clip_gradients=1.0, summaries=L.OPTIMIZER_SUMMARIES, name="o")
+    more = ["gradients/v_0", "gradient_norm/v_0", "global_norm/clipped_gradient_norm"]
+    assert tags()[3:] == [f"o/{t}" for t in [*expected, *more]]
+    L.optimize_loss(loss, None, 0.5, "SGD", summaries=[], name="none")
+    assert len(tags()) == 9 and all(run(tf.get_collection(tf.GraphKeys.SUMMARIES)))
+    with pytest.raises(InvalidArgumentError, match="there is no summary 'los'"):
+        L.optimize_loss(loss, None, 0.5, "SGD", summaries=["los"])
+
+
+def test_summaries_of_collections():
+    x = tf.constant([[-1.0, 2.0, 8.0, -3.0]], name="x")
+    y = L.fully_connected(x, 3, scope="a", outputs_collections=tf.GraphKeys.ACTIVATIONS)
+    six = tf.nn.relu6(x, name="six")
+    tf.add_to_collection(tf.GraphKeys.ACTIVATIONS, six)
+    assert len(L.summarize_variables("a/w")) == 1 and L.summarize_tensor(tf.constant("s")) is None
+    L.summarize_activations()
+    L.summarize_tensor(tf.constant(1.0, name="one"))
+    found = [
+        "a/weights_summary",
+        "a/Relu/zeros",
+        "a/Relu/activation",
+        "six/zeros",
+        "six/sixes",
+        "six/activation",
+        "one_summary",
+    ]
+    assert tags() == found and y.op.name == "a/Relu"
+    zeros, sixes = (tf.get_default_graph().get_tensor_by_name(f"six/{n}:0") for n in ("zeros", "sixes"))
+    parts = [tf.Summary.FromString(s).value[0].simple_value for s in run([zeros, sixes])]
+    assert parts == [0.5, 0.25]
 
 
 def test_losses_of_slim_take_predictions_first():

@@ -117,6 +117,19 @@ def test_counts():
     )
 
 
+def test_counts_of_drawn_probabilities():
+    c = np.array([[2.0, 3.0, 5.0], [1.0, 1.0, 0.5]], np.float32)
+    d = D.DirichletMultinomial([4.0, 9.0], c)
+    draws, mean, cov, prob = value([d.sample(4000, seed=1), d.mean(), d.covariance(), d.prob([[1.0, 1, 2], [3, 3, 3]])])
+    assert draws.shape == (4000, 2, 3) and (draws.sum(-1) == [4, 9]).all()
+    np.testing.assert_allclose(draws.mean(0), mean, atol=0.12)
+    np.testing.assert_allclose(np.cov(draws[:, 1].T), cov[1], atol=0.5)
+    exact = [
+        stats.dirichlet_multinomial(r, n).pmf(x) for r, n, x in zip(c, [4, 9], [[1, 1, 2], [3, 3, 3]], strict=True)
+    ]
+    np.testing.assert_allclose(prob, exact, rtol=1e-4)
+
+
 def test_vectors_that_sum_to_one():
     c = np.array([2.0, 3.0, 5.0], np.float32)
     d = D.Dirichlet(c)
@@ -157,6 +170,9 @@ def test_a_divergence_of_ones_own():
         return tf.constant(7.0)
 
     assert value(D.kl_divergence(Mine(0.0, 1.0), D.Uniform())) == 7
+    D.RegisterKL(Mine, D.Normal)(_kl)  # nearer than that of two normal ones
+    pairs = [(Mine(0.0, 1.0), D.Normal(0.0, 1.0)), (D.Normal(0.0, 1.0), Mine(0.0, 1.0))]
+    assert value([D.kl_divergence(a, b) for a, b in pairs]) == [7, 0]
     with pytest.raises(AlreadyExistsError):
         D.RegisterKL(Mine, D.Uniform)(_kl)
 

@@ -85,7 +85,10 @@ def test_sizes_that_only_the_step_knows():
 
 def test_causal_outputs_do_not_see_what_comes_after():
     x = tf.placeholder(tf.float32, [1, 6, 2])
-    made = [L.conv1d(x, 3, 2, padding="causal", dilation_rate=2), L.separable_conv1d(x, 3, 2, padding="causal")]
+    made = [
+        L.conv1d(x, 3, 2, padding="causal", dilation_rate=2),
+        L.separable_conv1d(x, 3, 2, padding="causal", dilation_rate=2),
+    ]
     given = np.random.default_rng(0).normal(size=(1, 6, 2)).astype(np.float32)
     later = given.copy()
     later[:, 3:] += 1

@@ -31,7 +31,8 @@ def test_names_and_defaults_of_scopes():
     x = tf.ones([2, 4])
     with tf.variable_scope("s", initializer=tf.constant_initializer(0.5), regularizer=tf.nn.l2_loss):
         y = tf.layers.dense(x, 3, use_bias=False)
-    assert y.op.name == "s/dense/MatMul" and [v.op.name for v in tf.global_variables()] == ["s/dense/kernel"]
+        tf.get_variable("free", [2], regularizer=tf.no_regularizer)
+    assert y.op.name == "s/dense/MatMul" and [v.op.name for v in tf.global_variables()] == ["s/dense/kernel", "s/free"]
     assert [t.op.name for t in tf.get_collection("regularization_losses")] == ["s/dense/kernel/Regularizer/L2Loss"]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())

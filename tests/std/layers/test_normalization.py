@@ -66,9 +66,9 @@ def test_half_precision_keeps_statistics_in_single():
 
 def test_gradients_and_updates_of_a_training_step():
     x = tf.placeholder(tf.float32, [None, 5])
-    loss = tf.reduce_mean(tf.sin(L.dense(L.batch_normalization(x, training=True), 1)))
+    loss = tf.reduce_mean(tf.sin(L.dense(L.batch_normalization(x, training=True), 1, kernel_initializer="ones")))
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
-        train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+        train = tf.train.GradientDescentOptimizer(0.05).minimize(loss)
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         first = [sess.run([loss, train], {x: DATA[:, 0, 0]})[0] for _ in range(6)]

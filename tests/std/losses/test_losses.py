@@ -145,6 +145,7 @@ def test_collections_and_totals():
     own = tf.constant(2.0, name="own")
     L.add_loss(own)
     L.add_loss(own, None)
+    assert None not in tf.get_default_graph().get_all_collection_keys()
     tf.layers.dense(P, 2, kernel_regularizer=lambda w: tf.constant(3.0, name="reg"))
     assert a.op.name == "net/mine/value" and L.get_losses() == [a, own] and L.get_losses("net") == [a]
     assert L.get_losses(loss_collection="others") == [b]

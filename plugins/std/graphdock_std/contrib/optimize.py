@@ -11,7 +11,7 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError, did_you_mean
 from graphdock.typing import TensorLike
 
-__all__ = ["OPTIMIZER_CLS_NAMES", "optimize_loss"]
+__all__ = ["OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "optimize_loss"]
 
 #: Name -> how an optimizer is made of a rate.
 OPTIMIZER_CLS_NAMES: dict[str, Callable[[Any], Any]] = {
@@ -22,6 +22,10 @@ OPTIMIZER_CLS_NAMES: dict[str, Callable[[Any], Any]] = {
     "RMSProp": _tf.train.RMSPropOptimizer,
     "SGD": _tf.train.GradientDescentOptimizer,
 }
+
+
+#: What ``optimize_loss`` can summarize.
+OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm"]
 
 
 def optimize_loss(
@@ -55,19 +59,27 @@ def optimize_loss(
       update_ops: operations that run before; default ``GraphKeys.UPDATE_OPS``.
       variables: those to train; default: the trainable ones.
       name: variable scope; default ``OptimizeLoss``.
-      summaries: taken for TensorFlow's sake; there are no summaries yet.
+      summaries: of :data:`OPTIMIZER_SUMMARIES`; default: the loss, the rate and the norm of all gradients.
       increment_global_step: whether ``global_step`` is counted up.
 
     Raises:
-      InvalidArgumentError: no such optimizer, no rate where it needs one, or nothing to train.
+      InvalidArgumentError: no such optimizer or summary, no rate where it needs one, or nothing to train.
     """
     step = _tf.train.get_global_step() if global_step is None else global_step
+    told = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else list(summaries)
+    for word in told:
+        if word not in OPTIMIZER_SUMMARIES:
+            raise InvalidArgumentError(
+                f"there is no summary {word!r}", expected=", ".join(OPTIMIZER_SUMMARIES), got=repr(word)
+            )
     with _tf.variable_scope(name, "OptimizeLoss", [loss, step]):
         updates = list(_tf.get_collection(_tf.GraphKeys.UPDATE_OPS) if update_ops is None else update_ops)
         if updates:
             with _tf.control_dependencies(updates):
                 loss = _tf.identity(loss)
         rate = _rate(learning_rate, learning_rate_decay_fn, step)
+        if rate is not None and "learning_rate" in told:
+            _tf.summary.scalar("learning_rate", rate)
         made = _optimizer(optimizer, rate)
         pairs = made.compute_gradients(
             loss, list(_tf.trainable_variables() if variables is None else variables),
@@ -77,14 +89,33 @@ def optimize_loss(
             pairs = [(_noisy(g, gradient_noise_scale), v) for g, v in pairs]
         if gradient_multipliers is not None:
             pairs = _multiplied(pairs, gradient_multipliers)
+        if "global_gradient_norm" in told:
+            _tf.summary.scalar("global_norm/gradient_norm", _tf.global_norm([g for g, _ in pairs]))
         if callable(clip_gradients):
             pairs = clip_gradients(pairs)
         elif clip_gradients is not None:
             clipped, _ = _tf.clip_by_global_norm([g for g, _ in pairs], float(clip_gradients))
             pairs = [(g, v) for g, (_, v) in zip(clipped, pairs, strict=True)]
+        if "loss" in told:
+            _tf.summary.scalar("loss", loss)
+        _summarize(pairs, told, clip_gradients is not None)
         train = made.apply_gradients(pairs, global_step=step if increment_global_step else None, name="train")
         with _tf.control_dependencies([train]):
             return _tf.identity(loss)
+
+
+def _summarize(pairs: Sequence[Any], told: Sequence[str], clipped: bool) -> None:
+    """Summaries of gradients, one by one and together."""
+    for gradient, variable in pairs:
+        if gradient is not None:
+            values = gradient.values if isinstance(gradient, _tf.IndexedSlices) else gradient
+            name = variable.name.replace(":", "_")
+            if "gradients" in told:
+                _tf.summary.histogram(f"gradients/{name}", values)
+            if "gradient_norm" in told:
+                _tf.summary.scalar(f"gradient_norm/{name}", _tf.global_norm([values]))
+    if clipped and "global_gradient_norm" in told:
+        _tf.summary.scalar("global_norm/clipped_gradient_norm", _tf.global_norm([g for g, _ in pairs]))
 
 
 def _rate(given: Any, decay: Any, step: Any) -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
-from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
 from graphdock_std.contrib.arg_scope import add_arg_scope
 from graphdock_std.contrib.support import channels_word, collect_named_outputs
+from graphdock_std.indexing import is_tensor
 from graphdock_std.layers.functional import numbers
 from graphdock_std.layers.reshaping import Dropout, Flatten
 
@@ -111,7 +111,7 @@ def dropout(
 ) -> _tf.Tensor:
     """Set elements to zero at random and scale the rest, while training; ``keep_prob`` is the probability of one to stay."""
     with _tf.variable_scope(scope, "Dropout", [inputs]) as sc:
-        rate = 1.0 - _ops.convert_to_tensor(keep_prob) if isinstance(keep_prob, _tf.Tensor) else 1.0 - float(keep_prob)  # type: ignore[arg-type]
+        rate = 1.0 - keep_prob if is_tensor(keep_prob) else 1.0 - float(keep_prob)  # type: ignore[arg-type, operator]
         layer = Dropout(rate, noise_shape, seed, name=sc.name, _scope=sc)
         return collect_named_outputs(outputs_collections, sc.name, layer(inputs, training=is_training))  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ import math
 import re
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import graphdock as _tf
@@ -18,6 +18,7 @@ from graphdock.errors import InvalidArgumentError, UnimplementedError
 from graphdock.typing import DTypeLike, ShapeLike
 
 from graphdock_std.indexing import is_tensor
+from graphdock_std.layers.dependence import depends
 from graphdock_std.layers.input_spec import check_inputs
 from graphdock_std.structures import leaves, mapped
 
@@ -185,8 +186,8 @@ class Layer:
     @staticmethod
     def _of_inputs(kept: list[tuple[Any, bool]], inputs: Any) -> list[Any]:
         if inputs is None:
-            return [made for made, depends in kept if not depends]
-        return [made for made, depends in kept if depends and _depends(made, inputs)]
+            return [made for made, of_call in kept if not of_call]
+        return [made for made, of_call in kept if of_call and depends(made, inputs)]
 
     def count_params(self) -> int:
         """How many numbers its variables hold.
@@ -324,7 +325,7 @@ class Layer:
         relevant = self._calling if inputs is None else inputs
         for update in leaves(updates):
             made = update if isinstance(update, _ops.Operation) else update.op
-            self._updates.append((made, relevant is not None and (inputs is not None or _depends(made, relevant))))
+            self._updates.append((made, relevant is not None and (inputs is not None or depends(made, relevant))))
 
     # -- calling ----------------------------------------------------------------------------------------------------
 
@@ -434,25 +435,3 @@ def _tensors(inputs: Any) -> Any:
     if isinstance(inputs, list | tuple) and given and not any(map(is_tensor, given)):
         return _ops.convert_to_tensor(inputs)
     return mapped(lambda x: x if x is None or is_tensor(x) else _ops.convert_to_tensor(x), inputs)
-
-
-def _depends(made: Any, inputs: Any) -> bool:
-    """Whether a tensor or operation is computed from one of the tensors ``inputs``."""
-    ends = {_ops.convert_to_tensor(x) for x in leaves(inputs) if isinstance(x, _tf.Tensor | _tf.Variable)}
-    seen: set[Any] = set()
-    waiting = list(_sources(made))
-    while waiting:
-        tensor = waiting.pop()
-        if tensor in ends:
-            return True
-        if tensor.op not in seen:
-            seen.add(tensor.op)
-            waiting.extend(_sources(tensor))
-    return False
-
-
-def _sources(made: Any) -> Iterator[Any]:
-    op = made if isinstance(made, _ops.Operation) else _ops.convert_to_tensor(made).op
-    yield from op.inputs
-    for control in op.control_inputs:  # a read after an update
-        yield from control.inputs

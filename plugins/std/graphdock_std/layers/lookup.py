@@ -1,4 +1,4 @@
-"""Activations and initialisers by name, as ``activation="relu"``."""
+"""Activations and initialisers by name, as ``activation="relu"``, and the regularizer that is none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock.errors import NotFoundError, did_you_mean
 
-__all__ = ["activation_of", "initializer_of"]
+__all__ = ["activation_of", "initializer_of", "no_regularizer"]
 
 _ACTIVATIONS = (
     "elu", "leaky_relu", "log_softmax", "relu", "relu6", "selu", "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh",
@@ -52,3 +52,7 @@ def _unknown(kind: str, given: str, known: tuple[str, ...]) -> NotFoundError:
     return NotFoundError(
         f"there is no {kind} {given!r}", expected=", ".join(known), got=given, hint=did_you_mean(given, known)
     )
+
+
+def no_regularizer(_: Any) -> None:
+    """No loss: keeps the regularizer of a variable scope from a variable."""

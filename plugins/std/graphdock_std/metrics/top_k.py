@@ -218,18 +218,23 @@ def average_precision_at_k(
         best = _tf.cast(_tf.nn.top_k(predictions, k)[1], dtypes.int64)
         given = _with_last_dim(labels, best)
         if isinstance(given, _tf.SparseTensor | _tf.SparseTensorValue):
-            given = _tf.sparse_tensor_to_dense(_wide(_as_sparse(given)), default_value=-1)
-        given = _tf.cast(given, dtypes.int64)
+            given = _wide(_as_sparse(given))
+            counted = _tf.sets.set_size(given)
+            given = _tf.sparse_tensor_to_dense(given, default_value=-1)
+        else:
+            given, counted = _tf.cast(given, dtypes.int64), None
         classes = _tf.cast(_tf.shape(predictions)[-1], dtypes.int64)
         given = _tf.where(_tf.less(given, classes), given, -_tf.ones_like(given))
-        average = _average(given, best, k)
+        if counted is None:
+            counted = _tf.reduce_sum(_tf.cast(_tf.greater_equal(given, 0), dtypes.int32), -1)
+        average = _average(given, best, k) / _tf.cast(_tf.minimum(counted, k), dtypes.float64)
         shares = None if weights is None else broadcast_weights(weights, average)
         if shares is not None:
             average = average * shares
         with _tf.name_scope("max_1") as inner:  # the name that it has in TensorFlow, where an operation took the other
             most = metric_variable([], dtypes.float64, inner)
-            counted = _tf.cast(_tf.size(average), dtypes.float64) if shares is None else _tf.reduce_sum(shares)
-            most_update = most.assign_add(counted, name="update")
+            rows = _tf.cast(_tf.size(average), dtypes.float64) if shares is None else _tf.reduce_sum(shares)
+            most_update = most.assign_add(rows, name="update")
         with _tf.name_scope("total") as inner:
             total = metric_variable([], dtypes.float64, inner)
             total_update = total.assign_add(_tf.reduce_sum(average), name="update")
@@ -243,13 +248,11 @@ def _as_sparse(labels: Any) -> Any:
 
 
 def _average(labels: Any, best: Any, k: int) -> Any:
-    """Average precision of each row, float64; ``labels`` below 0 are none, and one that is there twice is one."""
+    """The sum of precisions at the guesses of each row that are right, float64; ``labels`` below 0 are none."""
     hits = _tf.reduce_any(_tf.equal(_tf.expand_dims(best, -1), _tf.expand_dims(labels, -2)), -1)
     right = _tf.cast(hits, dtypes.float64)
     places = _tf.cast(_tf.range(1, k + 1), dtypes.float64)
-    sums = _tf.reduce_sum(right * _tf.cumsum(right, axis=-1) / places, -1)
-    relevant = _tf.minimum(_tf.reduce_sum(_tf.cast(_tf.greater_equal(labels, 0), dtypes.int32), -1), k)
-    return sums / _tf.cast(relevant, dtypes.float64)
+    return _tf.reduce_sum(right * _tf.cumsum(right, axis=-1) / places, -1)
 
 
 def sparse_average_precision_at_k(

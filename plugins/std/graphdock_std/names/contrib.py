@@ -177,4 +177,13 @@ ENDPOINTS = {
     "contrib.slim.variance_scaling_initializer": "graphdock_std.contrib.initializers:variance_scaling_initializer",
     "contrib.slim.xavier_initializer": "graphdock_std.contrib.initializers:xavier_initializer",
     "contrib.slim.xavier_initializer_conv2d": "graphdock_std.contrib.initializers:xavier_initializer",
+    "contrib.layers.summarize_activation": "graphdock_std.contrib.summaries:summarize_activation",
+    "contrib.layers.summarize_activations": "graphdock_std.contrib.summaries:summarize_activations",
+    "contrib.layers.summarize_biases": "graphdock_std.contrib.summaries:summarize_biases",
+    "contrib.layers.summarize_collection": "graphdock_std.contrib.summaries:summarize_collection",
+    "contrib.layers.summarize_tensor": "graphdock_std.contrib.summaries:summarize_tensor",
+    "contrib.layers.summarize_tensors": "graphdock_std.contrib.summaries:summarize_tensors",
+    "contrib.layers.summarize_variables": "graphdock_std.contrib.summaries:summarize_variables",
+    "contrib.layers.summarize_weights": "graphdock_std.contrib.summaries:summarize_weights",
+    "contrib.layers.OPTIMIZER_SUMMARIES": "graphdock_std.contrib.optimize:OPTIMIZER_SUMMARIES",
 }

@@ -13,6 +13,7 @@ ENDPOINTS = {
     "distributions.Bernoulli": "graphdock_std.distributions.discrete:Bernoulli",
     "distributions.Categorical": "graphdock_std.distributions.discrete:Categorical",
     "distributions.Multinomial": "graphdock_std.distributions.discrete:Multinomial",
+    "distributions.DirichletMultinomial": "graphdock_std.distributions.dirichlet_multinomial:DirichletMultinomial",
     "distributions.Beta": "graphdock_std.distributions.gamma:Beta",
     "distributions.Dirichlet": "graphdock_std.distributions.gamma:Dirichlet",
     "distributions.Exponential": "graphdock_std.distributions.gamma:Exponential",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: classes, and functions that make variables.
 ENDPOINTS = {
+    "no_regularizer": "graphdock_std.layers.lookup:no_regularizer",
     "layers.Layer": "graphdock_std.layers.base:Layer",
     "layers.InputSpec": "graphdock_std.layers.input_spec:InputSpec",
     "layers.Dense": "graphdock_std.layers.dense:Dense",

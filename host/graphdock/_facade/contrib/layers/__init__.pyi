@@ -28,6 +28,7 @@ from graphdock_std.contrib.initializers import xavier_initializer as xavier_init
 from graphdock_std.contrib.normalization import batch_norm as batch_norm
 from graphdock_std.contrib.normalization import layer_norm as layer_norm
 from graphdock_std.contrib.optimize import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
+from graphdock_std.contrib.optimize import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
 from graphdock_std.contrib.optimize import optimize_loss as optimize_loss
 from graphdock_std.contrib.pooling import avg_pool2d as avg_pool2d
 from graphdock_std.contrib.pooling import avg_pool3d as avg_pool3d
@@ -42,9 +43,18 @@ from graphdock_std.contrib.regularizers import l1_l2_regularizer as l1_l2_regula
 from graphdock_std.contrib.regularizers import l1_regularizer as l1_regularizer
 from graphdock_std.contrib.regularizers import l2_regularizer as l2_regularizer
 from graphdock_std.contrib.regularizers import sum_regularizer as sum_regularizer
+from graphdock_std.contrib.summaries import summarize_activation as summarize_activation
+from graphdock_std.contrib.summaries import summarize_activations as summarize_activations
+from graphdock_std.contrib.summaries import summarize_biases as summarize_biases
+from graphdock_std.contrib.summaries import summarize_collection as summarize_collection
+from graphdock_std.contrib.summaries import summarize_tensor as summarize_tensor
+from graphdock_std.contrib.summaries import summarize_tensors as summarize_tensors
+from graphdock_std.contrib.summaries import summarize_variables as summarize_variables
+from graphdock_std.contrib.summaries import summarize_weights as summarize_weights
 
 __all__ = [
     "OPTIMIZER_CLS_NAMES",
+    "OPTIMIZER_SUMMARIES",
     "apply_regularization",
     "avg_pool2d",
     "avg_pool3d",
@@ -82,6 +92,14 @@ __all__ = [
     "softmax",
     "stack",
     "sum_regularizer",
+    "summarize_activation",
+    "summarize_activations",
+    "summarize_biases",
+    "summarize_collection",
+    "summarize_tensor",
+    "summarize_tensors",
+    "summarize_variables",
+    "summarize_weights",
     "unit_norm",
     "utils",
     "variance_scaling_initializer",
