@@ -63,7 +63,7 @@ def test_bytes_are_those_of_protobuf(protobuf_of, kind):
         assert kind.FromString(data) == ours and kind.FromString(data).SerializeToString() == data
         assert [f.name for f, _ in ours.ListFields()] == [f.name for f, _ in theirs.ListFields()]
         again = copy.deepcopy(ours)
-        assert again == ours == pickle.loads(pickle.dumps(ours)) and again is not ours
+        assert again == ours == pickle.loads(pickle.dumps(ours)) == copy.copy(ours) and again is not ours
 
 
 def test_presence_is_that_of_protobuf(protobuf_of):

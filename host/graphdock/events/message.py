@@ -379,8 +379,6 @@ class Message:
     def __deepcopy__(self, memo: Any) -> Self:
         return self.FromString(self.SerializeToString())
 
-    __copy__ = None  # two messages can't share their parts
-
     def __reduce__(self) -> Any:
         return type(self).FromString, (self.SerializeToString(),)
 
