@@ -147,7 +147,7 @@ def _program(name: str, summary: str, memory: bool, restores: bool) -> Program:
         {
             **session_builders(partial(session, memory=memory, restores=restores)),
             "torch": partial(torch_files, memory, restores),
-            "safetensors": partial(safetensors_files, memory, restores),
+            "numpy/safetensors": partial(safetensors_files, memory, restores),
         },
         (Bar("C9", ("tensorflow",), 1.0),),
         reference="graphdock",

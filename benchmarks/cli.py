@@ -29,6 +29,7 @@ BENCHMARKS = (
     "convolution",
     "summaries",
     "networks",
+    "checkpoint",
 )
 
 

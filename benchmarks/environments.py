@@ -22,7 +22,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "onnxruntime": ("onnxruntime", "onnx"),
 }
 
-_OWN = frozenset({"graphdock", "numpy", "safetensors", "against"})
+_OWN = frozenset({"graphdock", "numpy", "against"})
 
 
 def environment_of(framework: str, root: Path | None = None) -> Path:

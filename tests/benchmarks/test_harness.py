@@ -31,6 +31,7 @@ MODULES = (
     "import_time",
     "native_kernel",
     "summaries",
+    "checkpoint",
 )
 
 
