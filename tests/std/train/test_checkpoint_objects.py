@@ -123,6 +123,9 @@ def test_a_manager_keeps_the_last_ones_and_goes_on(tmp_path, sess, model, monkey
         now[0] += 1800.0
         again.save(number)
     assert sorted({n.partition(".")[0] for n in os.listdir(folder)}) == ["checkpoint", "ckpt-79", "ckpt-80", "ckpt-81"]
+    again.save(80)
+    assert again.checkpoints == [f"{folder}/ckpt-81", f"{folder}/ckpt-80"], "the last one that was saved stands last"
+    again.save(81)
     state = tf.train.get_checkpoint_state(folder)
     assert state.all_model_checkpoint_paths == again.checkpoints == [f"{folder}/ckpt-80", f"{folder}/ckpt-81"]
     assert state.last_preserved_timestamp == 1e9 + 3600.0 and tf.train.latest_checkpoint(folder) == f"{folder}/ckpt-81"
