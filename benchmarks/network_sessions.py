@@ -159,9 +159,9 @@ def _gpt(tf: ModuleType, window: Any, *, vocabulary: int, width: int, heads: int
         return [net.loss_of(net.decode(window[:, :-1], vocabulary, width, heads, layers), window[:, 1:])]
 
 
-def _sharded_embedding(tf: ModuleType, users: Any, things: Any, given: Any, **sizes: Any) -> list[Any]:
+def _sharded_embedding(tf: ModuleType, user: Any, thing: Any, given: Any, **sizes: Any) -> list[Any]:
     net, rows = example(tf, "sharded_embedding"), (sizes["users"], sizes["things"])
-    return [net.loss_of(net.inference(users, things, rows, sizes["width"], sizes["shards"], sizes["strategy"]), given)]
+    return [net.loss_of(net.inference(user, thing, rows, sizes["width"], sizes["shards"], sizes["strategy"]), given)]
 
 
 def _lstm_lm(

@@ -17,7 +17,6 @@ from typing import Any
 
 from benchmarks.cli import benchmark_main
 from benchmarks.frameworks import session_builders
-from benchmarks.network_sessions import DATA, build, initial_value
 from benchmarks.program import Bar, Case, Program
 
 __all__ = ["PROGRAMS"]
@@ -36,6 +35,8 @@ def in_session(
     tf: ModuleType, open_session: Callable[[], Any], network: str, sizes: Sizes, optimizer: str | None
 ) -> Case:
     """A step that returns the loss; without an optimizer, the output."""
+    from benchmarks.network_sessions import build, initial_value
+
     graph = build(tf, network, sizes)
     (fetch,) = graph.losses
     fetches = fetch
@@ -52,6 +53,7 @@ def in_torch(network: str, sizes: Sizes, optimizer: str | None, last: bool = Fal
     """Forward, backward and one of PyTorch's optimizers, of which the fused one is the fastest."""
     import torch
 
+    from benchmarks.network_sessions import DATA, initial_value
     from benchmarks.network_texts import TEXTS, Parameters
     from benchmarks.network_torch import Torch
 
@@ -100,6 +102,7 @@ def in_jax(network: str, sizes: Sizes, optimizer: str | None) -> Case:
     import jax.numpy as jnp
 
     from benchmarks.network_jax import Jax
+    from benchmarks.network_sessions import DATA, initial_value
     from benchmarks.network_texts import TEXTS, Parameters
 
     f, text = Jax(), TEXTS[network]
@@ -150,6 +153,7 @@ def in_onnxruntime(network: str, sizes: Sizes) -> Case:
     import onnxruntime
 
     from benchmarks.network_onnx import encoder
+    from benchmarks.network_sessions import DATA
 
     (tokens,) = DATA[network](**sizes)
     session = onnxruntime.InferenceSession(encoder(**sizes), providers=["CPUExecutionProvider"])

@@ -1,9 +1,11 @@
 """The networks of examples/ and the same networks in PyTorch: losses and gradients of the same weights agree to 1e-4.
 
 PyTorch's are the texts of benchmarks/network_texts.py, run by benchmarks/network_torch.py in the interpreter that ``TORCH_PYTHON``
-names, or in this one::
+names, or in this one. The programs themselves run in TensorFlow too, in the interpreter of ``TENSORFLOW_PYTHON``, where they make
+variables of the same names and shapes and find the same losses::
 
-    TORCH_PYTHON=.bench/torch/bin/python python -m pytest -m oracle tests/oracle/test_networks.py
+    TORCH_PYTHON=.bench/torch/bin/python TENSORFLOW_PYTHON=.bench/tensorflow/bin/python \\
+        python -m pytest tests/oracle/test_networks.py
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from benchmarks.network_sessions import build, initial_value
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 PYTHON = os.environ.get("TORCH_PYTHON", sys.executable)
+TENSORFLOW = os.environ.get("TENSORFLOW_PYTHON", sys.executable)
 ROOT = Path(__file__).parents[2]
 
 _SHARDED = {"batch": 40, "users": 23, "things": 11, "width": 3, "shards": 4}
@@ -95,6 +98,48 @@ def test_losses_and_gradients_are_pytorchs(case: str, both: dict[str, tuple[Valu
         assert value.shape == theirs[name].shape, name
         error = np.linalg.norm(value - theirs[name]) / max(np.linalg.norm(theirs[name]), 1e-6)
         assert error < 1e-4, f"{name}: off by {error:.1e} of its length"
+
+
+IN_TENSORFLOW = """
+import json, sys
+import tensorflow.compat.v1 as tf
+from benchmarks.network_sessions import build, initial_value
+tf.disable_v2_behavior()
+found = {}
+for case, (network, sizes) in json.load(sys.stdin).items():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        graph, variables = build(tf, network, sizes), tf.trainable_variables()
+        for variable in variables:
+            variable.load(initial_value(variable.op.name, variable.shape.as_list()), sess)
+        shapes = [[v.op.name, v.shape.as_list()] for v in variables]
+        found[case] = [shapes, [float(loss) for loss in sess.run(graph.losses, graph.feed)]]
+print(json.dumps(found))
+"""
+
+
+def test_the_programs_run_in_tensorflow() -> None:
+    if subprocess.run([TENSORFLOW, "-c", "import tensorflow"], capture_output=True, timeout=120).returncode:
+        pytest.skip(f"{TENSORFLOW} has no TensorFlow; TENSORFLOW_PYTHON may name an interpreter that has")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [TENSORFLOW, "-c", IN_TENSORFLOW],
+        input=json.dumps(SIZES),
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    for case, (network, sizes) in SIZES.items():
+        with tf.Graph().as_default(), tf.Session() as sess:
+            graph, variables = build(tf, network, sizes), tf.trainable_variables()
+            for variable in variables:
+                variable.load(initial_value(variable.op.name, variable.shape.as_list()), sess)
+            shapes = [[v.op.name, v.shape.as_list()] for v in variables]
+            losses = sess.run(graph.losses, graph.feed)
+        assert shapes == theirs[case][0], case
+        np.testing.assert_allclose(losses, theirs[case][1], rtol=1e-4, err_msg=case)
 
 
 def _dense(gradient: Any, variable: Any) -> Any:
