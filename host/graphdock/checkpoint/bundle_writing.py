@@ -10,7 +10,7 @@ import numpy as np
 
 from graphdock.checkpoint.crc32c import crc32c, masked
 from graphdock.checkpoint.encoding import bytes_of
-from graphdock.checkpoint.files import make_folder, replaced, sync_folder
+from graphdock.checkpoint.files import Sink, make_folder, replaced, sync_folder
 from graphdock.checkpoint.messages import make
 from graphdock.checkpoint.slices import Slice
 from graphdock.checkpoint.table import MAGIC
@@ -37,10 +37,11 @@ def write_bundle(prefix: str, tensors: Mapping[str, Any]) -> None:
     make_folder(os.path.dirname(prefix))
     entries: dict[bytes, bytes] = {b"": make("Header", num_shards=1).SerializeToString()}
     with replaced(f"{prefix}.data-00000-of-00001") as sink:
+        data = _Data(sink)
         for name in sorted(tensors):
             value = tensors[name]
             if not isinstance(value, tuple):
-                entries[name.encode()] = _entry(np.asarray(value), sink).SerializeToString()
+                entries[name.encode()] = _entry(np.asarray(value), data).SerializeToString()
                 continue
             shape, parts = value
             whole = make("Entry", dtype=number_of(as_dtype(parts[0][1].dtype)))
@@ -48,30 +49,42 @@ def write_bundle(prefix: str, tensors: Mapping[str, Any]) -> None:
             for part, array in parts:
                 message = whole.slices.add()
                 _fill_slice(message, part, shape)
-                entries[key_of_slice(name, message)] = _entry(np.asarray(array), sink).SerializeToString()
+                entries[key_of_slice(name, message)] = _entry(np.asarray(array), data).SerializeToString()
             entries[name.encode()] = whole.SerializeToString()
     with replaced(f"{prefix}.index") as sink:
-        sink.write(_table(sorted(entries.items())))
+        sink.write(_table(sorted(entries.items())), 0)
     sync_folder(os.path.dirname(prefix))
 
 
-def _entry(array: Any, sink: Any) -> Any:
+class _Data:
+    """The data file, of which one array stands behind the other. ``size``: what it has by now."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self.size = 0
+
+    def add(self, data: Any) -> None:
+        view = memoryview(data)
+        self._sink.write(view, self.size)
+        self.size += view.nbytes
+
+
+def _entry(array: Any, out: _Data) -> Any:
     """Write an array; returns its entry."""
     dtype = as_dtype(array.dtype)
-    start = sink.size
+    start = out.size
     if dtype.kind == "S":
         items = [v if isinstance(v, bytes) else str(v).encode() for v in array.ravel()]
         lengths = b"".join(len(v).to_bytes(4, "little") for v in items)
         head = masked(crc32c(lengths)).to_bytes(4, "little")
-        sink.write(b"".join(varint(len(v)) for v in items) + head)
         body = b"".join(items)
         checksum = crc32c(body, crc32c(head, crc32c(lengths)))
-        sink.write(body)
+        out.add(b"".join(varint(len(v)) for v in items) + head + body)
     else:
         data = bytes_of(np.ascontiguousarray(array))
         checksum = crc32c(data)
-        sink.write(data)
-    made = make("Entry", dtype=number_of(dtype), offset=start, size=sink.size - start, crc32c=masked(checksum))
+        out.add(data)
+    made = make("Entry", dtype=number_of(dtype), offset=start, size=out.size - start, crc32c=masked(checksum))
     _fill_shape(made.shape, array.shape)
     return made
 

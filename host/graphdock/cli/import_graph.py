@@ -69,4 +69,4 @@ def _write(path: str, text: str) -> None:
 
     make_folder(os.path.dirname(path))
     with replaced(path) as sink:
-        sink.write(text.encode())
+        sink.write(text.encode(), 0)

@@ -124,6 +124,6 @@ def write_message(message: Any, path: str, as_text: bool) -> str:
     folder = os.path.dirname(path)
     make_folder(folder)
     with replaced(path) as sink:
-        sink.write(data)
+        sink.write(data, 0)
     sync_folder(folder)
     return path
