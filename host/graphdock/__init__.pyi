@@ -9,6 +9,7 @@ from graphdock._facade import bitwise as bitwise
 from graphdock._facade import contrib as contrib
 from graphdock._facade import debugging as debugging
 from graphdock._facade import distributions as distributions
+from graphdock._facade import graph_util as graph_util
 from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import io as io
@@ -21,6 +22,7 @@ from graphdock._facade import metrics as metrics
 from graphdock._facade import nn as nn
 from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
+from graphdock._facade import saved_model as saved_model
 from graphdock._facade import sets as sets
 from graphdock._facade import signal as signal
 from graphdock._facade import sparse as sparse
@@ -118,6 +120,11 @@ from graphdock.session.run_options import RunOptions as RunOptions
 from graphdock.session.session import Session as Session
 from graphdock.tensor_shape import Dimension as Dimension
 from graphdock.tensor_shape import TensorShape as TensorShape
+from graphdock.tensorflow.messages import AttrValue as AttrValue
+from graphdock.tensorflow.messages import GraphDef as GraphDef
+from graphdock.tensorflow.messages import MetaGraphDef as MetaGraphDef
+from graphdock.tensorflow.messages import NameAttrList as NameAttrList
+from graphdock.tensorflow.messages import NodeDef as NodeDef
 from graphdock.variables.collections import GraphKeys as GraphKeys
 from graphdock.variables.collections import add_to_collection as add_to_collection
 from graphdock.variables.collections import add_to_collections as add_to_collections
@@ -501,6 +508,7 @@ __all__ = [
     "AUTO_REUSE",
     "AggregationMethod",
     "Assert",
+    "AttrValue",
     "ConfigProto",
     "DType",
     "DeviceSpec",
@@ -508,6 +516,7 @@ __all__ = [
     "Event",
     "GPUOptions",
     "Graph",
+    "GraphDef",
     "GraphKeys",
     "GraphOptions",
     "HistogramProto",
@@ -516,7 +525,10 @@ __all__ = [
     "IndexedSlicesValue",
     "InteractiveSession",
     "LogMessage",
+    "MetaGraphDef",
+    "NameAttrList",
     "NoGradient",
+    "NodeDef",
     "NotDifferentiable",
     "OpError",
     "Operation",
@@ -699,6 +711,7 @@ __all__ = [
     "glorot_normal_initializer",
     "glorot_uniform_initializer",
     "gradients",
+    "graph_util",
     "greater",
     "greater_equal",
     "group",
@@ -848,6 +861,7 @@ __all__ = [
     "round",
     "rsqrt",
     "saturate_cast",
+    "saved_model",
     "scalar_mul",
     "scatter_add",
     "scatter_div",

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "cli/devices.py": COMMAND,
     "cli/error.py": "tests/docs/test_error_pages.py",
     "cli/explain.py": "tests/cli/test_target.py",
+    "cli/import_graph.py": "tests/tensorflow/test_files.py",
     "cli/kernels.py": COMMAND,
     "cli/new.py": "tests/opgen/test_new.py builds, installs and tests what it makes",
     "cli/ops.py": COMMAND,
@@ -102,6 +103,11 @@ ELSEWHERE = {
     "session/interactive_session.py": "tests/session/test_session.py",
     "session/partial_run.py": "tests/differences/test_sessions.py",
     "session/preparation.py": "tests/session/test_plan_cache.py",
+    "tensorflow/bodies.py": "tests/tensorflow/test_loops.py and test_branches.py: bodies that are taken out of a graph",
+    "tensorflow/nodes.py": "tests/tensorflow/test_convert.py: every stage works on these nodes",
+    "tensorflow/report.py": RECORDS,
+    "tensorflow/sums.py": "tests/tensorflow/test_convert.py",
+    "tensorflow/table.py": "tests/tensorflow/test_convert.py",
     "tensor_shape.py": "tests/differences/test_shapes.py",
     "variables/get_variable.py": "tests/differences/test_variable_scopes.py and tests/variables/test_scope.py",
     "variables/partitioned.py": "tests/differences/test_variable_scopes.py",
@@ -121,6 +127,7 @@ ELSEWHERE = {
     "testing/value_check.py": KIT,
     "variables/initial_value.py": "tests/host/test_variables.py",
     "variables/variable.py": "tests/host/test_variables.py",
+    "variables/as_proto.py": "tests/variables/test_variable_def.py",
 }
 
 

@@ -10,7 +10,9 @@ import pytest
 from graphdock.contracts.verbs import VERBS
 
 HOST = Path(tf.__file__).parent
-MODULES = sorted(p for p in HOST.rglob("*.py") if "_gen" not in p.parts)
+#: What turns TensorFlow's graphs into graphdock's names the ops of both: that is its subject.
+TRANSLATOR = HOST / "tensorflow"
+MODULES = sorted(p for p in HOST.rglob("*.py") if "_gen" not in p.parts and TRANSLATOR not in p.parents)
 #: Functions whose first strings are op types: they make nodes, or look an OpDef up to make one.
 BUILDERS = {"apply_op", "add_node", "_node", "_like", "_update", "create_op", "get"}
 #: Names that a user may leave to the function and that happen to be op types.

@@ -73,4 +73,4 @@ def test_default_sessions(session):
     shell = tf.InteractiveSession()
     assert x.eval() == 3 and tf.get_default_session() is shell
     shell.close()
-    assert session.graph_def["nodes"][0]["name"] == x.op.name if "nodes" in session.graph_def else session.graph_def
+    assert [n.name for n in session.graph_def.node] == [x.op.name]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from graphdock import dtypes
 from graphdock.errors import InvalidArgumentError
+from graphdock.graph.graph_def import as_data
 from graphdock.runtime.straight_line import make
 from graphdock.testing.gradient_check import check_gradients
 
@@ -402,10 +403,10 @@ def test_a_graph_with_second_derivatives_goes_through_json(graph):
         s.run(v.initializer)
         want = s.run([first, second, update.op], {x: 0.8})
     text = tf.graph_to_json(graph) if hasattr(tf, "graph_to_json") else None
-    data = graph.as_graph_def() if text is None else text
+    data = as_data(graph) if text is None else text
     with tf.Graph().as_default() as copy:
         again = tf.import_graph_def(data, return_elements=names, name="")
-        assert copy.as_graph_def()["nodes"] == graph.as_graph_def()["nodes"]
+        assert as_data(copy)["nodes"] == as_data(graph)["nodes"]
         with tf.Session() as s:
             s.run(again[3])
             got = s.run(again[:3], {"x:0": 0.8})
@@ -435,7 +436,7 @@ def data_of_a_gradient():
         long = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * tf.sin(y)), [0, x], name="long")[1]
         tf.gradients(short, x, name="a")
         g = tf.gradients(long, x, name="b")[0]
-        data = graph.as_graph_def()
+        data = as_data(graph)
     node = next(n for n in data["nodes"] if n["op"] == "While" and n["name"].startswith("b/"))
     return data, node, g.name
 

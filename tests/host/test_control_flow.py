@@ -454,7 +454,7 @@ def test_a_returned_operation_runs_what_it_waits_for(sess):
 def test_a_returned_operation_goes_through_json(sess, graph):
     v, p = tf.Variable(0, name="v"), tf.placeholder(tf.bool, [], name="p")
     tf.cond(p, lambda: tf.group(v.assign_add(1)), lambda: tf.no_op(), name="chosen")
-    text = graph.to_json() if hasattr(graph, "to_json") else graph.as_graph_def()
+    text = graph.to_json()
     with tf.Graph().as_default() as again:
         tf.import_graph_def(text, name="")
         with tf.Session() as other:

@@ -163,6 +163,7 @@ def test_many_threads_on_one_session_give_exact_totals():
 
 def test_source_and_graph_def_are_the_same_under_two_hash_seeds():
     code = SEEDS_PROGRAM + (
+        "print(tf.get_default_graph().to_json())\n"
         "print(tf.get_default_graph().as_graph_def())\n"
         "sess = tf.Session()\n"
         "plan = sess.plan(train_op)\n"

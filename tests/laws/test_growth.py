@@ -8,7 +8,7 @@ import lab
 import numpy as np
 import pytest
 from graphdock.contracts import Cutter, DeviceSpec
-from graphdock.graph.graph_def import to_json
+from graphdock.graph.graph_def import as_data, to_json
 
 # -- what invalidates plans
 
@@ -276,7 +276,7 @@ def test_a_deep_nest_is_saved_loaded_and_copied_without_a_deep_stack(what):
             y = nest(tf.Variable([1.0, 2.0]) * 2.0, depth)
             if what == "copy":
                 return _deepest(lambda: tf.Variable(y))
-            text = json.dumps(graph.as_graph_def())
+            text = json.dumps(as_data(graph))
         if what == "save":
             return _deepest(lambda: to_json(graph))
         with tf.Graph().as_default():

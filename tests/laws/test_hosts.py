@@ -5,6 +5,7 @@ import graphdock.plugin.host as host_module
 import numpy as np
 import pytest
 from graphdock.contracts import ArgDef, KernelDef, OpDef
+from graphdock.graph.graph_def import as_data
 from graphdock.plugin.host import Host
 
 
@@ -68,7 +69,7 @@ def test_a_program_on_a_host_of_its_own_never_asks_for_the_default_one(host, no_
             sess.run(step)
             assert sess.run(v).tolist() == [0.0, 0.0]
         again = tf.Graph(host=host)
-        data = graph.as_graph_def()
+        data = as_data(graph)
     with again.as_default():
         tf.import_graph_def(data, name="")
         assert again.get_operation_by_name("v").type == "VarHandleOp"

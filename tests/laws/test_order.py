@@ -2,6 +2,7 @@
 
 import graphdock as tf
 import pytest
+from graphdock.graph.graph_def import as_data
 
 
 def read_late():
@@ -26,7 +27,7 @@ def test_an_imported_graph_runs_in_the_order_of_its_file():
     with tf.Graph().as_default() as graph:
         names = read_late()
     with tf.Graph().as_default() as copy:
-        tf.import_graph_def(graph.as_graph_def(), name="")
+        tf.import_graph_def(as_data(graph), name="")
     assert run(graph, names) == run(copy, names) == 1.0
 
 

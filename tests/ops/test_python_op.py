@@ -20,6 +20,7 @@ from graphdock.errors import (
     ShapeError,
     UnknownOpError,
 )
+from graphdock.graph.graph_def import as_data
 from graphdock.opdef.resolve import resolve
 from graphdock.ops.python_op import defined_in
 from graphdock.plugin.host import Host
@@ -247,7 +248,7 @@ def test_gradients_stop_at_an_op_that_is_not_differentiable():
 def test_a_graph_is_exported_and_imported(host):
     x = tf.placeholder(tf.float32, [2], name="x")
     define()(x, factor=2.0, name="y")
-    text = tf.get_default_graph().as_graph_def()
+    text = as_data(tf.get_default_graph())
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(text, name="")
         with tf.Session() as sess:

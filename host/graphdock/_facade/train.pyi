@@ -44,6 +44,8 @@ from graphdock_std.train.hooks.values import FeedFnHook as FeedFnHook
 from graphdock_std.train.hooks.values import FinalOpsHook as FinalOpsHook
 from graphdock_std.train.hooks.values import LoggingTensorHook as LoggingTensorHook
 from graphdock_std.train.init_from_checkpoint import init_from_checkpoint as init_from_checkpoint
+from graphdock_std.train.meta_graph import export_meta_graph as export_meta_graph
+from graphdock_std.train.meta_graph import import_meta_graph as import_meta_graph
 from graphdock_std.train.momentum import MomentumOptimizer as MomentumOptimizer
 from graphdock_std.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from graphdock_std.train.optimizer import Optimizer as Optimizer
@@ -76,6 +78,7 @@ from graphdock_std.train.supervision.session_creators import WorkerSessionCreato
 from graphdock_std.train.supervision.session_manager import SessionManager as SessionManager
 from graphdock_std.train.supervision.supervisor import Supervisor as Supervisor
 from graphdock_std.train.supervision.supervisor import basic_train_loop as basic_train_loop
+from graphdock_std.train.write_graph import write_graph as write_graph
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -134,12 +137,14 @@ __all__ = [
     "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
     "generate_checkpoint_state_proto",
     "get_checkpoint_mtimes",
     "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "import_meta_graph",
     "init_from_checkpoint",
     "inverse_time_decay",
     "latest_checkpoint",
@@ -155,4 +160,5 @@ __all__ = [
     "remove_checkpoint",
     "summary_iterator",
     "update_checkpoint_state",
+    "write_graph",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphdock.errors import DataLossError, UnavailableError
 
-__all__ = ["parse"]
+__all__ = ["make", "parse"]
 
 #: Message -> its fields: name -> number, and type; ``*`` marks a repeated field.
 _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
@@ -90,13 +90,18 @@ def _classes() -> dict[str, Any]:
     return {n: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"graphdock.{n}")) for n in _MESSAGES}
 
 
+def make(message: str, **fields: Any) -> Any:
+    """A new message. Raises UnavailableError: the library protobuf is not installed."""
+    return _classes()[message](**fields)
+
+
 def parse(message: str, data: bytes, what: str) -> Any:
     """A message of bytes; ``what`` names it in errors.
 
     Raises:
       DataLossError: the bytes are none. UnavailableError: the library protobuf is not installed.
     """
-    made = _classes()[message]()
+    made = make(message)
     from google.protobuf.message import DecodeError
 
     try:

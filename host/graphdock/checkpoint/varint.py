@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphdock.errors import DataLossError
 
-__all__ = ["read_varint"]
+__all__ = ["read_varint", "varint"]
 
 
 def read_varint(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
@@ -25,3 +25,12 @@ def read_varint(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int
                 break
             return number, at
     raise DataLossError("a number has more than 64 bits")
+
+
+def varint(number: int) -> bytes:
+    """The bytes of a number that is not negative."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])

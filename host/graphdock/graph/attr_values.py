@@ -15,7 +15,7 @@ from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import InvalidArgumentError
 from graphdock.shape import as_dims
 
-__all__ = ["attr_type", "decode", "encode", "expect", "shown"]
+__all__ = ["attr_type", "decode", "encode", "encode_tensor", "expect", "shown"]
 
 #: Tensors with more elements are written as base64 of their little-endian bytes.
 _LISTED = 256
@@ -64,21 +64,23 @@ def attr_type(opdef: OpDef, name: str) -> str | None:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def encode(kind: str, value: Any) -> dict[str, Any]:
-    """The attribute value with its type; ``func`` values are the caller's."""
+def encode(kind: str, value: Any, arrays: bool = False) -> dict[str, Any]:
+    """The attribute value with its type; ``func`` values are the caller's. With ``arrays`` a tensor stays an array."""
     if kind.startswith("list("):
         one = kind[5:-1]
-        return {kind: [_encode_one(one, v) for v in value]}
-    return {kind: _encode_one(kind, value)}
+        return {kind: [_encode_one(one, v, arrays) for v in value]}
+    return {kind: _encode_one(kind, value, arrays)}
 
 
-def _encode_one(kind: str, value: Any) -> Any:
+def _encode_one(kind: str, value: Any, arrays: bool = False) -> Any:
+    if kind == "tensor" and arrays:
+        return value
     if kind == "type":
         return value.name
     if kind == "shape":
         return None if value is None else list(value)
     if kind == "tensor":
-        return _encode_tensor(value)
+        return encode_tensor(value)
     if kind == "float":
         return _encode_float(float(value))
     return value
@@ -88,7 +90,8 @@ def _encode_float(value: float) -> Any:
     return value if math.isfinite(value) else repr(value)
 
 
-def _encode_tensor(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+def encode_tensor(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """A tensor as plain data of JSON."""
     dtype = as_dtype(array.dtype)
     head: dict[str, Any] = {"dtype": dtype.name, "shape": list(array.shape)}
     if dtype.kind == "S":
@@ -141,6 +144,8 @@ def _decode_one(kind: str, value: Any, where: str) -> Any:
                 return None
             return as_dims([d if d is None else expect(d, int, where) for d in expect(value, list, where)])
         if kind == "tensor":
+            if isinstance(value, np.ndarray):  # of a reader that had it
+                return value
             return _decode_tensor(expect(value, dict, where), where)
     except InvalidArgumentError as error:
         if error.message.startswith("GraphDef: "):

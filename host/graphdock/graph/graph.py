@@ -225,11 +225,35 @@ class Graph(ScopedGraph):
     def _note_mutation(self) -> None:
         self._mutation += 1
 
-    def as_graph_def(self) -> dict[str, Any]:
-        """The graph as plain data, the contents of its JSON form. See :mod:`graphdock.graph.graph_def`."""
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a ``tf.GraphDef``: TensorFlow's protocol buffer, in TensorFlow's names of ops and attributes.
+
+        Args:
+          from_version: leave out the operations that were there at this :attr:`version`.
+          add_shapes: give each node the attribute ``_output_shapes``.
+
+        Raises:
+          UnavailableError: the library protobuf is not installed (``graphdock[tensorflow-files]``); :meth:`to_json` needs none.
+        """
         from graphdock.graph.graph_def import as_graph_def
 
-        return as_graph_def(self)
+        made = as_graph_def(self, add_shapes)
+        if from_version is not None:
+            old = {op.name for op in self._ops[:from_version]}
+            kept = [node for node in made.node if node.name not in old]
+            del made.node[:]
+            made.node.extend(kept)
+        return made
+
+    def to_json(self) -> str:
+        """The graph as readable JSON, which ``tf.import_graph_def`` reads: graphdock's own form, which loses nothing.
+
+        Raises:
+          InvalidArgumentError: an operation holds a Python function (``py_func``).
+        """
+        from graphdock.graph.graph_def import to_json
+
+        return to_json(self)
 
     @contextlib.contextmanager
     def all_or_nothing(self) -> Iterator[None]:

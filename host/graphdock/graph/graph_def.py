@@ -18,8 +18,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.attr_values import attr_type, encode
+from graphdock.graph.attr_values import attr_type, encode, encode_tensor
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.graph import Graph
 from graphdock.graph.import_graph import DEEPEST, FORMAT, import_graph_def, register_upgrade
@@ -27,13 +29,31 @@ from graphdock.graph.operation import Operation
 from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.opdef.shape_rule import rule_for
 
-__all__ = ["FORMAT", "as_graph_def", "from_json", "import_graph_def", "register_upgrade", "to_json"]
+__all__ = ["FORMAT", "as_data", "as_graph_def", "from_json", "import_graph_def", "register_upgrade", "to_json"]
 
 _WIDTH = 120
 
 
-def as_graph_def(graph: Graph) -> dict[str, Any]:
+def as_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
+    """The graph as a GraphDef with TensorFlow's fields, in TensorFlow's terms; see :mod:`graphdock.tensorflow.writing`.
+
+    Args:
+      add_shapes: give each node the attribute ``_output_shapes``.
+
+    Raises:
+      InvalidArgumentError: bodies are deeper than a reader takes. UnavailableError: the library protobuf is not installed.
+    """
+    from graphdock.tensorflow.writing import write_graph
+
+    return write_graph(as_data(graph, exact=True), graph.host.ops, add_shapes)
+
+
+def as_data(graph: Graph, exact: bool = False) -> dict[str, Any]:
     """The graph as plain data: dicts, lists, strings, numbers.
+
+    Args:
+      exact: for a writer of messages. Tensors stay arrays, each node has the key ``shapes`` with those of its outputs, and a
+        Python function is its name.
 
     Raises:
       InvalidArgumentError: an operation holds a Python function (``py_func``), or bodies deeper than a reader takes; names it.
@@ -44,7 +64,7 @@ def as_graph_def(graph: Graph) -> dict[str, Any]:
         "graphdock_graph": FORMAT,
         "producer": f"graphdock {graphdock.__version__}",
         "packages": sorted(_packages(graph.get_operations())),
-        "nodes": _nodes(graph),
+        "nodes": _nodes(graph, exact),
     }
 
 
@@ -54,8 +74,8 @@ def _in_order(graph: Graph) -> list[Operation]:
 
 
 def to_json(graph: Graph | dict[str, Any]) -> str:
-    """The JSON text of a graph, or of what :func:`as_graph_def` returned."""
-    return trampoline(_pretty(as_graph_def(graph) if isinstance(graph, Graph) else graph))[0] + "\n"
+    """The JSON text of a graph, or of its plain data."""
+    return trampoline(_pretty(as_data(graph) if isinstance(graph, Graph) else graph))[0] + "\n"
 
 
 def from_json(text: str | bytes) -> dict[str, Any]:
@@ -79,14 +99,14 @@ def _packages(ops: Iterable[Operation]) -> set[str]:
     return found
 
 
-def _nodes(graph: Graph) -> list[dict[str, Any]]:
+def _nodes(graph: Graph, exact: bool) -> list[dict[str, Any]]:
     """The operations of a graph, bodies included."""
     result: list[dict[str, Any]] = []
     waiting: list[tuple[Graph, list[dict[str, Any]]]] = [(graph, result)]
     for _ in range(DEEPEST + 1):
         inner: list[tuple[Graph, list[dict[str, Any]]]] = []
         for level, nodes in waiting:
-            nodes.extend(_node(op, inner) for op in _in_order(level))
+            nodes.extend(_node(op, inner, exact) for op in _in_order(level))
         waiting = inner
     if waiting:
         raise InvalidArgumentError(
@@ -96,7 +116,7 @@ def _nodes(graph: Graph) -> list[dict[str, Any]]:
     return result
 
 
-def _node(op: Operation, waiting: list[tuple[Graph, list[dict[str, Any]]]]) -> dict[str, Any]:
+def _node(op: Operation, waiting: list[tuple[Graph, list[dict[str, Any]]]], exact: bool) -> dict[str, Any]:
     """One operation; a body of it joins those ``waiting``, with the list that its nodes belong into."""
     node: dict[str, Any] = {"name": op.name, "op": op.type, "version": op.op_def.version}
     inputs = [t.name for t in op.inputs] + [f"^{c.name}" for c in op._control]
@@ -117,23 +137,28 @@ def _node(op: Operation, waiting: list[tuple[Graph, list[dict[str, Any]]]]) -> d
             attrs[name] = {"func": _body(value)}
             waiting.append((value, attrs[name]["func"]["nodes"]))
         else:
-            attrs[name] = _attr(op, name, value)
+            attrs[name] = _attr(op, name, value, exact)
     if attrs:
         node["attrs"] = attrs
     shapes = [t._dims for t in op.outputs]
+    if exact:
+        node["shapes"] = shapes
+        return node
     if shapes != rule_for(op.op_def).infer(op.node_attrs, op.input_shapes(), lambda i: op.graph._known(op.inputs[i])):
         node["output_shapes"] = [None if s is None else list(s) for s in shapes]
     return node
 
 
-def _attr(op: Operation, name: str, value: Any) -> dict[str, Any]:
+def _attr(op: Operation, name: str, value: Any, exact: bool) -> dict[str, Any]:
     kind = attr_type(op.op_def, name)
     if kind is None:
         raise InvalidArgumentError(
             f"operation {op.name} has an attribute {name!r} that {op.type} does not declare", op=op.name
         )
     if kind != "func":
-        return encode(kind, value)
+        return encode(kind, value, exact)
+    if exact:
+        return {"string": getattr(value, "__qualname__", type(value).__name__)}
     raise InvalidArgumentError(
         f"operation {op.name} ({op.type}) holds a Python function, which a GraphDef cannot",
         op=op.name,
@@ -160,6 +185,8 @@ def _leaf(value: Any) -> str:
 
 def _pretty(value: Any, indent: int = 0) -> Visit[tuple[str, bool]]:
     """JSON with each list and object on one line where it fits; and whether it is one line."""
+    if isinstance(value, np.ndarray):
+        value = encode_tensor(value)
     if not _nested(value):
         return _leaf(value), True
     pad = " " * (indent + 1)
@@ -186,7 +213,7 @@ def _pretty(value: Any, indent: int = 0) -> Visit[tuple[str, bool]]:
 
 
 def _nested(value: Any) -> bool:
-    return isinstance(value, (dict, list)) and bool(value)
+    return isinstance(value, np.ndarray) or (isinstance(value, (dict, list)) and bool(value))
 
 
 def _wrapped(items: list[str], pad: str, indent: int) -> str:

@@ -35,6 +35,8 @@ FORMAT = 1
 #: Deepest nesting of bodies that is read.
 DEEPEST = 64
 _GRAPH_KEYS = ("graphdock_graph", "producer", "packages", "nodes")
+#: The attribute of a placeholder of any shape.
+_ANY = {"shape": None}
 _BODY_KEYS = ("name", "parameters", "captures", "outputs", "targets", "nodes")
 
 #: (op type, version) -> function that turns a node of that version into one of the next.
@@ -79,24 +81,32 @@ def import_graph_def(
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
     name: str | None = "import",
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+    allow_missing: bool = False,
 ) -> list[Any] | None:
     """Add the operations of a GraphDef to the default graph.
 
     Args:
-      graph_def: what ``Graph.as_graph_def`` returned, or its JSON text. input_map: name of a tensor (``"x:0"``) or
-      operation (``"x"``, its first output) in the GraphDef -> tensor of the default
+      graph_def: a ``tf.GraphDef``, TensorFlow's or graphdock's own, or graphdock's JSON text or its plain data.
+      input_map: name of a tensor (``"x:0"``) or operation (``"x"``, its first output) in the GraphDef -> tensor of the default
         graph to use instead of it.
       return_elements: names of operations (``"y"``) and tensors (``"y:0"``) in the GraphDef.
       name: name scope of the new operations; "" or None for none. Names that are taken get a number.
+      op_dict, producer_op_list: taken for TensorFlow's sake.
+      allow_missing: of a ``tf.GraphDef`` with ops that graphdock lacks, import the part that needs none of them.
 
     Returns:
       What ``return_elements`` asked for, in its order; None without it.
 
     Raises:
       InvalidArgumentError, DTypeError, ShapeError: the data is wrong, with the node's name. UnknownOpError: no loaded
-      package declares an op. NotFoundError: a name in ``input_map`` or ``return_elements`` is not there. The graph is
+      package declares an op; of a ``tf.GraphDef`` all such ops are listed, with their nodes. NotFoundError: a name in
+      ``input_map`` or ``return_elements`` is not there. The graph is
       as it was.
     """
+    if hasattr(graph_def, "SerializeToString"):
+        graph_def = _of_message(graph_def, input_map or {}, allow_missing)
     data = parse(graph_def) if isinstance(graph_def, (str, bytes)) else expect(graph_def, dict, "the file")
     check_keys(data, _GRAPH_KEYS, "the file")
     found = expect(data.get("graphdock_graph"), int, "graphdock_graph")
@@ -116,6 +126,22 @@ def import_graph_def(
                 hint=did_you_mean(unused[0], reader.ops),
             )
         return None if return_elements is None else [reader.element(e) for e in return_elements]
+
+
+def _of_message(message: Any, input_map: Mapping[str, Any], allow_missing: bool) -> dict[str, Any]:
+    """The plain data of a GraphDef message; of TensorFlow's own class too."""
+    from graphdock.tensorflow.messages import from_bytes, make
+    from graphdock.tensorflow.reading import read_graph
+
+    if not isinstance(message, type(make("GraphDef"))):
+        message = from_bytes("GraphDef", message.SerializeToString(), "the GraphDef")
+    read = read_graph(message, get_default_graph().host.ops, [expect(k, str, "input_map") for k in input_map])
+    if read.report.missing and not allow_missing:
+        raise UnknownOpError(
+            f"import_graph_def: the graph has ops that graphdock lacks:\n{read.report}",
+            hint="allow_missing=True imports the part that needs none of them",
+        )
+    return read.data
 
 
 def _replacement(graph: Graph, key: str, value: Any) -> Tensor:
@@ -306,7 +332,7 @@ class _Reader:
             )
         inner = _Reader(body, {}, self.packages, self.depth + 1)
         placeholders = {*parameters, *captures}
-        nodes = expect(data.get("nodes"), list, f"{where}: nodes")
+        nodes = _with_shapes(expect(data.get("nodes"), list, f"{where}: nodes"), captures, inputs[skip:])
         with body.as_default(), body.name_scope(self.graph._scopes.prefix or None):
             yield inner.add(nodes, where)
         for names in (parameters, captures):
@@ -344,6 +370,18 @@ class _Reader:
             body.targets.append(inner.ops[n])
         body.replace(merged)
         return body
+
+
+def _with_shapes(nodes: list[Any], captures: Sequence[str], outside: Sequence[Tensor]) -> list[Any]:
+    """The nodes of a body, of which each capture has the shape that is known outside, where the file says none."""
+    dims = {n: t._dims for n, t in zip(captures, outside, strict=True) if t._dims is not None}
+    made = list(nodes)
+    for i, node in enumerate(made):
+        if isinstance(node, dict) and isinstance(node.get("name"), str) and node["name"] in dims:
+            attrs = node.get("attrs")
+            if isinstance(attrs, dict) and "dtype" in attrs and attrs.get("shape", _ANY) == _ANY:
+                made[i] = {**node, "attrs": {**attrs, "shape": {"shape": list(dims[node["name"]] or ())}}}
+    return made
 
 
 def _counts(op_def: OpDef, attrs: dict[str, Any]) -> tuple[int, int]:

@@ -392,8 +392,8 @@ class Session(metaclass=SessionType):
         return handle.piece(self, fetches, feed_dict)
 
     @property
-    def graph_def(self) -> dict[str, Any]:
-        """The graph as plain data: ``session.graph.as_graph_def()``."""
+    def graph_def(self) -> Any:
+        """The graph as a ``tf.GraphDef``: ``session.graph.as_graph_def()``."""
         return self.graph.as_graph_def()
 
     def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Plan:

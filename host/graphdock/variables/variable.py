@@ -25,6 +25,7 @@ from graphdock.ops.scopes import init_scope
 from graphdock.shape import Dims, as_dims, compatible, show
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import DTypeLike, Operators, ShapeLike, TensorLike
+from graphdock.variables.as_proto import AsProto
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
 
@@ -34,7 +35,7 @@ __all__ = ["Variable", "assign", "assign_add", "assign_sub", "variable_of"]
 _by_handle: weakref.WeakKeyDictionary[Operation, weakref.ref[Variable]] = weakref.WeakKeyDictionary()
 
 
-class Variable(Operators):
+class Variable(AsProto, Operators):
     """State of a graph: a dtype, a shape, and a value per session (or per named container).
 
     Making one adds to the outermost graph, outside of any control dependencies: a handle ``name``, the initial value

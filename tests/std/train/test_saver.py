@@ -120,7 +120,7 @@ def test_sharded_by_device(tmp_path):
         sess.run(tf.global_variables_initializer())
         path = saver.save(sess, str(tmp_path / "m"), global_step=7)
         kinds = sorted(n.split(".")[1] for n in os.listdir(tmp_path) if "." in n)
-        assert kinds == ["data-00000-of-00002", "data-00001-of-00002", "index"]
+        assert kinds == ["data-00000-of-00002", "data-00001-of-00002", "index", "meta"]
         sess.run([a.assign([0.0, 0.0]), b.assign([0.0])])
         saver.restore(sess, path)
         assert sess.run([a, b])[0].tolist() == [1, 2] and sess.run(b).tolist() == [3]
@@ -209,7 +209,7 @@ def test_the_last_few_are_kept(tmp_path, sess, one):
     saver = tf.train.Saver(max_to_keep=2)
     paths = [saver.save(sess, str(tmp_path / "m"), global_step=i) for i in (1, 2, 3)]
     assert saver.last_checkpoints == paths[1:] and steps(tmp_path) == [2, 3]
-    assert len(os.listdir(tmp_path)) == 5
+    assert len(os.listdir(tmp_path)) == 7
     state = tf.train.get_checkpoint_state(str(tmp_path))
     assert state.model_checkpoint_path == paths[2] and state.all_model_checkpoint_paths == paths[1:]
     assert tf.train.latest_checkpoint(str(tmp_path)) == paths[2]

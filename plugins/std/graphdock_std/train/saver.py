@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import numbers
@@ -17,9 +18,15 @@ from graphdock.errors import (
     GraphdockError,
     InvalidArgumentError,
     NotFoundError,
+    UnavailableError,
 )
 
-from graphdock_std.train.checkpoint_files import checkpoint_exists, get_checkpoint_mtimes, remove_checkpoint
+from graphdock_std.train.checkpoint_files import (
+    checkpoint_exists,
+    get_checkpoint_mtimes,
+    meta_graph_filename,
+    remove_checkpoint,
+)
 from graphdock_std.train.checkpoint_state import write_state
 from graphdock_std.train.global_step import global_step as _value_of_step
 from graphdock_std.train.saveables import saveables_of
@@ -106,6 +113,8 @@ class Saver:
         self._is_empty = False
         self._is_built = False
         self._next_kept = math.inf
+        #: The graph that was written last, its version then, and its GraphDef.
+        self._graph: tuple[Any, int, Any] | None = None
         #: Path and time of the checkpoints that are kept, oldest first.
         self._last: list[tuple[str, float]] = []
         if not defer_build:
@@ -228,8 +237,9 @@ class Saver:
           global_step: an integer, a Variable, a Tensor or its name: the path is then ``save_path-100``.
           latest_filename: name of the file that lists the checkpoints; default ``"checkpoint"``.
           write_state: write that file, and remove the oldest checkpoints.
-          meta_graph_suffix, write_meta_graph, strip_default_attrs, save_debug_info: taken for TensorFlow's sake; no meta graph is
-            written.
+          write_meta_graph: also write the graph, as ``save_path-100.meta``, for ``tf.train.import_meta_graph``. Without the library
+            protobuf there is none, which is told once. ``meta_graph_suffix``: what its name ends with.
+          strip_default_attrs, save_debug_info: taken for TensorFlow's sake.
 
         Returns:
           The path of the checkpoint, for :meth:`restore`; None for an empty Saver.
@@ -263,7 +273,45 @@ class Saver:
             old = self._record(path)
             _write_state(self, os.path.dirname(path), path, latest_filename)
             self._remove(old, meta_graph_suffix)
+        if write_meta_graph:
+            self._write_graph(sess.graph, meta_graph_filename(path, meta_graph_suffix))
         return path
+
+    def export_meta_graph(
+        self,
+        filename: str | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """The default graph with this Saver as a ``tf.MetaGraphDef``; see ``tf.train.export_meta_graph``."""
+        from graphdock_std.train.meta_graph import export_meta_graph
+
+        return export_meta_graph(
+            filename,
+            saver_def=self.to_proto(export_scope),
+            collection_list=collection_list,
+            as_text=as_text,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+        )
+
+    def _write_graph(self, graph: Any, path: str) -> None:
+        """Write the graph beside the checkpoint; its GraphDef is made anew only when it has grown."""
+        from graphdock_std.train.meta_graph import export_meta_graph
+
+        try:
+            if self._graph is None or self._graph[:2] != (graph, graph.version):
+                self._graph = (graph, graph.version, graph.as_graph_def(add_shapes=True))
+        except UnavailableError as error:
+            _without_graphs(error.message)
+            return
+        export_meta_graph(path, graph_def=self._graph[2], saver_def=self.saver_def, graph=graph)
 
     def restore(self, sess: _tf.Session, save_path: str) -> None:
         """Set the variables in a session to the values of a checkpoint, of graphdock's own format or of TensorFlow's. They need not
@@ -292,6 +340,11 @@ class Saver:
     def _check_built(self, what: str) -> None:
         if not self._is_built:
             raise FailedPreconditionError(f"Saver.{what}: the operations are not there", hint="call build() first")
+
+
+@functools.cache
+def _without_graphs(reason: str) -> None:
+    _log.warning("checkpoints are saved without their graphs: %s; or save with write_meta_graph=False", reason)
 
 
 def _write_state(saver: Saver, folder: str, path: str, latest_filename: str) -> None:

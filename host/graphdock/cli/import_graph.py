@@ -1,0 +1,72 @@
+"""``graphdock import``: a graph of TensorFlow as graphdock's own file, with a table of what was read and what is missing."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from graphdock.cli.output import count, json_option, print_json, table
+
+__all__ = ["command"]
+
+
+@click.command(
+    help="Read a graph of TensorFlow: a GraphDef (.pb, .pbtxt), a meta graph (.meta) or the folder of a SavedModel. Print "
+    "which ops it has, and which of them graphdock lacks; with --to, write what could be read as graphdock's JSON. Exit status 1: "
+    "something is missing."
+)
+@click.argument("path", type=click.Path(exists=True))
+@click.option("--to", "target", type=click.Path(dir_okay=False), help="The JSON file to write.")
+@click.option("--outputs", default="", help="Comma-separated names of nodes or tensors: read only what they need.")
+@click.option("--tags", default="", help="Comma-separated: which graph of a SavedModel that has several.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, path: str, target: str | None, outputs: str, tags: str, as_json: bool) -> None:
+    from graphdock.graph.graph import Graph
+    from graphdock.graph.graph_def import import_graph_def, to_json
+    from graphdock.tensorflow.files import graph_of
+    from graphdock.tensorflow.reading import read_graph
+
+    kind, message = graph_of(path, tuple(t for t in tags.split(",") if t))
+    graph = Graph()
+    read = read_graph(message, graph.host.ops, outputs=[o for o in outputs.split(",") if o])
+    with graph.as_default():
+        import_graph_def(read.data, name="")
+    report = read.report
+    if target is not None:
+        _write(target, to_json(graph))
+    if as_json:
+        print_json(
+            {
+                "kind": kind,
+                "nodes": report.nodes,
+                "imported": sum(report.ops.values()),
+                "ops": report.ops,
+                "missing": [{"op": m.op, "why": m.why or "no such op", "nodes": list(m.nodes)} for m in report.missing],
+                "left_out": len(report.left_out),
+            }
+        )
+    else:
+        _show(kind, report)
+    ctx.exit(0 if report.complete else 1)
+
+
+def _show(kind: str, report: Any) -> None:
+    rows = [(op, number, "") for op, number in report.ops.items()]
+    rows += [(m.op, len(m.nodes), f"missing{f': {m.why}' if m.why else ''}, as {m.nodes[0]}") for m in report.missing]
+    click.echo(table(("OP", "NODES", "WHAT IS WRONG"), sorted(rows), right=("NODES",)))
+    made = sum(report.ops.values())
+    text = f"{kind} of {count(report.nodes, 'node')}: {made} imported"
+    if not report.complete:
+        text += f", {len(report.left_out)} left out, for they are missing here or need what is"
+    click.echo(text + ".")
+
+
+def _write(path: str, text: str) -> None:
+    from graphdock.checkpoint.files import make_folder, replaced
+
+    make_folder(os.path.dirname(path))
+    with replaced(path) as sink:
+        sink.write(text.encode(), 0)

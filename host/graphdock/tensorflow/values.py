@@ -1,0 +1,251 @@
+"""Tensors, shapes and attributes of TensorFlow's messages as plain data, and back.
+
+Plain data is what :mod:`graphdock.graph.attr_values` reads, but that a tensor may stand there as an array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphdock.dtypes import DType, as_dtype
+from graphdock.errors import DataLossError, GraphdockError, InvalidArgumentError
+from graphdock.tensorflow.messages import DATA_TYPES, make
+
+__all__ = ["array_of", "attr_of", "dims_of", "dtype_name", "from_attr", "number_of", "shape_proto", "tensor_proto"]
+
+_NAMES = {
+    1: "float32",
+    2: "float64",
+    19: "float16",
+    20: "resource",
+    21: "variant",
+    **{number: label[3:].lower() for label, number in DATA_TYPES.items() if 2 < number < 19 or number > 21},
+}
+_NUMBERS = {name: number for number, name in _NAMES.items()}
+#: Dtype -> the field of its elements where they are no raw bytes, and what NumPy takes them for.
+_FIELDS = {
+    "float32": ("float_val", np.float32),
+    "float64": ("double_val", np.float64),
+    "int32": ("int_val", np.int32),
+    "int16": ("int_val", np.int32),
+    "int8": ("int_val", np.int32),
+    "uint8": ("int_val", np.int32),
+    "uint16": ("int_val", np.int32),
+    "int64": ("int64_val", np.int64),
+    "bool": ("bool_val", np.bool_),
+    "complex64": ("scomplex_val", np.float32),
+    "complex128": ("dcomplex_val", np.float64),
+    "float16": ("half_val", np.int32),
+    "bfloat16": ("half_val", np.int32),
+    "uint32": ("uint32_val", np.uint32),
+    "uint64": ("uint64_val", np.uint64),
+}
+#: The most bytes that a few elements of a file may stand for; a larger tensor has all its elements in the file.
+_REPEATED = 1 << 28
+_DEEPEST_SHAPE = 254
+
+
+def dtype_name(number: int, where: str) -> str:
+    """The dtype of TensorFlow's number; a reference is of what it refers to.
+
+    Raises:
+      InvalidArgumentError: graphdock has no such dtype.
+    """
+    name = _NAMES.get(number - 100 if number > 100 else number)
+    if name is None or name.startswith("q"):
+        label = next((n for n, v in DATA_TYPES.items() if v == number), str(number))
+        raise InvalidArgumentError(f"{where}: graphdock has no dtype {label}")
+    return name
+
+
+def number_of(dtype: str) -> int:
+    """TensorFlow's number of a dtype."""
+    return _NUMBERS[dtype]
+
+
+def dims_of(shape: Any, where: str) -> list[int | None] | None:
+    """The dims of a TensorShapeProto; None for an unknown rank, and in the place of an unknown dim.
+
+    Raises:
+      DataLossError: there is no such shape.
+    """
+    if shape.unknown_rank:
+        return None
+    dims = [int(d.size) for d in shape.dim]
+    if len(dims) > _DEEPEST_SHAPE or any(d < -1 for d in dims) or math.prod(max(d, 1) for d in dims) > 1 << 62:
+        raise DataLossError(f"{where}: there is no such shape", got=str(dims[:20]))
+    return [None if d < 0 else d for d in dims]
+
+
+def shape_proto(dims: Any) -> Any:
+    """The TensorShapeProto of dims."""
+    made = make("TensorShapeProto")
+    if dims is None:
+        made.unknown_rank = True
+        return made
+    for dim in dims:
+        made.dim.add(size=-1 if dim is None else dim)
+    return made
+
+
+def array_of(tensor: Any, where: str) -> np.ndarray[Any, Any]:
+    """The array of a TensorProto, which has all elements as bytes, or the first ones, of which the last is repeated.
+
+    Raises:
+      DataLossError: the elements do not fit its shape, or are too many to repeat. InvalidArgumentError: no such dtype.
+    """
+    dtype = as_dtype(dtype_name(tensor.dtype, where))
+    dims = dims_of(tensor.tensor_shape, where)
+    if dims is None or None in dims:
+        raise DataLossError(f"{where}: a tensor's shape must be known", got=str(dims))
+    shape = [int(d or 0) for d in dims]
+    count = math.prod(shape)
+    if dtype.kind in "RV":
+        raise InvalidArgumentError(f"{where} is a tensor of {dtype.name}s, which cannot be stored")
+    if tensor.tensor_content and dtype.kind != "S":
+        data = tensor.tensor_content
+        if len(data) != count * dtype.size:
+            raise DataLossError(
+                f"{where} lies about its size", expected=f"{count * dtype.size} bytes", got=f"{len(data)}"
+            )
+        return _shaped(np.frombuffer(data, dtype.np), shape, where)
+    values = _listed(tensor, dtype, where)
+    if len(values) == count:
+        return _shaped(values, shape, where)
+    if len(values) > count or not len(values):
+        if not len(values) and dtype.kind != "S":  # what is left out is zero
+            values = np.zeros(1, dtype.np)
+        elif not len(values):
+            values = np.array([b""], object)
+        else:
+            raise DataLossError(f"{where} lies about its size", expected=f"{count} elements", got=str(len(values)))
+    if count * max(dtype.size, 8) > _REPEATED:
+        raise DataLossError(
+            f"{where} lies about its size: {len(values)} elements are to stand for {count}",
+            hint="write the tensor with all its elements",
+        )
+    out = np.empty(count, values.dtype)
+    out[: len(values)] = values
+    out[len(values) :] = values[-1]
+    return _shaped(out, shape, where)
+
+
+def _listed(tensor: Any, dtype: DType, where: str) -> np.ndarray[Any, Any]:
+    if dtype.kind == "S":
+        out = np.empty(len(tensor.string_val), object)
+        out[:] = list(tensor.string_val)
+        return out
+    field, kind = _FIELDS[dtype.name]
+    values: np.ndarray[Any, Any] = np.array(getattr(tensor, field), kind)
+    if field == "half_val":
+        return values.astype(np.uint16).view(dtype.np)
+    if dtype.is_complex:
+        if values.size % 2:
+            raise DataLossError(f"{where}: a complex number lacks its imaginary part")
+        return values.view(dtype.np)
+    return values.astype(dtype.np)
+
+
+def _shaped(values: np.ndarray[Any, Any], shape: list[int], where: str) -> np.ndarray[Any, Any]:
+    try:
+        made = values.reshape(shape)
+    except ValueError as error:  # NumPy's own limit of rank
+        raise DataLossError(f"{where} is of no array: {error}") from None
+    if made.dtype == np.bool_ and made.view(np.uint8).max(initial=0) > 1:
+        raise DataLossError(f"{where} holds a byte that is neither true nor false")
+    return made
+
+
+def tensor_proto(array: np.ndarray[Any, Any]) -> Any:
+    """The TensorProto of an array, with all its elements."""
+    array = np.asarray(array)
+    dtype = as_dtype(array.dtype)
+    made = make("TensorProto", dtype=number_of(dtype.name), tensor_shape=shape_proto(array.shape))
+    if dtype.kind == "S":
+        made.string_val.extend([v if isinstance(v, bytes) else str(v).encode() for v in array.ravel()])
+    elif array.size == 1 and _FIELDS[dtype.name][0] in ("float_val", "double_val", "int_val", "int64_val", "bool_val"):
+        getattr(made, _FIELDS[dtype.name][0]).append(array.ravel()[0].item())
+    else:
+        made.tensor_content = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    return made
+
+
+# -- attributes -------------------------------------------------------------------------------------------------------
+
+_READERS: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
+    "int": ("i", lambda v, where: int(v)),
+    "float": ("f", lambda v, where: _float(v)),
+    "bool": ("b", lambda v, where: bool(v)),
+    "string": ("s", lambda v, where: _text(v, where)),
+    "type": ("type", dtype_name),
+    "shape": ("shape", dims_of),
+    "tensor": ("tensor", array_of),
+}
+
+
+def _float(value: float) -> Any:
+    """The shortest number that is the same float32; what is no number of JSON is a string."""
+    return float(str(np.float32(value))) if math.isfinite(value) else repr(value)
+
+
+def _text(value: bytes, where: str) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise InvalidArgumentError(f"{where} is no text", got=repr(value[:40])) from None
+
+
+def from_attr(kind: str, value: Any, where: str) -> Any:
+    """An AttrValue as the plain data of an attribute of type ``kind``, without its type.
+
+    Raises:
+      InvalidArgumentError: it is of another type. DataLossError: it is no such value.
+    """
+    found = value.WhichOneof("value")
+    if kind.startswith("list("):
+        field, read = _READERS[kind[5:-1]]
+        if found != "list":
+            raise InvalidArgumentError(f"{where} is wrong", expected=kind, got=str(found))
+        return [read(v, f"{where}[{i}]") for i, v in enumerate(getattr(value.list, field))]
+    field, read = _READERS[kind]
+    if found != field:
+        raise InvalidArgumentError(f"{where} is wrong", expected=kind, got=str(found))
+    return read(getattr(value, field), where)
+
+
+def attr_of(kind: str, value: Any) -> Any:
+    """The AttrValue of the plain data of an attribute of type ``kind``."""
+    made = make("AttrValue")
+    if kind.startswith("list("):
+        one = kind[5:-1]
+        made.list.SetInParent()
+        for item in value:
+            if one in ("shape", "tensor"):
+                getattr(made.list, one).add().CopyFrom(_one(one, item))
+            else:
+                getattr(made.list, _READERS[one][0]).append(_one(one, item))
+    elif kind in ("shape", "tensor"):
+        getattr(made, kind).CopyFrom(_one(kind, value))
+    else:
+        setattr(made, _READERS[kind][0], _one(kind, value))
+    return made
+
+
+def _one(kind: str, value: Any) -> Any:
+    if kind == "type":
+        return number_of(value)
+    if kind == "shape":
+        return shape_proto(value)
+    if kind == "tensor":
+        return tensor_proto(value)
+    if kind == "string":
+        return value.encode(errors="surrogatepass")
+    if kind == "float":
+        return float(value)
+    if kind == "int" and not -(1 << 63) <= value < 1 << 63:
+        raise GraphdockError(f"{value} is too large for an attribute of TensorFlow's")
+    return value

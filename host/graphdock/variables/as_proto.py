@@ -1,0 +1,32 @@
+"""AsProto: what a variable can say of itself as a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["AsProto"]
+
+
+class AsProto:
+    """The methods of a Variable that write and read TensorFlow's VariableDefs (:mod:`graphdock.variables.variable_def`)."""
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """It as a VariableDef; None where it is not in the scope that is given, which names lose.
+
+        Raises:
+          UnavailableError: the library protobuf is not installed.
+        """
+        from graphdock.variables.variable_def import to_proto
+
+        return to_proto(self, export_scope)  # type: ignore[arg-type]
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        """The Variable of operations that are in the default graph already, in a scope if one is given.
+
+        Raises:
+          InvalidArgumentError, NotFoundError: what the message names is not in the graph, or is no variable.
+        """
+        from graphdock.variables.variable_def import from_proto
+
+        return from_proto(variable_def, import_scope)
