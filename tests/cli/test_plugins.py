@@ -71,7 +71,7 @@ def test_the_table(site):
     assert cell("std", "DEVICES").split()[0] == "-"
     assert cell("cpu", "STATUS") == "found"
     assert done.stdout.splitlines()[-1] == (
-        "5 plugins: 3 found, 1 blocked, 1 missing module. Nothing was imported; `graphdock doctor` loads and probes."
+        "6 plugins: 4 found, 1 blocked, 1 missing module. Nothing was imported; `graphdock doctor` loads and probes."
     )
 
 
