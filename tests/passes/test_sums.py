@@ -8,6 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock import ops as tf_ops
+from graphdock.opdef.resolve import resolve
 
 
 @pytest.fixture(autouse=True)
@@ -118,3 +119,19 @@ def test_an_op_that_has_a_sum_fits_it():
         count = total.inputs[0].count
         assert all(a.arity == "many" and a.count == count for a in total.inputs)
         assert {a.name for a in total.attrs} == {count, *(a.name for a in one.attrs)}
+
+
+@pytest.mark.parametrize("turns", [(a, b) for a in (False, True) for b in (False, True)])
+def test_what_a_backend_without_it_computes(turns):
+    """The decomposition: both lists joined along the dim that is summed over, and one product."""
+    host = tf.default_host()
+    host.backend("std")
+    rng = np.random.RandomState(0)
+    a = rng.randn(3, *((4, 2) if turns[0] else (2, 4)))
+    b = rng.randn(3, *((5, 4) if turns[1] else (4, 5)))
+    build = resolve(host.ops.get("MatMulSum").decomposition)
+    given = {"a": [tf.constant(x) for x in a], "b": [tf.constant(x) for x in b]}
+    (y,) = build(**given, N=3, transpose_a=turns[0], transpose_b=turns[1], T=tf.float64)
+    want = sum((p.T if turns[0] else p) @ (q.T if turns[1] else q) for p, q in zip(a, b, strict=True))
+    with tf.Session() as sess:
+        np.testing.assert_allclose(sess.run(y), want)
