@@ -12,7 +12,8 @@ from graphdock_cuda.plugin import FAMILIES, kernels
 def test_every_op_has_a_kernel_or_a_stated_reason() -> None:
     found = missing(Host(), "cuda")
     assert [row["op"] for row in found["missing"] if row["reason"] == UNSTATED] == []
-    assert found["kernels"] >= 0.9 * found["ops"]
+    impossible = [row for row in found["missing"] if "strings" in row["reason"] or "files" in row["reason"]]
+    assert found["kernels"] >= 0.95 * (found["ops"] - len(impossible))
 
 
 def test_what_is_said_to_be_lacking_is_lacking() -> None:

@@ -62,15 +62,17 @@ class Sources:
         """See what the cases of an op need; in the plan, and where that tells nothing, in a step."""
         before = len(self.seen)
         cases = [c for c in self._planning.cases(op) if c.kind == "value" and dtype in (None, c.dtype)]
+        planned = []
         for case in cases:
             session, program, arrays = _opened(self._planning, case)
             try:
                 session.explain([*program.outputs, program.op], program.feed(arrays))
             except KernelNotFoundError:
                 continue  # of dtypes that the op has and a GPU has not
+            planned.append(case)
         if len(self.seen) == before:
             self.ran.add(op)
-            for case in cases:
+            for case in planned:
                 run_program(*_opened(self._running, case))
 
     def compile(self) -> None:
