@@ -275,7 +275,7 @@ def _grad_configs(p: Problem) -> Sequence[Config]:
     elif deep <= 128:
         sizes = ((128, 32, 32, 128, 8, 2), (64, 32, 32, 64, 8, 2), (64, 64, 64, 64, 8, 2))
     else:
-        sizes = ((32, 32, 32, 64, 8, 1), (32, 32, 32, 32, 4, 1))
+        sizes = ((32, 32, 32, 32, 8, 1), (32, 32, 32, 32, 4, 1))
     if p.capability < 90 and not wide and deep <= 128:  # products of registers, that hold less of a tile
         sizes = (sizes[1], sizes[0], *sizes[2:])
     names = ("BLOCK_Q", "BLOCK_K", "KEYS_Q", "KEYS_K")
