@@ -47,19 +47,23 @@ def _tile(base, rows, columns, step, count, depth, EVEN: tl.constexpr):
 
 @triton.jit
 def _scores(
-    q, k, rows, columns, queries, keys, scale, bias, bias_q, bias_k,
+    left, right, query, key, queries, keys, scale, bias, bias_q, bias_k,
     CAUSAL: tl.constexpr, MASKED: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """Scores in base 2 of [rows, depth] and [columns, depth]; -inf where a row doesn't see a key. MASKED: some may not be seen."""
-    s = product(q, k.T, tl.zeros([rows.shape[0], columns.shape[0]], tl.float32), PRECISION, UPCAST) * (scale * _LOG2_E)
+    """Scores in base 2 of rows of left and right; -inf where a query doesn't see a key. MASKED: some may not be seen.
+
+    ``query`` and ``key``: numbers of queries and keys, one of them [rows of left, 1], the other [1, rows of right].
+    """
+    s = product(left, right.T, tl.zeros([left.shape[0], right.shape[0]], tl.float32), PRECISION, UPCAST) * (
+        scale * _LOG2_E
+    )
     if bias is not None:
-        inside = (rows < queries)[:, None] & (columns < keys)[None, :]
-        add = tl.load(bias + rows[:, None] * bias_q + columns[None, :] * bias_k, inside, other=0.0)
+        add = tl.load(bias + query * bias_q + key * bias_k, (query < queries) & (key < keys), other=0.0)
         s += add.to(tl.float32) * _LOG2_E
     if MASKED:
-        seen = (columns < keys)[None, :]
+        seen = (query < queries) & (key < keys)
         if CAUSAL:
-            seen = seen & (rows[:, None] + (keys - queries) >= columns[None, :])
+            seen = seen & (query + (keys - queries) >= key)
         s = tl.where(seen, s, float("-inf"))
     return s
 
@@ -76,8 +80,9 @@ def _forward_blocks(
         columns = at + tl.arange(0, BLOCK_K)
         tile = _tile(k, columns, lane, k_row, keys, depth, EVEN)
         s = _scores(
-            q, tile, rows, columns, queries, keys, scale, bias, bias_q, bias_k, CAUSAL, MASKED, PRECISION, UPCAST
-        )
+            q, tile, rows[:, None], columns[None, :], queries, keys, scale, bias, bias_q, bias_k,
+            CAUSAL, MASKED, PRECISION, UPCAST,
+        )  # fmt: skip
         now = tl.maximum(largest, tl.max(s, 1))
         shift = tl.where(now == float("-inf"), 0.0, now)
         p = tl.exp2(s - shift[:, None])
@@ -148,14 +153,6 @@ def attention_deltas(
 
 
 @triton.jit
-def _grad_of_scores(s, log, delta, do, v, PRECISION: tl.constexpr, UPCAST: tl.constexpr):
-    """The probabilities of a block, and the gradient of its scores."""
-    p = tl.exp2(s - log[:, None])
-    dp = product(do, v.T, tl.zeros([s.shape[0], s.shape[1]], tl.float32), PRECISION, UPCAST)
-    return p, p * (dp - delta[:, None])
-
-
-@triton.jit
 def attention_backward_keys(
     q, k, v, bias, do, logs, deltas, dk, dv, scale, queries, keys, heads, shared, depth,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
@@ -190,13 +187,16 @@ def attention_backward_keys(
             grad = _tile(do + batch * do_batch + head * do_head, rows, lane, do_row, queries, depth, EVEN)
             log = tl.load(logs + here + rows, inside, other=0.0)
             delta = tl.load(deltas + here + rows, inside, other=0.0)
+            # keys down and queries across: what is multiplied next has keys down too
             s = _scores(
-                query, key, rows, columns, queries, keys, scale, part, bias_q, bias_k, CAUSAL, True, PRECISION, UPCAST
-            )
-            s = tl.where(inside[:, None], s, float("-inf"))
-            p, ds = _grad_of_scores(s, log, delta, grad, val, PRECISION, UPCAST)
-            to_v = product(p.to(grad.dtype).T, grad, to_v, PRECISION, UPCAST)
-            to_k = product(ds.to(query.dtype).T, query, to_k, PRECISION, UPCAST)
+                key, query, rows[None, :], columns[:, None], queries, keys, scale, part, bias_q, bias_k,
+                CAUSAL, True, PRECISION, UPCAST,
+            )  # fmt: skip
+            p = tl.exp2(s - log[None, :])
+            to_v = product(p.to(grad.dtype), grad, to_v, PRECISION, UPCAST)
+            dp = product(val, grad.T, tl.zeros([KEYS_K, KEYS_Q], tl.float32), PRECISION, UPCAST)
+            ds = p * (dp - delta[None, :])
+            to_k = product(ds.to(query.dtype), query, to_k, PRECISION, UPCAST)
     mask = (columns < keys)[:, None] & (lane < depth)[None, :]
     to = dk + batch * dk_batch + group * dk_head + columns[:, None] * dk_row + lane[None, :]
     tl.store(to, (to_k * scale).to(dk.dtype.element_ty), mask)
@@ -237,9 +237,11 @@ def attention_backward_queries(
         key = _tile(k, columns, lane, k_row, keys, depth, EVEN)
         val = _tile(v, columns, lane, v_row, keys, depth, EVEN)
         s = _scores(
-            query, key, rows, columns, queries, keys, scale, bias, bias_q, bias_k, CAUSAL, True, PRECISION, UPCAST
-        )
-        _, ds = _grad_of_scores(s, log, delta, grad, val, PRECISION, UPCAST)
+            query, key, rows[:, None], columns[None, :], queries, keys, scale, bias, bias_q, bias_k,
+            CAUSAL, True, PRECISION, UPCAST,
+        )  # fmt: skip
+        dp = product(grad, val.T, tl.zeros([BLOCK_Q, BLOCK_K], tl.float32), PRECISION, UPCAST)
+        ds = tl.exp2(s - log[:, None]) * (dp - delta[:, None])
         sums = product(ds.to(key.dtype), key, sums, PRECISION, UPCAST)
     to = dq + batch * dq_batch + head * dq_head + rows[:, None] * dq_row + lane[None, :]
     tl.store(to, (sums * scale).to(dq.dtype.element_ty), inside[:, None] & (lane < depth)[None, :])
@@ -273,7 +275,7 @@ def _grad_configs(p: Problem) -> Sequence[Config]:
     elif deep <= 128:
         sizes = ((128, 32, 32, 128, 8, 2), (64, 32, 32, 64, 8, 2), (64, 64, 64, 64, 8, 2))
     else:
-        sizes = ((32, 32, 32, 64, 8, 1), (32, 32, 32, 32, 4, 1))
+        sizes = ((32, 32, 32, 32, 8, 1), (32, 32, 32, 32, 4, 1))
     if p.capability < 90 and not wide and deep <= 128:  # products of registers, that hold less of a tile
         sizes = (sizes[1], sizes[0], *sizes[2:])
     names = ("BLOCK_Q", "BLOCK_K", "KEYS_Q", "KEYS_K")
@@ -316,6 +318,7 @@ _BIAS = (
 )
 _SIZES = (
     value("scale", "factor of the scores"),
+    dim("batch"),
     dim("queries"),
     dim("keys"),
     dim("heads", "of q"),

@@ -186,6 +186,7 @@ sparse_cross_entropy = Kernel(
         *_LOSS,
         tensor("fault", "i64", "out", "[3]: a label outside of the classes, its row, and code", optional=True),
         value("code", "written to fault", "i64"),
+        dim("rows"),
         dim("width"),
         value("ignored", "the label without loss, with IGNORE", "i32"),
         value("smoothing", "from 0 to 1, with SMOOTH"),

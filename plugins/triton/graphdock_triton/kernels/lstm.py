@@ -80,7 +80,7 @@ _OPERANDS = (
     tensor("bias", "T", "in", "[4 units]: added to gates", optional=True),
     tensor("c", "T", "in", "[rows, units]: the state before"),
 )
-_SIZES = (dim("units"), value("forget_bias", "added to the forget gate"))
+_SIZES = (dim("rows"), dim("units"), value("forget_bias", "added to the forget gate"))
 
 lstm_cell = Kernel(
     name="lstm_cell",

@@ -243,6 +243,7 @@ matmul = Kernel(
         scratch("parts", "fp32", "[splits, batch, m, n]", _part_elements),
         scratch("bias_parts", "fp32", "[batch, tiles down, n]", _bias_elements),
         value("alpha", "factor of the product"),
+        dim("batch", "matrices"),
         dim("m"),
         dim("n"),
         dim("k"),

@@ -40,15 +40,39 @@ def chunks_of(sizes: Sequence[int], block: int) -> list[tuple[int, int]]:
 def _elements(row, column: tl.constexpr, TYPE: tl.constexpr, ALIGNED: tl.constexpr):
     """The address in a column of a table's row, of elements of TYPE; ALIGNED: to 16 bytes."""
     address = tl.load(row + column)
-    if ALIGNED:
-        address = tl.multiple_of(address, 16)
     if TYPE == "fp16":
         at = address.to(tl.pointer_type(tl.float16))
     elif TYPE == "bf16":
         at = address.to(tl.pointer_type(tl.bfloat16))
     else:
         at = address.to(tl.pointer_type(tl.float32))
+    if ALIGNED:
+        at = tl.multiple_of(at, 16)
     return at
+
+
+@triton.jit
+def _place(table, chunks, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):
+    """The program's row of the table, the first of its elements, and how many are left from there on."""
+    row = table + tl.load(chunks + 2 * tl.program_id(0)).to(tl.int64) * COLUMNS
+    first = tl.load(chunks + 2 * tl.program_id(0) + 1).to(tl.int64) * BLOCK
+    return row, first, tl.load(row + COLUMNS - 1) - first
+
+
+@triton.jit
+def _read(at, left, MASKED: tl.constexpr):
+    """Elements at ``at`` in float32. A block that is whole has no mask, and is read 16 bytes at a time."""
+    if MASKED:
+        return tl.load(at, tl.arange(0, at.shape[0]) < left, other=0.0).to(tl.float32)
+    return tl.load(at).to(tl.float32)
+
+
+@triton.jit
+def _write(at, v, left, MASKED: tl.constexpr):
+    if MASKED:
+        tl.store(at, v.to(at.dtype.element_ty), tl.arange(0, at.shape[0]) < left)
+    else:
+        tl.store(at, v.to(at.dtype.element_ty))
 
 
 @triton.jit
@@ -67,71 +91,73 @@ def _adam(var, m, v, grad, rates):
 
 
 @triton.jit
-def update_tensors(
-    table,
-    chunks,
-    rates,
-    factor,
-    RULE: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    TYPE: tl.constexpr,
-    ALIGNED: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """A block of one variable and its slots, in place. Columns: variable, slots, gradient, elements."""
-    number = tl.load(chunks + 2 * tl.program_id(0)).to(tl.int64)
-    block = tl.load(chunks + 2 * tl.program_id(0) + 1).to(tl.int64)
-    row = table + number * COLUMNS
-    at = block * BLOCK + tl.arange(0, BLOCK)
-    mask = at < tl.load(row + COLUMNS - 1)
+def _update(
+    row, first, left, rates, factor, RULE: tl.constexpr, COLUMNS: tl.constexpr, TYPE: tl.constexpr, ALIGNED: tl.constexpr,
+    BLOCK: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    """A block from element ``first`` on, in place."""
+    at = first + tl.arange(0, BLOCK)
     var_at = _elements(row, 0, TYPE, ALIGNED) + at
-    var = tl.load(var_at, mask, other=0.0).to(tl.float32)
-    grad = tl.load(_elements(row, COLUMNS - 2, TYPE, ALIGNED) + at, mask, other=0.0).to(tl.float32)
+    var = _read(var_at, left, MASKED)
+    grad = _read(_elements(row, COLUMNS - 2, TYPE, ALIGNED) + at, left, MASKED)
     if factor is not None:
         grad *= tl.load(factor)
     if COLUMNS > 3:
-        first_at = _elements(row, 1, TYPE, ALIGNED) + at
-        first = tl.load(first_at, mask, other=0.0).to(tl.float32)
+        slot_at = _elements(row, 1, TYPE, ALIGNED) + at
+        slot = _read(slot_at, left, MASKED)
     if COLUMNS > 4:
         second_at = _elements(row, 2, TYPE, ALIGNED) + at
-        second = tl.load(second_at, mask, other=0.0).to(tl.float32)
+        second = _read(second_at, left, MASKED)
     if COLUMNS > 5:
         third_at = _elements(row, 3, TYPE, ALIGNED) + at
-        third = tl.load(third_at, mask, other=0.0).to(tl.float32)
+        third = _read(third_at, left, MASKED)
     if RULE == "gradient_descent":
         var -= grad * _rate(rates, 0)
     elif RULE == "momentum":
-        first = first * _rate(rates, 1) + grad
-        var -= _rate(rates, 0) * first
+        slot = slot * _rate(rates, 1) + grad
+        var -= _rate(rates, 0) * slot
     elif RULE == "nesterov":
-        first = first * _rate(rates, 1) + grad
-        var -= _rate(rates, 0) * (first * _rate(rates, 1) + grad)
+        slot = slot * _rate(rates, 1) + grad
+        var -= _rate(rates, 0) * (slot * _rate(rates, 1) + grad)
     elif RULE == "adagrad":
-        first += grad * grad
-        var -= grad / tl.sqrt(first) * _rate(rates, 0)
+        slot += grad * grad
+        var -= grad / tl.sqrt(slot) * _rate(rates, 0)
     elif RULE == "adam":
-        var, first, second = _adam(var, first, second, grad, rates)
+        var, slot, second = _adam(var, slot, second, grad, rates)
     elif RULE == "adam_w":
         var *= (1.0 - _rate(rates, 2).to(tl.float64) * _rate(rates, 6).to(tl.float64)).to(tl.float32)
-        var, first, second = _adam(var, first, second, grad, rates)
+        var, slot, second = _adam(var, slot, second, grad, rates)
     elif RULE == "rms_prop":
-        first += (grad * grad - first) * (1.0 - _rate(rates, 1).to(tl.float64)).to(tl.float32)
-        second = second * _rate(rates, 2) + grad / tl.sqrt(first + _rate(rates, 3)) * _rate(rates, 0)
+        slot += (grad * grad - slot) * (1.0 - _rate(rates, 1).to(tl.float64)).to(tl.float32)
+        second = second * _rate(rates, 2) + grad / tl.sqrt(slot + _rate(rates, 3)) * _rate(rates, 0)
         var -= second
     else:
         tl.static_assert(RULE == "centered_rms_prop")
         rest = (1.0 - _rate(rates, 1).to(tl.float64)).to(tl.float32)
-        first += (grad - first) * rest
+        slot += (grad - slot) * rest
         second += (grad * grad - second) * rest
-        third = third * _rate(rates, 2) + grad / tl.sqrt(second - first * first + _rate(rates, 3)) * _rate(rates, 0)
+        third = third * _rate(rates, 2) + grad / tl.sqrt(second - slot * slot + _rate(rates, 3)) * _rate(rates, 0)
         var -= third
-    tl.store(var_at, var.to(var_at.dtype.element_ty), mask)
+    _write(var_at, var, left, MASKED)
     if COLUMNS > 3:
-        tl.store(first_at, first.to(var_at.dtype.element_ty), mask)
+        _write(slot_at, slot, left, MASKED)
     if COLUMNS > 4:
-        tl.store(second_at, second.to(var_at.dtype.element_ty), mask)
+        _write(second_at, second, left, MASKED)
     if COLUMNS > 5:
-        tl.store(third_at, third.to(var_at.dtype.element_ty), mask)
+        _write(third_at, third, left, MASKED)
+
+
+@triton.jit
+def update_tensors(
+    table, chunks, rates, factor,
+    RULE: tl.constexpr, COLUMNS: tl.constexpr, TYPE: tl.constexpr, ALIGNED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """A block of one variable and its slots, in place. Columns: variable, slots, gradient, elements."""
+    row, first, left = _place(table, chunks, COLUMNS, BLOCK)
+    if left >= BLOCK:
+        _update(row, first, left, rates, factor, RULE, COLUMNS, TYPE, ALIGNED, BLOCK, False)
+    else:
+        _update(row, first, left, rates, factor, RULE, COLUMNS, TYPE, ALIGNED, BLOCK, True)
 
 
 @triton.jit
@@ -139,11 +165,12 @@ def square_parts(
     table, chunks, parts, COLUMNS: tl.constexpr, TYPE: tl.constexpr, ALIGNED: tl.constexpr, BLOCK: tl.constexpr
 ):
     """The sum of squares of a block of one tensor. Columns: address, elements."""
-    number = tl.load(chunks + 2 * tl.program_id(0)).to(tl.int64)
-    block = tl.load(chunks + 2 * tl.program_id(0) + 1).to(tl.int64)
-    row = table + number * COLUMNS
-    at = block * BLOCK + tl.arange(0, BLOCK)
-    v = tl.load(_elements(row, 0, TYPE, ALIGNED) + at, at < tl.load(row + COLUMNS - 1), other=0.0).to(tl.float32)
+    row, first, left = _place(table, chunks, COLUMNS, BLOCK)
+    at = _elements(row, 0, TYPE, ALIGNED) + first + tl.arange(0, BLOCK)
+    if left >= BLOCK:
+        v = _read(at, left, False)
+    else:
+        v = _read(at, left, True)
     tl.store(parts + tl.program_id(0), tl.sum(v * v, 0))
 
 
@@ -166,14 +193,14 @@ def scale_tensors(
     table, chunks, factor, COLUMNS: tl.constexpr, TYPE: tl.constexpr, ALIGNED: tl.constexpr, BLOCK: tl.constexpr
 ):
     """A block of one tensor, times the factor. Columns: from, to, elements."""
-    number = tl.load(chunks + 2 * tl.program_id(0)).to(tl.int64)
-    block = tl.load(chunks + 2 * tl.program_id(0) + 1).to(tl.int64)
-    row = table + number * COLUMNS
-    at = block * BLOCK + tl.arange(0, BLOCK)
-    mask = at < tl.load(row + COLUMNS - 1)
-    v = tl.load(_elements(row, 0, TYPE, ALIGNED) + at, mask, other=0.0).to(tl.float32) * tl.load(factor)
+    row, first, left = _place(table, chunks, COLUMNS, BLOCK)
+    at = first + tl.arange(0, BLOCK)
+    here = _elements(row, 0, TYPE, ALIGNED) + at
     to = _elements(row, 1, TYPE, ALIGNED) + at
-    tl.store(to, v.to(to.dtype.element_ty), mask)
+    if left >= BLOCK:
+        _write(to, _read(here, left, False) * tl.load(factor), left, False)
+    else:
+        _write(to, _read(here, left, True) * tl.load(factor), left, True)
 
 
 def _configs(p: Problem) -> Sequence[Config]:

@@ -24,22 +24,26 @@ def rotary_tokens(
     token = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1) * HEADS + tl.arange(0, HEADS)[:, None]
     lane = tl.arange(0, HALF)[None, :]
-    mask = (head < heads) & (lane < half)
     angle = (token % positions) * half + lane
     c = tl.load(cos + angle, lane < half, other=0.0).to(tl.float32)
     s = tl.load(sin + angle, lane < half, other=0.0).to(tl.float32)
     if BACKWARD:
         s = -s
     if PAIRS:
-        first = head * depth + 2 * lane
-        second = first + 1
+        both = tl.arange(0, 2 * HALF)[None, :]
+        at = head * depth + both
+        mask = (head < heads) & (both < 2 * half)
+        v = tl.load(x + token * x_token + at, mask, other=0.0).to(tl.float32)
+        a, b = tl.split(tl.reshape(v, [HEADS, HALF, 2]))
+        turned = tl.interleave(a * c - b * s, b * c + a * s)
+        tl.store(y + token * y_token + at, turned.to(y.dtype.element_ty), mask)
     else:
-        first = head * depth + lane
-        second = first + half
-    a = tl.load(x + token * x_token + first, mask, other=0.0).to(tl.float32)
-    b = tl.load(x + token * x_token + second, mask, other=0.0).to(tl.float32)
-    tl.store(y + token * y_token + first, (a * c - b * s).to(y.dtype.element_ty), mask)
-    tl.store(y + token * y_token + second, (b * c + a * s).to(y.dtype.element_ty), mask)
+        mask = (head < heads) & (lane < half)
+        at = head * depth + lane
+        a = tl.load(x + token * x_token + at, mask, other=0.0).to(tl.float32)
+        b = tl.load(x + token * x_token + at + half, mask, other=0.0).to(tl.float32)
+        tl.store(y + token * y_token + at, (a * c - b * s).to(y.dtype.element_ty), mask)
+        tl.store(y + token * y_token + at + half, (b * c + a * s).to(y.dtype.element_ty), mask)
     for begin in range(2 * half, depth, HALF):
         rest = begin + lane
         inside = (head < heads) & (rest < depth)
@@ -66,6 +70,7 @@ rotary = Kernel(
         tensor("cos", "U", "in", "[positions, half]"),
         tensor("sin", "U", "in", "[positions, half]"),
         tensor("y", "T", "out", "like x, tokens y_token apart; may be x"),
+        dim("tokens"),
         dim("positions"),
         dim("heads"),
         dim("half", "angles of a head: depth / 2, or fewer"),

@@ -106,7 +106,10 @@ def scratch(name: str, type: str, doc: str, size: Callable[[Problem, Config], in
 
 
 def dim(name: str, doc: str = "", type: str = "i32") -> Argument:
-    """An integer of :attr:`Problem.dims`. Code is made for whether it is 1, and whether it is a multiple of 16."""
+    """An integer of :attr:`Problem.dims`. Code is made for whether it is 1, and whether it is a multiple of 16.
+
+    One that no function has a parameter for is there for grids and scratch memory.
+    """
     return Argument(name, type, "dim", doc)
 
 

@@ -11,18 +11,13 @@ from graphdock.contracts import errors
 from graphdock_triton.kernels.spec import Config, Kernel, Problem, plan
 from graphdock_triton.testing.interpreter import HostTensor, require
 
-__all__ = ["DTYPES", "interpret", "names_of"]
+__all__ = ["DTYPES", "interpret"]
 
 #: Element types as NumPy's.
 DTYPES: dict[str, Any] = {
     "fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "i32": np.int32, "i64": np.int64,
     "u32": np.uint32, "u64": np.uint64, "i1": np.bool_, "u8": np.uint8,
 }  # fmt: skip
-
-
-def names_of(array: np.ndarray) -> str:
-    """The element type of an array, as Triton calls it."""
-    return next(name for name, dtype in DTYPES.items() if array.dtype == dtype)
 
 
 def interpret(kernel: Kernel, problem: Problem, config: Config | None = None, **values: Any) -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import triton
 from graphdock_triton.cubin import compile_cubin
-from graphdock_triton.kernels.spec import Kernel, Problem, plan
+from graphdock_triton.kernels.spec import Kernel, Launch, Problem, plan
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 
-__all__ = ["ARCHITECTURES", "HEAD", "TABLE", "rows_of"]
+__all__ = ["ARCHITECTURES", "HEAD", "TABLE", "ptx_of", "rows_of"]
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 TABLE = Path(__file__).parent / "resources.txt"
@@ -33,6 +35,16 @@ def rows_of(name: str, kernel: Kernel, problem: Problem, architectures: Iterable
             facts = (made.threads, made.registers, made.spills, made.shared)
             out.append(" | ".join([name, launch.function.__name__, architecture, *map(str, facts)]))
     return out
+
+
+def ptx_of(launch: Launch, capability: int = 90) -> str:
+    """The assembly that a launch is compiled to."""
+    names = list(launch.function.arg_names)
+    kinds = {name: "constexpr" if name in launch.constants else launch.signature[name] for name in names}
+    attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in launch.divisible}
+    source = ASTSource(launch.function, kinds, constexprs=dict(launch.constants), attrs=attrs)
+    options = {"num_warps": launch.options.warps, "num_stages": launch.options.stages, "enable_fp_fusion": True}
+    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options).asm["ptx"]
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
@@ -10,8 +11,10 @@ pytest.importorskip("triton")
 if os.environ.get("TRITON_INTERPRET") == "1":
     pytest.skip("this process interprets kernels", allow_module_level=True)
 
+from graphdock_triton.kernels.spec import plan  # noqa: E402
+
 from .cases import cases  # noqa: E402  (imports triton)
-from .resources import ARCHITECTURES, HEAD, TABLE, rows_of  # noqa: E402
+from .resources import ARCHITECTURES, HEAD, TABLE, ptx_of, rows_of  # noqa: E402
 
 CASES = {name: (kernel, problem) for name, kernel, problem in cases()}
 #: Shared memory that a block may have: sm_80, sm_90a, sm_100. Bytes of a frame that cost little.
@@ -46,3 +49,39 @@ def test_the_table_has_every_case_and_no_kernel_of_it_spills():
     for name, function, architecture, _, registers, frame, shared in lines:
         assert 0 < int(registers) <= 255 and int(frame) <= FRAME, (name, function, architecture)
         assert int(shared) <= SHARED[architecture], (name, function, architecture)
+
+
+#: Kernels that move memory, of sizes that are multiples of 16.
+MOVERS = (
+    "norm bf16 1024",
+    "update_all adam fp32",
+    "update_all adam_w bf16",
+    "dropout bf16",
+    "gather_rows bf16",
+    "rotary pairs bf16",
+)
+#: Kernels that multiply: with Hopper's instruction alone.
+MULTIPLIERS = (
+    "attention bf16 128",
+    "attention_grad bf16 128",
+    "matmul plain bf16 8192x4096x1024",
+    "conv2d bf16 28 128 128 3",
+)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", MOVERS)
+def test_what_is_aligned_moves_16_bytes_at_a_time(name):
+    kernel, problem = CASES[name]
+    for launch in plan(kernel, problem).launches:
+        text = ptx_of(launch)
+        assert re.search(r"ld\.global\S*\.v4", text) and re.search(r"st\.global\S*\.v4", text)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", MULTIPLIERS)
+def test_products_are_of_tensor_cores(name):
+    kernel, problem = CASES[name]
+    launches = [launch for launch in plan(kernel, problem).launches if "deltas" not in launch.function.__name__]
+    for text in map(ptx_of, launches):
+        assert "wgmma.mma_async" in text and " mma.sync" not in text
