@@ -141,6 +141,7 @@ def test_every_command_of_the_table_has_a_line_of_help():
         "kernels",
         "explain",
         "profile",
+        "import",
         "compat",
         "error",
         "config",

@@ -80,7 +80,7 @@ def test_the_stubs_of_tf_follow_its_names(monkeypatch):
     found = stubs(library)
     top = Path(graphdock.__file__).parent
     assert {p.name for p in found if p.parent == top} == {"__init__.pyi"}
-    assert {"nn.pyi", "train.pyi"} < {p.name for p in found if p.parent == top / FACADE}
+    assert {"image.pyi", "train.pyi"} < {p.name for p in found if p.parent == top / FACADE}
     for path, text in found.items():
         assert path.read_text() == text
     monkeypatch.setattr(graphdock, "_MODULES", [*graphdock._MODULES, "cli"])
@@ -97,7 +97,7 @@ def test_a_copy_of_std_writes_nothing_outside_of_itself(tmp_path):
 
 def test_a_namespace_that_is_gone_is_stale(monkeypatch, tmp_path):
     (tmp_path / FACADE).mkdir()
-    for name in (FACADE + "/stray.pyi", FACADE + "/nn.pyi"):
+    for name in (FACADE + "/stray.pyi", FACADE + "/image.pyi"):
         (tmp_path / name).write_text("")
     monkeypatch.setattr(reexports, "_GRAPHDOCK", tmp_path)
     assert plan(Path(graphdock_std.__file__).parent).stale == (tmp_path / FACADE / "stray.pyi",)
