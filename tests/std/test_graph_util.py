@@ -53,6 +53,23 @@ def test_variables_become_constants_in_loops_and_conds_too(program):
     assert "VarHandleOp" in {n.op for n in graph_def.node}  # what was given is as it was
 
 
+def test_the_values_are_read_without_anything_else(graph):
+    v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+    y = tf.identity(v, name="y")
+    fed = tf.placeholder(tf.float32, [], name="x")
+    with tf.control_dependencies([fed]):
+        data = v.read_value()  # which needs what nobody feeds here
+    assert data is not y
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        frozen = tf.graph_util.convert_variables_to_constants(sess, graph.as_graph_def(), ["y"])
+        assert run(frozen, None) == 1
+        v.load(2.0, sess)
+        with tf.control_dependencies([v.assign_add(1.0)]):
+            v.read_value()
+        assert run(tf.graph_util.convert_variables_to_constants(sess, graph.as_graph_def(), ["y"]), None) == 2
+
+
 def test_only_some_of_them(program):
     sess, graph_def, _ = program
     for more in ({"variable_names_whitelist": ["b"]}, {"variable_names_blacklist": ["w"]}):

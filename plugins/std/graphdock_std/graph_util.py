@@ -113,7 +113,7 @@ def convert_variables_to_constants(
         names = [n for n in names if n not in variable_names_blacklist]
     graph = sess.graph
     found = [op for op in graph.get_operations() if op.type == "ReadVariableOp" and not op.control_inputs]
-    reads = {op.inputs[0].op.name: op.outputs[0] for op in reversed(found)}
+    reads = {op.inputs[0].op.name: op.outputs[0] for op in found}
     lacking = [n for n in names if n not in reads]
     if lacking:
         raise InvalidArgumentError(
