@@ -11,7 +11,7 @@ NaN as softmax's is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import triton
 import triton.language as tl
@@ -19,6 +19,7 @@ import triton.language as tl
 from graphdock_triton.kernels.functions import product
 from graphdock_triton.kernels.spec import (
     FLOATS,
+    Argument,
     Config,
     Kernel,
     Problem,
@@ -254,6 +255,7 @@ def _depth(p: Problem) -> int:
 def _configs(p: Problem) -> Sequence[Config]:
     """Queries, keys, warps, stages."""
     wide, deep = p.bytes_of("T") == 4, _depth(p)
+    sizes: tuple[tuple[int, ...], ...]
     if wide:
         sizes = ((64, 32, 4, 2), (32, 32, 4, 2)) if deep <= 64 else ((32, 32, 4, 2), (16, 32, 4, 1))
     elif deep <= 64:
@@ -268,6 +270,7 @@ def _configs(p: Problem) -> Sequence[Config]:
 def _grad_configs(p: Problem) -> Sequence[Config]:
     """Queries and keys of dq's program, and of that of dk and dv."""
     wide, deep = p.bytes_of("T") == 4, _depth(p)
+    sizes: tuple[tuple[int, ...], ...]
     if wide:
         sizes = ((32, 32, 32, 32, 4, 1), (16, 32, 32, 16, 4, 1))
     elif deep <= 64:
@@ -295,7 +298,7 @@ def _refuse(p: Problem) -> str | None:
     return None
 
 
-def _strides(*names: str) -> tuple[object, ...]:
+def _strides(*names: str) -> tuple[Argument, ...]:
     return tuple(
         dim(f"{name}_{part}", "" if part == "row" else "0: the same for all", "i32" if part == "row" else "i64")
         for name in names
@@ -333,12 +336,12 @@ _OPERANDS = (
 )
 
 
-def _over(name: str, size: str) -> object:
+def _over(name: str, size: str) -> Callable[[Problem, Config], tuple[int, ...]]:
     """Blocks of a dim, for every head of q."""
     return lambda p, c: (cdiv(p.dims[size], c[name]), p.dims["batch"] * p.dims["heads"])
 
 
-def _constants(p: Problem, c: Config) -> dict[str, object]:
+def _constants(p: Problem, c: Config) -> dict[str, int]:
     return {"DEPTH": _depth(p), "EVEN": _depth(p) == p.dims["depth"], "DELTA_ROWS": 64 if _depth(p) <= 64 else 16}
 
 
@@ -389,7 +392,7 @@ attention_grad = Kernel(
         Stage(
             attention_deltas,
             lambda p, c: (
-                cdiv(p.dims["queries"], int(_constants(p, c)["DELTA_ROWS"])),
+                cdiv(p.dims["queries"], _constants(p, c)["DELTA_ROWS"]),
                 p.dims["batch"] * p.dims["heads"],
             ),
             warps=4,

@@ -9,7 +9,8 @@ NVIDIA Apex, 2018.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import triton
 import triton.language as tl
@@ -214,7 +215,7 @@ def _programs(p: Problem, c: Config) -> tuple[int, ...]:
     return (p.dims["programs"],)
 
 
-def _columns(count: int) -> object:
+def _columns(count: int) -> Callable[[Problem, Config], Mapping[str, Any]]:
     return lambda p, c: {"COLUMNS": count, "JOIN": 1024}
 
 

@@ -270,7 +270,7 @@ def _launch(
             signature[name] = "*" + _type(argument, p)
             if name not in p.unaligned:
                 divisible.append(name)
-    grid = (*stage.grid(p, config), 1, 1)[:3]
+    x, y, z = (*stage.grid(p, config), 1, 1)[:3]
     options = Options(stage.warps or config.warps, config.stages)
     passed = {name: dims[name] for name in signature if name in dims}
-    return Launch(stage.function, grid, tuple(signature), signature, constants, passed, tuple(divisible), options)
+    return Launch(stage.function, (x, y, z), tuple(signature), signature, constants, passed, tuple(divisible), options)
