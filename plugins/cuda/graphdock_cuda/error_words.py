@@ -27,7 +27,11 @@ MakeError = Callable[[int, int], errors.GraphdockError]
 
 
 class ErrorWords:
-    """The error words of a GPU's queues. Safe from any thread."""
+    """The error words of a GPU's queues. Safe from any thread.
+
+    Codes are kept in a dict whose single operations are whole, without a lock: :meth:`forget` is called by finalizers, which the
+    collector may run within any of these methods, on the same thread.
+    """
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
@@ -48,22 +52,19 @@ class ErrorWords:
 
     def code(self, node: PlanNode, make: MakeError) -> int:
         """A code for an error of this node."""
-        with self._lock:
-            code = next(self._codes)
-            self._made[code] = (node.origin, node.site, make)
-            return code
+        code = next(self._codes)
+        self._made[code] = (node.origin, node.site, make)
+        return code
 
     def renew(self, code: int, make: MakeError) -> None:
         """From now on the code stands for another error of its node."""
-        with self._lock:
-            op, site, _ = self._made[code]
-            self._made[code] = (op, site, make)
+        op, site, _ = self._made[code]
+        self._made[code] = (op, site, make)
 
     def forget(self, codes: Sequence[int]) -> None:
         """These codes are written by no kernel any more."""
-        with self._lock:
-            for code in codes:
-                self._made.pop(code, None)
+        for code in codes:
+            self._made.pop(code, None)
 
     def check(self, queue: CudaQueue) -> None:
         """Raise the error that a kernel of the queue has noted since the last call, and forget it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -252,3 +254,31 @@ def test_codes_of_error_words_are_reused_and_forgotten(device: CudaDevice) -> No
     bindings.end_with(owner)
     del owner
     assert len(device.words._made) == before
+
+
+def test_codes_may_be_forgotten_by_the_collector_while_another_one_is_made(device: CudaDevice) -> None:
+    """It runs finalizers of what nobody holds any more wherever something is made, on the thread that makes it."""
+    held = [device.words.code(_Node(lambda: None), lambda a, b: errors.InvalidArgumentError(""))]
+    done = threading.Event()
+
+    def make() -> None:
+        device.words.code(_Node(lambda: device.words.forget(held)), lambda a, b: errors.InvalidArgumentError(""))
+        done.set()
+
+    threading.Thread(target=make, daemon=True).start()
+    assert done.wait(30), "it waits for itself"
+    assert held[0] not in device.words._made
+
+
+class _Node:
+    """A node whose line of the user's is looked up, and meanwhile something happens."""
+
+    origin = "lookup"
+
+    def __init__(self, happens: Callable[[], None]) -> None:
+        self._happens = happens
+
+    @property
+    def site(self) -> str:
+        self._happens()
+        return "train.py:3"
