@@ -285,7 +285,7 @@ def test_what_ends_a_kernel(build, order):
         kernel = image.kernels[f"fail_{number}"]
         with pytest.raises(KernelFailure, match=None if order else text) as caught:
             image.run(kernel, (1, 1, 1), (64, 1, 1), 0, ctypes.addressof(params), order)
-        assert caught.value.status == status, body
+        assert caught.value.status == status, f"{body}: {caught.value}"
     # the next kernel runs as if nothing had been
     image.run(image.kernels["fine"], (1, 1, 1), (64, 1, 1), 0, ctypes.addressof(params), order)
     assert (a == np.arange(64)).all()
