@@ -46,6 +46,7 @@ from graphdock.contracts.kernel import (
 )
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.opdef import REQUIRED, ArgDef, AttrDef, OpDef, OpLibrary, RegionForm, TypeVarDef
+from graphdock.contracts.pattern import CONSTANT, Found, Operand, Pattern
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler
 from graphdock.contracts.region_check import check_program
@@ -106,6 +107,10 @@ __all__ = [
     "KernelRefused",
     "Lit",
     "Mode",
+    "CONSTANT",
+    "Found",
+    "Operand",
+    "Pattern",
     "OpDef",
     "OpLibrary",
     "Out",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Executor,
         KernelDef,
         OpLibrary,
+        Pattern,
         RegionCompiler,
         ResourceKind,
         SessionFactory,
@@ -46,6 +47,11 @@ def register_kernels(host: Host) -> Iterable[KernelDef]:  # type: ignore[empty-b
 @hookspec
 def register_region_compilers(host: Host) -> Iterable[RegionCompiler]:  # type: ignore[empty-body]
     """Return what makes one kernel of connected nodes of a device type, for sessions that list the plugin in ``backends``."""
+
+
+@hookspec
+def register_patterns(host: Host) -> Iterable[Pattern]:  # type: ignore[empty-body]
+    """Return what people write in several ops and one declared op computes; it is looked for whatever ``backends`` lists."""
 
 
 @hookspec

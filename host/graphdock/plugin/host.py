@@ -37,7 +37,14 @@ from graphdock.plugin.devices import DeviceTable
 from graphdock.plugin.discovery import Found, discover, duplicates, how_to_install, normalized, shipped_blocked
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
-from graphdock.plugin.registry import DeviceRegistry, KernelRegistry, NamedRegistry, OpRegistry, RegisteredCompiler
+from graphdock.plugin.registry import (
+    DeviceRegistry,
+    KernelRegistry,
+    NamedRegistry,
+    OpRegistry,
+    RegisteredCompiler,
+    RegisteredPattern,
+)
 from graphdock.plugin.settings import plugin_settings
 from graphdock.plugin.state import PluginState
 
@@ -109,6 +116,7 @@ class Host:
         self.resource_kinds: NamedRegistry[ResourceKind] = NamedRegistry("resource kind")
         self.resource_kinds.add(VARIABLE.name, VARIABLE, "graphdock")
         self.region_compilers: NamedRegistry[RegisteredCompiler] = NamedRegistry("region compiler")
+        self.patterns: NamedRegistry[RegisteredPattern] = NamedRegistry("pattern")
         self.executors: NamedRegistry[Executor] = NamedRegistry("executor")
         self.session_factories: NamedRegistry[SessionFactory] = NamedRegistry("session factory")
         self._table = DeviceTable(self._owner, self._device_options, self._report, self._lock)
@@ -441,6 +449,7 @@ class Host:
             self.kernels,
             self.devices,
             self.region_compilers,
+            self.patterns,
             self.resource_kinds,
             self.executors,
             self.session_factories,

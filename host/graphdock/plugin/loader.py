@@ -25,6 +25,7 @@ from graphdock.contracts import (
     Executor,
     KernelDef,
     OpLibrary,
+    Pattern,
     RegionCompiler,
     ResourceKind,
     SessionFactory,
@@ -35,7 +36,7 @@ from graphdock.plugin import hookspecs, manifest
 from graphdock.plugin.consistency import check_drift
 from graphdock.plugin.discovery import Found, manifest_path
 from graphdock.plugin.ledger import Added
-from graphdock.plugin.registry import RegisteredCompiler, load_library
+from graphdock.plugin.registry import RegisteredCompiler, RegisteredPattern, load_library
 from graphdock.plugin.state import PluginState
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ HOOKS: dict[str, type] = {
     "register_ops": OpLibrary,
     "register_kernels": KernelDef,
     "register_region_compilers": RegionCompiler,
+    "register_patterns": Pattern,
     "register_resource_kinds": ResourceKind,
     "register_executors": Executor,
     "register_session_factories": SessionFactory,
@@ -284,6 +286,9 @@ def _register(host: Host, state: PluginState, hook: str, items: list[Any]) -> No
                 )
             compiler = RegisteredCompiler(state.name, state.found.package, item)
             host.region_compilers.add(compiler.full_name, compiler, state.name)
+        elif isinstance(item, Pattern):
+            pattern = RegisteredPattern(state.name, state.found.package, item)
+            host.patterns.add(pattern.full_name, pattern, state.name)
         elif isinstance(item, ResourceKind):
             host.resource_kinds.add(item.name, item, state.name)
         elif isinstance(item, Executor):

@@ -12,11 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from graphdock.contracts import DeviceFactory, KernelDef, OpDef, RegionCompiler
+from graphdock.contracts import DeviceFactory, KernelDef, OpDef, Pattern, RegionCompiler
 from graphdock.errors import AlreadyExistsError, InternalError, UnknownOpError, did_you_mean
 from graphdock.locks import new_lock
 
-__all__ = ["DeviceRegistry", "KernelRegistry", "NamedRegistry", "OpRegistry", "RegisteredCompiler", "RegisteredKernel"]
+__all__ = [
+    "DeviceRegistry",
+    "KernelRegistry",
+    "NamedRegistry",
+    "OpRegistry",
+    "RegisteredCompiler",
+    "RegisteredKernel",
+    "RegisteredPattern",
+]
 
 T = TypeVar("T")
 #: The package under which the host's own ops are declared.
@@ -54,6 +62,20 @@ class RegisteredCompiler:
     def full_name(self) -> str:
         """``llvm.region``; what ``explain`` writes."""
         return f"{self.plugin}.{self.compiler.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredPattern:
+    """A pattern and who brought it; attributes as of a :class:`RegisteredKernel`."""
+
+    plugin: str
+    package: str
+    pattern: Pattern
+
+    @property
+    def full_name(self) -> str:
+        """``std.rms_norm``; what ``explain`` writes."""
+        return f"{self.plugin}.{self.pattern.name}"
 
 
 class OpRegistry:
@@ -308,7 +330,7 @@ class DeviceRegistry:
 
 
 class NamedRegistry(Generic[T]):
-    """Name -> an object and the plugin that brought it: resource kinds, region compilers and executors by name, session
+    """Name -> an object and the plugin that brought it: resource kinds, region compilers, patterns and executors by name, session
     factories by scheme.
 
     Args:
@@ -338,6 +360,10 @@ class NamedRegistry(Generic[T]):
 
     def names(self) -> list[str]:
         return sorted(self._items)
+
+    def all(self) -> list[T]:
+        """Everything, in the order in which it was brought."""
+        return [item for item, _ in self._items.values()]
 
     def of_plugin(self, plugin: str) -> list[T]:
         """What a plugin brought, in the order in which it brought it."""

@@ -27,7 +27,7 @@ from graphdock.plugin.host import Host
 from graphdock.runtime.translate import translate
 from graphdock.shape import merge
 
-__all__ = ["Decomposer"]
+__all__ = ["Decomposer", "lacks"]
 
 #: Largest constant, in bytes, whose value a decomposition may look at.
 _SEEN = 4096
@@ -72,14 +72,14 @@ class Decomposer:
                 for node in level.nodes:
                     if node.opdef.decomposition is None or node.verb != "kernel":
                         continue
-                    type_ = self._preferred(node)
+                    type_ = self.preferred(node)
                     if type_ is None:
                         continue
                     choice = chooser.choose(node, type_)
                     if choice.kernel is not None:
                         continue
                     parts = self._parts(node)
-                    why = parts.why or _lacks(parts.graph, type_, chooser)
+                    why = parts.why or lacks(parts.graph, type_, chooser)
                     if why or parts.graph is None:
                         tried[node] = why
                         continue
@@ -102,7 +102,7 @@ class Decomposer:
             value.name = f"{node.name}/shapes:{value.index}"
         return check
 
-    def _preferred(self, node: PlanNode) -> str | None:
+    def preferred(self, node: PlanNode) -> str | None:
         """The device type that a node prefers: its scope's, else the first backend's; None where the session has no such one."""
         wanted = node.requested.type if node.requested is not None else None
         if wanted is None:
@@ -163,8 +163,8 @@ class Decomposer:
         return _Parts(PlanGraph(graph.name, inputs, graph.nodes, graph.outputs, graph.targets))
 
 
-def _lacks(graph: PlanGraph | None, type_: str, chooser: Chooser) -> str:
-    """Why the parts can't run on a device type; empty if they can."""
+def lacks(graph: PlanGraph | None, type_: str, chooser: Chooser) -> str:
+    """Why the parts that would stand for a node, or for several, can't run on a device type; empty if they can."""
     levels = () if graph is None else graph.all_graphs()
     for part in (n for level in levels for n in level.nodes):
         if part.bodies:

@@ -21,10 +21,11 @@ from graphdock.graph.tensor import Tensor
 from graphdock.passes.pipeline import PassReport
 from graphdock.placement.choose import Chooser
 from graphdock.placement.placer import Decomposed, Placement
-from graphdock.placement.regions import RegionKey
+from graphdock.placement.regions import RegionKey, RegionNote
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.decompose import Decomposer
+from graphdock.runtime.patterns import PatternKey, Patterns
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.resources import Resource, ResourceStore
 from graphdock.runtime.spaces import Spaces
@@ -38,7 +39,7 @@ class Setting:
     """What all plans of a session are made with. Nothing here changes.
 
     Attributes:
-      compilers: region compilers in the order in which they are asked; none where fusion is off.
+      compilers: region compilers in the order in which they are asked; none where fusion is off. ``patterns``: likewise.
       devices: whole names, in order of preference. ``opened``: name -> the open device.
       spaces: memory space -> a device that copies and allocates there.
       fallback: op type -> ``forbid``, ``warn`` or ``allow``.
@@ -51,6 +52,7 @@ class Setting:
     chooser: Chooser
     decomposer: Decomposer
     compilers: Sequence[RegisteredCompiler]
+    patterns: Patterns | None
     devices: Sequence[DeviceSpec]
     opened: Mapping[DeviceSpec, Device]
     spaces: Mapping[str, Device]
@@ -95,6 +97,7 @@ class Draft:
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
       regions: node that stands for a region -> the region. ``failed_regions``: claims that came to nothing when prepared -> why.
+      found: what patterns found. ``replaced``: node that stands for a pattern -> which; ``failed_patterns``: likewise.
       scalars: values that the host keeps as Python numbers. ``handles``: handle anywhere -> the output of the op that names the
         resource.
       stages: the stages that it went through.
@@ -116,6 +119,9 @@ class Draft:
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
     regions: dict[PlanNode, Region] = field(default_factory=dict)
     failed_regions: dict[RegionKey, str] = field(default_factory=dict)
+    found: list[RegionNote] = field(default_factory=list)
+    replaced: dict[PlanNode, PatternKey] = field(default_factory=dict)
+    failed_patterns: dict[PatternKey, str] = field(default_factory=dict)
     scalars: set[Value] = field(default_factory=set)
     spaces: Spaces | None = None
     handles: Mapping[Value, Value] = field(default_factory=dict)

@@ -22,11 +22,13 @@ from graphdock.plugin.registry import RegisteredCompiler
 from graphdock.runtime.decompose import Decomposer
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.host_memory import HostMemory
+from graphdock.runtime.pattern_graphs import PatternGraphs
+from graphdock.runtime.patterns import Patterns
 from graphdock.runtime.pipeline import run_stages
 from graphdock.runtime.plan import Plan, make_plan
 from graphdock.runtime.pool import InstancePool
 from graphdock.runtime.random_stream import RandomOrdinals
-from graphdock.runtime.stages import STAGES
+from graphdock.runtime.stages import STAGES, simplify
 from graphdock.runtime.translate import translate
 from graphdock.shape import Dims
 
@@ -59,7 +61,7 @@ class Planner:
 
     Args:
       backends: names of plugins, in order. ``device_count``: device type -> how many.
-      fusion: whether region compilers are asked.
+      fusion: whether patterns are looked for and region compilers are asked.
       named_by: where ``backends`` was written, for messages.
       services: what the steps of the session share. ``executor``: name of one, or ``auto``.
       deterministic: only kernels that give the same bits on every run; nothing is measured.
@@ -135,11 +137,14 @@ class Planner:
                 hint="add one that does, such as cpu",
             )
         self._pool = InstancePool(limits=_limits(memory_limit, opened))
+        decomposer = Decomposer(host, self.devices)
+        graphs = PatternGraphs(host, lambda graph: simplify(graph, self.setting))
         self.setting = Setting(
             host,
             chooser,
-            Decomposer(host, self.devices),
+            decomposer,
             compilers,
+            Patterns(host.patterns.all, graphs, decomposer.preferred) if fusion else None,
             self.devices,
             opened,
             spaces,

@@ -13,14 +13,14 @@ from typing import Any
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.executor import PlacedGraph
 from graphdock.contracts.handles import check_handles, handle_of, resource_name
-from graphdock.contracts.ir import PlanNode
+from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.ir_check import check, check_order
 from graphdock.contracts.kernel import KernelDef, inplace, view
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.errors import NotFoundError
-from graphdock.passes.pipeline import run_passes
+from graphdock.passes.pipeline import PassReport, run_passes
 from graphdock.passes.rewrite import Tools
 from graphdock.placement.placer import place, warn_of_fallbacks
 from graphdock.placement.regions import fuse, key_of, put_back
@@ -34,7 +34,13 @@ from graphdock.runtime.scalars import KEPT, scalar_function, scalar_values
 from graphdock.runtime.spaces import assign_spaces
 from graphdock.runtime.translate import translate
 
-__all__ = ["STAGES"]
+__all__ = ["STAGES", "simplify"]
+
+
+def simplify(graph: PlanGraph, setting: Setting) -> list[PassReport]:
+    """Run the passes of a session over a graph."""
+    tools = Tools(evaluator(setting), setting.host.ops.get("Const"), setting.host.ops.get)
+    return run_passes(graph, setting.passes, tools, setting.debug)
 
 
 def _translate(draft: Draft) -> None:
@@ -45,9 +51,17 @@ def _translate(draft: Draft) -> None:
 
 def _passes(draft: Draft) -> None:
     """What changes nothing, is computed twice or is known already goes."""
-    setting = draft.setting
-    tools = Tools(evaluator(setting), setting.host.ops.get("Const"), setting.host.ops.get)
-    draft.reports = [*draft.reports, *run_passes(draft.graph, setting.passes, tools, setting.debug)]
+    draft.reports = [*draft.reports, *simplify(draft.graph, draft.setting)]
+
+
+def _patterns(draft: Draft) -> None:
+    """What is written in several ops and has a kernel as one becomes one."""
+    patterns = draft.setting.patterns
+    if patterns is None:
+        return
+    draft.found, draft.replaced = patterns.run(draft.graph, draft.chooser, draft.failed_patterns)
+    if draft.replaced:
+        _passes(draft)
 
 
 def _decompose(draft: Draft) -> None:
@@ -89,7 +103,7 @@ def _scalars(draft: Draft) -> None:
 
 def _regions(draft: Draft) -> None:
     """What region compilers claim becomes one node each."""
-    draft.placement.notes = fuse(
+    draft.placement.notes = draft.found + fuse(
         draft.graph, draft.placement.kernels, draft.setting.compilers, draft.regions, draft.failed_regions
     )
     if draft.setting.debug:
@@ -104,6 +118,15 @@ def _prepare(draft: Draft) -> None:
 
 
 def _choose_again(draft: Draft) -> None:
+    names = list(STAGES)
+    failed = {draft.replaced[n]: "; ".join(r.values()) for n, r in draft.refused.items() if n in draft.replaced}
+    if failed:  # the nodes that it stood for are gone
+        draft.failed_patterns.update(failed)
+        draft.reports, draft.decomposed, draft.tried = (), (), {}
+        draft.refused, draft.regions = {}, {}
+        for name in names[: names.index("prepare")]:
+            STAGES[name](draft)
+        return
     for level in list(draft.graph.all_graphs()):
         standing = [node for node in level.nodes if node in draft.regions]
         if standing:
@@ -113,7 +136,6 @@ def _choose_again(draft: Draft) -> None:
                     for reason in draft.refused.pop(node, {}).values():
                         draft.failed_regions[key_of(node, region)] = reason
                     put_back(change, node, region)
-    names = list(STAGES)
     for name in names[names.index("decompose") : names.index("prepare")]:
         STAGES[name](draft)
 
@@ -181,6 +203,7 @@ def _compile(draft: Draft) -> None:
 STAGES: Mapping[str, Callable[[Draft], None]] = {
     "translate": _translate,
     "passes": _passes,
+    "patterns": _patterns,
     "decompose": _decompose,
     "place": _place,
     "scalars": _scalars,

@@ -1,0 +1,90 @@
+"""Patterns: what people write in several ops is found in a plan, and computed by one declared op instead.
+
+A pattern is written twice, with the functions that users call: as they write it, and with the op that stands for it::
+
+    def by_hand(x, gamma, epsilon):
+        return x * tf.rsqrt(tf.reduce_mean(tf.square(x), -1, keepdims=True) + epsilon) * gamma
+
+    Pattern(
+        "rms_norm",
+        anchor="Rsqrt",
+        inputs={"x": Operand((None, None)), "gamma": Operand((None,)), "epsilon": CONSTANT},
+        pattern=by_hand,
+        replacement=lambda x, gamma, epsilon: tf.nn.rms_norm(x, gamma, epsilon=epsilon),
+    )
+
+Its gradient is not written. Both sides are differentiated by the gradients of their ops; where a plan holds the gradient of the
+pattern too, that of the replacement stands for it. A pattern is used where every op of the replacement has a kernel on the device
+that its nodes prefer, and where nothing else reads what lies within it. ``explain`` says of each what was found, and why not.
+
+Patterns come with the ops that they lead to; ``fusion = false`` in the configuration looks for none.
+
+Threads: ``pattern``, ``replacement`` and ``check`` are called under the planner's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.shape import Dims
+
+__all__ = ["CONSTANT", "Found", "Operand", "Pattern"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What enters a pattern.
+
+    Attributes:
+      shape: its rank, and the dims that are known; None is any size.
+      dtype: None is the pattern's own.
+      constant: only a value that is known when the plan is made; ``replacement`` gets it as a NumPy array.
+    """
+
+    shape: Dims
+    dtype: str | None = None
+    constant: bool = False
+
+
+#: A number that is known when the plan is made, of the pattern's own dtype.
+CONSTANT = Operand((), constant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a pattern fits.
+
+    Attributes:
+      dtype: of the anchor. ``shapes``: input -> its dims. ``constants``: input -> array, of those that are constant.
+      device_type: that the nodes prefer.
+    """
+
+    dtype: str
+    shapes: Mapping[str, tuple[int, ...]]
+    constants: Mapping[str, Any]
+    device_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Several ops that one declared op computes.
+
+    Attributes:
+      name: unique in its plugin.
+      anchor: the type of an op of the pattern, best a rare one: the search begins there.
+      inputs: parameter of both functions -> what it is.
+      pattern: builds what is looked for, of pure ops, and returns one tensor.
+      replacement: builds what stands for it; of the same dtype and shape.
+      dtypes: of the anchor's first output, for which the pattern is looked for.
+      check: why a place isn't for this pattern, or None.
+    """
+
+    name: str
+    anchor: str
+    inputs: Mapping[str, Operand]
+    pattern: Callable[..., Any]
+    replacement: Callable[..., Any]
+    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
+    check: Callable[[Found], str | None] | None = None

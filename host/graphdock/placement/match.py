@@ -1,0 +1,272 @@
+"""Matching: where the nodes of a small graph stand in a plan, whatever names they have there.
+
+A match is found by trying: what a node reads is known once the node is, and who reads a value is one of few. Operands of
+commutative ops stand in any order; a sum at the rim may have more summands in the plan than it has here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.passes.simplify import attr_key
+
+__all__ = ["Index", "Match", "Matcher"]
+
+#: How many nodes are tried before a place is given up.
+_TRIES = 4000
+#: Two floating constants are the same up to so many units in the last place.
+_ULPS = 4
+
+
+class Index:
+    """Who reads what in one level of a plan, and where ops stand.
+
+    Attributes:
+      readers: value -> the nodes that read it; twice where a node reads it twice. ``by_op``: op type -> nodes.
+      escaping, targets: the values that leave the level, and the nodes that run for their effect.
+    """
+
+    def __init__(self, level: PlanGraph) -> None:
+        self.readers: dict[Value, list[PlanNode]] = {}
+        self.by_op: dict[str, list[PlanNode]] = {}
+        self.escaping, self.targets = set(level.outputs), set(level.targets)
+        for node in level.nodes:
+            self.by_op.setdefault(node.op, []).append(node)
+            for value in node.inputs:
+                self.readers.setdefault(value, []).append(node)
+
+
+@dataclass(slots=True)
+class Match:
+    """What is known of where a graph stands.
+
+    Attributes:
+      values: value of the small graph -> of the plan. ``nodes``: likewise; constants are not among them.
+      rest: sum at the rim -> the summands that the plan's has beyond it.
+    """
+
+    values: dict[Value, Value] = field(default_factory=dict)
+    nodes: dict[PlanNode, PlanNode] = field(default_factory=dict)
+    rest: dict[PlanNode, tuple[Value, ...]] = field(default_factory=dict)
+    taken: set[PlanNode] = field(default_factory=set)
+
+    def copy(self) -> Match:
+        return Match(dict(self.values), dict(self.nodes), dict(self.rest), set(self.taken))
+
+
+class Matcher:
+    """Looks for one small graph in one level.
+
+    Args:
+      closed: inputs of the graph that only a constant of the plan can be.
+      gone: nodes of the level that are spoken for.
+    """
+
+    def __init__(
+        self, index: Index, graph: PlanGraph, closed: Iterable[Value] = (), gone: Iterable[PlanNode] = ()
+    ) -> None:
+        self._index = index
+        self._graph = graph
+        self._inputs = set(graph.inputs)
+        self._closed = set(closed)
+        self._gone = gone if isinstance(gone, (set, frozenset)) else set(gone)
+        self._tries = 0
+
+    def extend(
+        self, match: Match, goals: Sequence[tuple[Value, Value]] = (), targets: Sequence[Value] = ()
+    ) -> Match | None:
+        """A match that holds ``match``, each goal (value of the graph, value of the plan), and all that ``targets`` need.
+
+        Returns:
+          None where there is none, or it was not found in time; ``match`` is as it was.
+        """
+        self._tries = 0
+        wanted = _needed(targets)
+        rims: set[PlanNode | None] = {v.node for v in targets if v.node is not None and _sums(v.node)}
+        return next(self._solve(match.copy(), list(goals), wanted, rims), None)
+
+    def _solve(
+        self, match: Match, goals: list[tuple[Value, Value]], wanted: Sequence[PlanNode], rims: set[PlanNode | None]
+    ) -> Iterator[Match]:
+        while goals:
+            mine, theirs = goals.pop()
+            known = match.values.get(mine)
+            if known is not None:
+                if known is not theirs:
+                    return
+                continue
+            if mine in self._inputs:
+                if not self._enters(mine, theirs):
+                    return
+                match.values[mine] = theirs
+                continue
+            node, other = mine.node, theirs.node
+            assert node is not None
+            if other is None or mine.index != theirs.index:
+                return
+            if node.verb == "constant":
+                if other.verb != "constant" or not _same_constant(node, other):
+                    return
+                match.values[mine] = theirs
+                continue
+            if not self._alike(node, other, match, node in rims):
+                return
+            self._tries += 1
+            match.nodes[node] = other
+            match.taken.add(other)
+            match.values.update(zip(node.outputs, other.outputs, strict=True))
+            ways = list(_operands(node, other, node in rims, match))
+            if len(ways) == 1:
+                pairs, rest = ways[0]
+                goals.extend(pairs)
+                if rest:
+                    match.rest[node] = rest
+                continue
+            for pairs, rest in ways:
+                if self._tries > _TRIES:
+                    return
+                branch = match.copy()
+                if rest:
+                    branch.rest[node] = rest
+                yield from self._solve(branch, [*goals, *pairs], wanted, rims)
+            return
+        following = next((n for n in wanted if n not in match.nodes and _led_to(n, match)), None)
+        if following is None:
+            if all(n in match.nodes for n in wanted):
+                yield match
+            return
+        position = next(i for i, v in enumerate(following.inputs) if v in match.values and _tells(v))
+        for candidate in dict.fromkeys(self._index.readers.get(match.values[following.inputs[position]], ())):
+            if self._tries > _TRIES:
+                return
+            if candidate.op == following.op and candidate not in match.taken:
+                yield from self._solve(match.copy(), [(following.outputs[0], candidate.outputs[0])], wanted, rims)
+
+    def _enters(self, mine: Value, theirs: Value) -> bool:
+        if mine.dtype is not theirs.dtype or theirs.shape is None or mine.shape is None:
+            return False
+        if mine in self._closed and (theirs.node is None or theirs.node.verb != "constant"):
+            return False
+        return len(mine.shape) == len(theirs.shape) and all(
+            m is None or m == t for m, t in zip(mine.shape, theirs.shape, strict=True)
+        )
+
+    def _alike(self, node: PlanNode, other: PlanNode, match: Match, rim: bool) -> bool:
+        if (
+            node.op != other.op
+            or other in match.taken
+            or other in self._gone
+            or other.bodies
+            or other.verb != node.verb
+        ):
+            return False
+        if len(node.inputs) != len(other.inputs) and not (rim and len(node.inputs) < len(other.inputs)):
+            return False
+        if (
+            other.guard is not None
+            or other.control
+            or [v.dtype for v in node.outputs] != [v.dtype for v in other.outputs]
+        ):
+            return False
+        counts = {a.count for a in node.opdef.inputs}
+        return _attrs(node, counts) == _attrs(other, counts)
+
+
+def _needed(targets: Sequence[Value]) -> list[PlanNode]:
+    """The nodes, other than constants, that values are computed from."""
+    found: dict[PlanNode, None] = {}
+    waiting = [v.node for v in targets]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node.verb == "constant" or node in found:
+            continue
+        found[node] = None
+        waiting.extend(v.node for v in node.inputs)
+    return list(found)
+
+
+def _led_to(node: PlanNode, match: Match) -> bool:
+    return any(v in match.values and _tells(v) for v in node.inputs)
+
+
+def _tells(value: Value) -> bool:
+    """Whether it says something who reads a value: constants are read by many."""
+    return value.node is None or value.node.verb != "constant"
+
+
+def _sums(node: PlanNode) -> bool:
+    return "aggregate" in node.opdef.traits
+
+
+def _attrs(node: PlanNode, counts: set[str | None]) -> dict[str, Any]:
+    return {k: attr_key(v) for k, v in node.attrs.items() if not k.startswith("_") and k not in counts}
+
+
+def _operands(
+    node: PlanNode, other: PlanNode, rim: bool, match: Match
+) -> Iterator[tuple[list[tuple[Value, Value]], tuple[Value, ...]]]:
+    """The ways to pair what two nodes read, and what is left of the other's."""
+    mine, theirs = node.inputs, other.inputs
+    commutative = "commutative" in node.opdef.traits
+    if not commutative:
+        pairs = []
+        for arg, m, t in zip(arg_of(node), mine, theirs, strict=True):
+            if arg.name == "axis" and _constant(m) and _constant(t):
+                if _axes(m, mine[0]) != _axes(t, theirs[0]):
+                    return
+            else:
+                pairs.append((m, t))
+        yield pairs, ()
+        return
+    options = [[i for i, t in enumerate(theirs) if _may_be(m, t, match)] for m in mine]
+    for chosen in itertools.islice(_injections(options), _TRIES):
+        rest = tuple([t for i, t in enumerate(theirs) if i not in chosen])
+        if rest and not rim:
+            continue
+        yield [(m, theirs[i]) for m, i in zip(mine, chosen, strict=True)], rest
+
+
+def _constant(value: Value) -> bool:
+    return value.node is not None and value.node.verb == "constant"
+
+
+def _axes(axes: Value, of: Value) -> tuple[int, ...]:
+    """What a constant says of the dims of ``of``, however it is written: in order, and counted from the first."""
+    assert axes.node is not None
+    rank = len(of.shape or ())
+    return tuple(sorted([int(a) % max(rank, 1) for a in np.ravel(axes.node.attrs["value"])]))
+
+
+def _injections(options: Sequence[Sequence[int]], chosen: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    if len(chosen) == len(options):
+        yield chosen
+        return
+    for i in options[len(chosen)]:
+        if i not in chosen:
+            yield from _injections(options, (*chosen, i))
+
+
+def _may_be(mine: Value, theirs: Value, match: Match) -> bool:
+    known = match.values.get(mine)
+    if known is not None:
+        return known is theirs
+    if mine.node is None:
+        return True
+    return theirs.node is not None and theirs.node.op == mine.node.op
+
+
+def _same_constant(node: PlanNode, other: PlanNode) -> bool:
+    mine, theirs = node.attrs["value"], other.attrs["value"]
+    if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+        return False
+    if mine.dtype.kind in "fV" and node.outputs[0].dtype.is_floating:
+        wide = mine.astype(np.float64)
+        spacing = float(np.finfo("float64" if node.outputs[0].dtype.name == "float64" else "float32").eps)
+        return bool(np.all(np.abs(wide - theirs.astype(np.float64)) <= _ULPS * spacing * np.abs(wide)))
+    return bool(np.array_equal(mine, theirs))

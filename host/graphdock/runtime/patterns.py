@@ -1,0 +1,303 @@
+"""Patterns at work: what one finds in a plan is replaced, with its gradient where that is there too.
+
+It happens before placement, so that what stands for a pattern is placed like any other node. A replacement whose kernel refuses
+when it is prepared is not made again: the plan is begun anew without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node, make_node
+from graphdock.contracts.pattern import Found
+from graphdock.contracts.rewriter import Rewriter
+from graphdock.errors import PluginError
+from graphdock.placement.choose import Chooser
+from graphdock.placement.match import Index, Match, Matcher
+from graphdock.placement.regions import RegionNote
+from graphdock.plugin.registry import RegisteredPattern
+from graphdock.runtime.decompose import lacks
+from graphdock.runtime.pattern_graphs import PatternGraph, PatternGraphs
+
+__all__ = ["PatternKey", "Patterns"]
+
+#: The full name of a pattern, and the name of the node whose output it replaced.
+PatternKey: TypeAlias = "tuple[str, str]"
+
+
+class _NotHere(Exception):
+    """A pattern was found, and can't be used; the argument is the reason."""
+
+
+class _Place:
+    """One level of a plan while patterns are looked for in it.
+
+    Attributes:
+      gone: nodes that something stands for already.
+      sums: sum of the plan that has summands beyond the patterns' -> what it adds by now.
+    """
+
+    def __init__(self, index: Index, change: Rewriter) -> None:
+        self.index = index
+        self.change = change
+        self.gone: set[PlanNode] = set()
+        self.sums: dict[PlanNode, list[Value]] = {}
+
+    def put_sums(self) -> None:
+        """Let the sums add what stands for their summands."""
+        for node, summands in self.sums.items():
+            total = summands[0]
+            if len(summands) > 1:
+                counts = {a.count: len(summands) for a in node.opdef.inputs if a.count}
+                made = make_node(
+                    node.opdef,
+                    node.name,
+                    summands,
+                    {**node.attrs, **counts},
+                    [(node.outputs[0].dtype, node.outputs[0].shape)],
+                    requested=node.requested,
+                    site_of=node.site_of,
+                    origins=node.origins,
+                )
+                self.change.insert(made, before=node)
+                total = made.outputs[0]
+            self.change.replace(node, [total])
+
+
+class Patterns:
+    """Looks for patterns for one session, under the planner's lock.
+
+    Args:
+      known: the patterns of the host, in the order in which they are tried.
+      graphs: their functions as graphs.
+      preferred: the device type that a node prefers; None where the session has none of it.
+    """
+
+    def __init__(
+        self,
+        known: Callable[[], Sequence[RegisteredPattern]],
+        graphs: PatternGraphs,
+        preferred: Callable[[PlanNode], str | None],
+    ) -> None:
+        self._known = known
+        self._graphs = graphs
+        self._preferred = preferred
+
+    def run(
+        self, graph: PlanGraph, chooser: Chooser, failed: Mapping[PatternKey, str]
+    ) -> tuple[list[RegionNote], dict[PlanNode, PatternKey]]:
+        """Replace what is found, at every level.
+
+        Args:
+          failed: replacements that came to nothing when their kernels were prepared -> why.
+
+        Returns:
+          What was found; and the nodes that stand for it.
+        """
+        notes: list[RegionNote] = []
+        made: dict[PlanNode, PatternKey] = {}
+        known = self._known()
+        anchors = {r.pattern.anchor for r in known}
+        for level in list(graph.all_graphs()) if known else ():
+            if anchors.isdisjoint([n.op for n in level.nodes]):
+                continue
+            index = Index(level)
+            place = _Place(index, Rewriter(level))
+            with place.change:
+                for asked in known:
+                    for anchor in index.by_op.get(asked.pattern.anchor, ()):
+                        if anchor not in place.gone:
+                            self._at(anchor, asked, place, chooser, failed, notes, made)
+                place.put_sums()
+        return notes, made
+
+    def _at(
+        self,
+        anchor: PlanNode,
+        asked: RegisteredPattern,
+        place: _Place,
+        chooser: Chooser,
+        failed: Mapping[PatternKey, str],
+        notes: list[RegionNote],
+        made: dict[PlanNode, PatternKey],
+    ) -> None:
+        """Replace what stands around an anchor, if it is what a pattern looks for."""
+        dtype, device = anchor.outputs[0].dtype.name, self._preferred(anchor)
+        if dtype not in asked.pattern.dtypes or device is None:
+            return
+        sought = self._graphs.sought(asked, dtype)
+        if isinstance(sought, str):
+            raise _broken(asked, sought)
+        first = _first(anchor, asked, sought, place)
+        if first is None:
+            return
+        value = first.values[sought.value]
+        assert value.node is not None
+        key = asked.full_name, value.node.name
+        ops = tuple(n.op for n in first.nodes.values())
+        try:
+            if key in failed:
+                raise _NotHere(failed[key])
+            found = _found(asked, sought, first, dtype, device)
+            graph, match = self._with_slopes(asked, found, value, first, sought, place)
+            members = list(match.nodes.values())
+            ops = tuple(n.op for n in members)
+            slopes = tuple(n for n, s in graph.slopes.items() if s in match.values)
+            _check_alone(graph, match, slopes, place.index)
+            standing = self._graphs.standing(asked, found, slopes)
+            if isinstance(standing, str):
+                raise _broken(asked, standing)
+            _check_same(asked, graph, standing, slopes)
+            why = lacks(standing.graph, device, chooser)
+            if why:
+                raise _NotHere(why)
+        except _NotHere as reason:
+            notes.append(RegionNote(asked.full_name, device, ops, 0, str(reason)))
+            return
+        nodes = _put(place, graph, match, standing, slopes, value.node)
+        made.update(dict.fromkeys(nodes, key))
+        place.gone.update([n for p, n in match.nodes.items() if p not in match.rest])
+        names = ", ".join(n.op for n in nodes if n.verb != "constant")
+        what = f"{len(members)} nodes around {value.node.origin} became {names}"
+        notes.append(RegionNote(asked.full_name, device, ops, len(members), what))
+
+    def _with_slopes(
+        self,
+        asked: RegisteredPattern,
+        found: Found,
+        value: Value,
+        first: Match,
+        sought: PatternGraph,
+        place: _Place,
+    ) -> tuple[PatternGraph, Match]:
+        """The pattern with as many of its gradients as the plan has."""
+        best: tuple[PatternGraph, Match, int] | None = None
+        for wide in (False, True):
+            graph = self._graphs.sought_at(asked, found, wide)
+            if isinstance(graph, str):
+                raise _broken(asked, graph)
+            matcher = Matcher(place.index, graph.graph, gone=place.gone)
+            goals = [(graph.inputs[n], first.values[v]) for n, v in sought.inputs.items() if n in graph.inputs]
+            match = matcher.extend(Match(), [*goals, (graph.value, value)], [graph.value])
+            if match is None:
+                continue
+            reached = 0
+            for slope in graph.slopes.values():
+                longer = matcher.extend(match, targets=[slope])
+                if longer is not None:
+                    match, reached = longer, reached + 1
+            if best is None or reached > best[2]:
+                best = graph, match, reached
+            if reached == len(graph.slopes):
+                break
+        if best is None:
+            raise _NotHere("with these shapes it is built in another way")
+        return best[0], best[1]
+
+
+def _put(
+    place: _Place, graph: PatternGraph, match: Match, standing: PatternGraph, slopes: Sequence[str], at: PlanNode
+) -> list[PlanNode]:
+    """Put a copy of what stands for a match into the plan, where ``at`` is."""
+    became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
+    if standing.arriving is not None and graph.arriving is not None:
+        became[standing.arriving] = match.values[graph.arriving]
+    origins = tuple(dict.fromkeys(o for n in match.nodes.values() for o in n.origins))
+    nodes: list[PlanNode] = []
+    for part in standing.graph.nodes:
+        node = copy_node(part, [became[v] for v in part.inputs])
+        node.name, node.origins, node.site_of, node.requested = (
+            f"{at.name}/{part.name}",
+            origins,
+            at.site_of,
+            at.requested,
+        )
+        for value in node.outputs:
+            value.name = f"{at.name}/{value.name}"
+        became.update(zip(part.outputs, node.outputs, strict=True))
+        nodes.append(place.change.insert(node, before=at))
+    summed = {match.nodes[p] for p in match.rest}
+    ends: dict[PlanNode, list[Value | None]] = {
+        n: [None] * len(n.outputs) for n in match.nodes.values() if n not in summed
+    }
+    pairs = [(graph.value, standing.value), *((graph.slopes[n], standing.slopes[n]) for n in slopes)]
+    for mine, theirs in pairs:
+        old, new = match.values[mine], became[theirs]
+        assert old.node is not None and mine.node is not None
+        if old.node in summed:
+            summands = place.sums.setdefault(old.node, list(old.node.inputs))
+            for value in mine.node.inputs:
+                summands.remove(match.values[value])
+            summands.append(new)
+        else:
+            ends[old.node][old.index] = new
+    for node, values in ends.items():
+        place.change.replace(node, values)
+    place.change.arrange(place.change.graph.nodes)
+    return nodes
+
+
+def _first(anchor: PlanNode, asked: RegisteredPattern, sought: PatternGraph, place: _Place) -> Match | None:
+    """Where the pattern without its gradients stands around an anchor."""
+    closed = [sought.inputs[n] for n, o in asked.pattern.inputs.items() if o.constant]
+    matcher = Matcher(place.index, sought.graph, closed, place.gone)
+    for node in sought.graph.nodes:
+        if node.op == anchor.op:
+            found = matcher.extend(Match(), [(node.outputs[0], anchor.outputs[0])], [sought.value])
+            if found is not None:
+                return found
+    return None
+
+
+def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: str, device: str) -> Found:
+    """The place of a match; _NotHere where the pattern does not take it."""
+    if len({n.requested for n in match.nodes.values()}) > 1:
+        raise _NotHere("its nodes ask for several devices")
+    shapes, constants = {}, {}
+    for name, operand in asked.pattern.inputs.items():
+        value = match.values[sought.inputs[name]]
+        if value.shape is None or None in value.shape:
+            raise _NotHere(f"the shape of {name} is known only when it runs")
+        shapes[name] = tuple([d for d in value.shape if d is not None])
+        if operand.constant:
+            assert value.node is not None
+            constants[name] = value.node.attrs["value"]
+    found = Found(dtype, shapes, constants, device)
+    reason = asked.pattern.check(found) if asked.pattern.check is not None else None
+    if reason is not None:
+        raise _NotHere(reason)
+    return found
+
+
+def _check_alone(graph: PatternGraph, match: Match, slopes: Sequence[str], index: Index) -> None:
+    """_NotHere where something else reads what lies within a match, which would be computed twice then."""
+    inside = set(match.nodes.values())
+    leaving = {match.values[graph.value], *(match.values[graph.slopes[n]] for n in slopes)}
+    for node in inside:
+        for value in node.outputs:
+            if value in leaving:
+                continue
+            other = next((n for n in index.readers.get(value, ()) if n not in inside), None)
+            if other is not None:
+                raise _NotHere(f"{other.origin} reads {node.origin}, which lies within")
+            if value in index.escaping or node in index.targets:
+                raise _NotHere(f"{node.origin}, which lies within, is fetched")
+
+
+def _check_same(asked: RegisteredPattern, graph: PatternGraph, standing: PatternGraph, slopes: Sequence[str]) -> None:
+    """PluginError where the two functions of a pattern make different things."""
+    mine = [graph.value, *(graph.slopes[n] for n in slopes)]
+    if missing := [n for n in slopes if n not in standing.slopes]:
+        raise _broken(asked, f"its replacement has no gradient by {', '.join(missing)}")
+    theirs = [standing.value, *(standing.slopes[n] for n in slopes)]
+    for m, t in zip(mine, theirs, strict=True):
+        if m.dtype is not t.dtype or m.shape != t.shape:
+            raise _broken(asked, f"its replacement makes {t!r} for {m!r}")
+
+
+def _broken(asked: RegisteredPattern, what: str) -> PluginError:
+    return PluginError(
+        f"the pattern {asked.full_name} (of {asked.package}) is wrong: {what}",
+        hint="fusion = false under [session] does without it",
+    )

@@ -1,0 +1,305 @@
+"""What is written in several ops becomes one: found with its gradient, in any spelling, and with the same numbers."""
+
+from __future__ import annotations
+
+import types
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import CONSTANT, Found, KernelDef, KernelRefused, Operand, Pattern, hookimpl
+from graphdock.errors import PluginError
+from graphdock.ops import apply_op
+from graphdock.plugin.host import Host
+
+
+def by_hand(x, gamma, beta, epsilon):
+    """A layer norm of rows, as people write it."""
+    d = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(d), axis=-1, keepdims=True)
+    return d * tf.rsqrt(variance + epsilon) * gamma + beta
+
+
+def as_one(x, gamma, beta, epsilon):
+    return apply_op("LayerNorm", x=x, gamma=gamma, beta=beta, epsilon=float(epsilon), begin_norm_axis=-1)[0]
+
+
+def layer_norm(rank=2, **fields):
+    row = Operand((None,))
+    inputs = {"x": Operand((None,) * rank), "gamma": row, "beta": row, "epsilon": CONSTANT}
+    parts = {"pattern": by_hand, "replacement": as_one, **fields}
+    return Pattern(f"layer_norm_{rank}", "Rsqrt", inputs, **parts)
+
+
+class Lab:
+    """A host with patterns."""
+
+    def __init__(self, host, patterns, kernels=()):
+        self.host = host
+        hooks = {
+            "register_patterns": hookimpl(specname="register_patterns")(lambda: patterns),
+            "register_kernels": hookimpl(specname="register_kernels")(lambda: kernels),
+        }
+        self.host.register("lab", types.SimpleNamespace(__name__="lab", **hooks))
+        self.host.backend("lab")
+
+    def run(self, fetches, feed, **fields):
+        """Results, the ops of the plan's outermost level, and the notes of patterns."""
+        session = tf.Session(config=tf.SessionConfig(**fields), host=self.host)
+        session.run(tf.global_variables_initializer())
+        plan = session.explain(fetches, feed).plan
+        ops = [n.op for n in plan.graph.nodes if n.verb != "constant"]
+        notes = [n for n in plan.placement.notes if n.compiler.startswith("lab.")]
+        return session.run(fetches, feed), ops, notes
+
+    def both(self, fetches, feed):
+        """The same, and the numbers without fusion are as near as two orders of summation bring them."""
+        got, ops, notes = self.run(fetches, feed)
+        want, plain, none = self.run(fetches, feed, fusion=False)
+        assert not none and "LayerNorm" not in plain
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=2e-4, atol=2e-5 * max(1.0, float(np.abs(w).max())))
+        return ops, notes
+
+
+@pytest.fixture
+def lab(process_host):
+    def make(patterns=None, kernels=()):
+        return Lab(process_host(Host()), [layer_norm(r) for r in (2, 3)] if patterns is None else patterns, kernels)
+
+    with tf.Graph().as_default():
+        yield make
+
+
+def table(*shape, seed=0, low=-1.0):
+    return np.random.default_rng(seed).uniform(low, 2.0, shape).astype(np.float32)
+
+
+def parameters(width, name=""):
+    gamma = tf.Variable(table(width, seed=1), name=f"gamma{name}")
+    return gamma, tf.Variable(table(width, seed=2), name=f"beta{name}")
+
+
+def test_a_pattern_and_its_gradients_become_two_ops(lab):
+    x = tf.placeholder(tf.float32, [None, 6])
+    gamma, beta = parameters(6)
+    y = by_hand(x, gamma, beta, 1e-5)
+    fetches = [y, *tf.gradients(tf.sin(y), [x, gamma, beta])]
+    ops, notes = lab().both(fetches, {x: table(5, 6)})
+    assert (ops.count("LayerNorm"), ops.count("LayerNormGrad")) == (1, 1) and {"Mean", "Rsqrt", "Sum"}.isdisjoint(ops)
+    assert [n.claimed for n in notes] == [len(notes[0].ops)] and "became LayerNorm, LayerNormGrad" in notes[0].what
+
+
+@pytest.mark.parametrize("which", [(), (0,), (1, 2), (2,)])
+def test_it_takes_the_gradients_that_are_there(lab, which):
+    """That by beta is a sum of what arrives, and reads nothing of the pattern: alone it stays as it is."""
+    x = tf.placeholder(tf.float32, [4, 6])
+    gamma, beta = parameters(6)
+    y = by_hand(x, gamma, beta, 1e-5)
+    wanted = [[x, gamma, beta][i] for i in which]
+    ops, notes = lab().both([y, *(tf.gradients(y * y, wanted) if which else [])], {x: table(4, 6)})
+    assert ops.count("LayerNorm") == 1 and ops.count("LayerNormGrad") == (which not in ((), (2,)))
+    assert "Rsqrt" not in ops and notes[0].claimed
+
+
+def otherwise(x, gamma, beta, epsilon):
+    """The same with operands the other way round, and axes as lists from the front."""
+    last = len(x.shape) - 1
+    d = x - tf.reduce_mean(x, [last], keepdims=True)
+    inverse = tf.rsqrt(epsilon + tf.reduce_mean(tf.square(d), [last], keepdims=True))
+    return beta + gamma * (inverse * d)
+
+
+@pytest.mark.parametrize("spelling", [by_hand, otherwise])
+@pytest.mark.parametrize("rank", [2, 3])
+def test_spellings(lab, spelling, rank):
+    shape = [3, 4, 6][3 - rank :]
+    x = tf.placeholder(tf.float32, [None, *shape[1:]])
+    gamma, beta = parameters(6)
+    y = spelling(x, gamma, beta, np.float32(1e-5))
+    ops, _ = lab().both([y, *tf.gradients(y * y, [x, gamma, beta])], {x: table(*shape)})
+    assert "LayerNorm" in ops and "LayerNormGrad" in ops
+
+
+def test_residual_ways_and_two_patterns_of_one_tensor(lab):
+    """The gradient of h is one sum of all its uses: both patterns take their summands out of it."""
+    other = Pattern(
+        "other",
+        "Sinh",
+        {"x": Operand((None, None))},
+        lambda x: tf.sinh(x) * x,
+        lambda x: x * 0.5 * (tf.exp(x) - tf.exp(-x)),
+    )
+    x = tf.placeholder(tf.float32, [None, 6])
+    h = tf.tanh(x)
+    loss = tf.reduce_sum(by_hand(h, *parameters(6), 1e-5) * (tf.sinh(h) * h) + tf.sqrt(1.0 + h))
+    ops, notes = lab([layer_norm(), other]).both(
+        [loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], {x: table(5, 6)}
+    )
+    assert (ops.count("LayerNorm"), ops.count("LayerNormGrad"), ops.count("Sinh")) == (1, 1, 0)
+    assert [n.claimed > 0 for n in notes] == [True, True]
+
+
+def test_what_two_patterns_share_stays(lab):
+    """Mean and deviation of one tensor are computed once, whatever norms read them."""
+    x = tf.placeholder(tf.float32, [4, 6])
+    first, second = (by_hand(x, *parameters(6, name), 1e-5) for name in "ab")
+    assert all("lies within" in reason for reason in refused(lab, [first, second], {x: table(4, 6)}))
+
+
+def test_a_chain_of_blocks(lab):
+    x = tf.placeholder(tf.float32, [None, 3, 8])
+    h = x
+    for i in range(6):
+        h = h + tf.tanh(by_hand(h, *parameters(8, str(i)), 1e-6))
+    loss = tf.reduce_mean(h * h)
+    ops, _ = lab().both([loss, *tf.gradients(loss, tf.trainable_variables())], {x: table(2, 3, 8)})
+    assert (ops.count("LayerNorm"), ops.count("LayerNormGrad")) == (6, 6) and "Rsqrt" not in ops
+
+
+def test_in_a_loop(lab):
+    x = tf.placeholder(tf.float32, [4, 6])
+    gamma, beta = (v.read_value() for v in parameters(6))
+    total = tf.while_loop(lambda i, h: i < 3, lambda i, h: [i + 1, by_hand(h, gamma, beta, 1e-3)], [0, x])[1]
+    tested = lab()
+    got, _, notes = tested.run([total], {x: table(4, 6)})
+    want, _, _ = tested.run([total], {x: table(4, 6)}, fusion=False)
+    assert [n.claimed > 0 for n in notes] == [True]
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5)
+
+
+def refused(lab, fetches, feed, patterns=None, **fields):
+    """The reason; the numbers are those of the ops, bit for bit."""
+    tested = lab(patterns)
+    got, ops, notes = tested.run(fetches, feed, **fields)
+    want, _, _ = tested.run(fetches, feed, fusion=False)
+    assert "LayerNorm" not in ops
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_array_equal(g, w)
+    assert [n.claimed for n in notes] == [0] * len(notes)
+    return [n.what for n in notes]
+
+
+def test_what_is_read_or_fetched_within_stays(lab):
+    x = tf.placeholder(tf.float32, [4, 6])
+    y = by_hand(x, *parameters(6), 1e-5)
+    graph = tf.get_default_graph()
+    inverse = next(o for o in graph.get_operations() if o.type == "Rsqrt").outputs[0]
+    feed = {x: table(4, 6)}
+    assert refused(lab, [y, inverse], feed) == ["Rsqrt, which lies within, is fetched"]
+    assert refused(lab, [y, tf.exp(inverse, name="far")], feed) == ["far reads Rsqrt, which lies within"]
+
+
+def test_a_fed_value_is_no_part_of_a_pattern(lab):
+    x = tf.placeholder(tf.float32, [4, 6])
+    y = by_hand(x, *parameters(6), 1e-5)
+    mean = next(o for o in tf.get_default_graph().get_operations() if o.type == "Mean").outputs[0]
+    assert refused(lab, [y], {x: table(4, 6), mean: table(4, 1, seed=5)}) == []
+
+
+def test_numbers_that_are_not_known_and_other_numbers(lab):
+    x, eps = tf.placeholder(tf.float32, [4, 6]), tf.placeholder(tf.float32, [])
+    assert refused(lab, [by_hand(x, *parameters(6), eps)], {x: table(4, 6), eps: np.float32(0.5)}) == []
+
+    def scaled(x):
+        return tf.tanh(x * 0.7978845608) * 0.5
+
+    pattern = Pattern("scaled", "Tanh", {"x": Operand((None, None))}, scaled, lambda x: tf.sin(x))
+    tested = lab([pattern])
+    for factor, found in ((np.float32(np.sqrt(2 / np.pi)), True), (0.7979, False)):
+        _, ops, _ = tested.run([tf.tanh(x * factor) * 0.5], {x: table(4, 6)})
+        assert ("Sin" in ops) == found
+
+
+def test_what_the_pattern_does_not_take(lab):
+    x = tf.placeholder(tf.float32, [4, 6])
+    y = by_hand(x, *parameters(6), 1e-5)
+    seen: list[Found] = []
+
+    def check(found):
+        seen.append(found)
+        return f"rows of {found.shapes['x'][-1]} are too short"
+
+    assert refused(lab, [y], {x: table(4, 6)}, [layer_norm(check=check)]) == ["rows of 6 are too short"]
+    (found,) = {(f.dtype, tuple(f.shapes.items()), float(f.constants["epsilon"]), f.device_type) for f in seen}
+    shapes = ("x", (4, 6)), ("gamma", (6,)), ("beta", (6,)), ("epsilon", ())
+    assert found == ("float32", shapes, pytest.approx(1e-5), "cpu")
+
+
+def test_nodes_that_ask_for_several_devices(lab):
+    x = tf.placeholder(tf.float32, [4, 6])
+    d = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    with tf.device("/cpu:0"):
+        inverse = tf.rsqrt(tf.reduce_mean(tf.square(d), axis=-1, keepdims=True) + 1e-5)
+    gamma, beta = parameters(6)
+    assert refused(lab, [d * inverse * gamma + beta], {x: table(4, 6)}) == ["its nodes ask for several devices"]
+
+
+def test_an_op_without_a_kernel_there(lab):
+    """ScatterNd of strings: no matter which, an op that this device has no kernel for."""
+    x = tf.placeholder(tf.float32, [4, 6])
+
+    def lonely(x):
+        return apply_op("Lonely", x=x)
+
+    host = lab([])
+    assert host.run([tf.tanh(tf.sin(x))], {x: table(4, 6)})[2] == []
+    pattern = Pattern("p", "Tanh", {"x": Operand((None, None))}, lambda x: tf.tanh(tf.sin(x)), lonely)
+    with pytest.raises(PluginError, match=r"lab.p \(of .*\) is wrong: it could not be built: .*Lonely"):
+        lab([pattern]).run([tf.tanh(tf.sin(x))], {x: table(4, 6)})
+
+
+@pytest.mark.parametrize(
+    ("replacement", "text"),
+    [
+        (lambda x: tf.reduce_sum(x), "its replacement makes"),
+        (lambda x: None, "returns no tensor"),
+        (lambda x: tf.stop_gradient(tf.sin(x)), "its replacement has no gradient by x"),
+    ],
+)
+def test_functions_that_do_not_fit_one_another(lab, replacement, text):
+    x = tf.placeholder(tf.float32, [4, 6])
+    y = tf.tanh(tf.sin(x))
+    pattern = Pattern("p", "Tanh", {"x": Operand((None, None))}, lambda x: tf.tanh(tf.sin(x)), replacement)
+    with pytest.raises(PluginError, match=text):
+        lab([pattern]).run([y, *tf.gradients(y, [x])], {x: table(4, 6)})
+
+
+def test_a_kernel_that_refuses_when_it_is_prepared(lab):
+    """The plan is begun anew without what it was for."""
+    asked = []
+
+    def prepare(ctx):
+        asked.append(ctx.node.op)
+        raise KernelRefused("not today")
+
+    kernel = KernelDef("LayerNorm", "cpu", None, "eager", types={"T": ("float32",)}, priority=99, prepare=prepare)
+    x = tf.placeholder(tf.float32, [4, 6])
+    y = by_hand(x, *parameters(6), 1e-5)
+    tested = lab([layer_norm()], [kernel])
+    got, ops, notes = tested.run([y], {x: table(4, 6)}, backends=["lab", "cpu"])
+    assert "Rsqrt" in ops and asked and "not today" in notes[0].what and not notes[0].claimed
+    np.testing.assert_array_equal(got, tested.run([y], {x: table(4, 6)}, fusion=False)[0])
+
+
+def test_random_programs(lab):
+    """Norms among other ops: whatever is found, the numbers are those of the ops."""
+    tested, found = lab(), 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [None, 6])
+            live = [tf.tanh(x), x * 0.5]
+            for i in range(8):
+                a, b = (live[rng.integers(len(live))] for _ in range(2))
+                kind = rng.integers(5)
+                if kind < 2:
+                    live.append(by_hand(a, *parameters(6, str(i)), float(rng.choice([1e-3, 1e-2]))))
+                else:
+                    live.append([a + b, a * tf.sigmoid(b), tf.sin(a)][kind - 2])
+            loss = tf.add_n([tf.reduce_mean(v * v) for v in live[-3:]])
+            variables = [v for v in tf.trainable_variables() if rng.random() < 0.7]
+            slopes = [g for g in tf.gradients(loss, [x, *variables]) if g is not None]
+            ops, _ = tested.both([loss, *slopes], {x: table(3, 6, seed=seed)})
+            found += ops.count("LayerNorm")
+    assert found > 12
