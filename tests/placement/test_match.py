@@ -111,7 +111,14 @@ def test_a_sum_at_the_rim_may_have_more_summands():
 
 @pytest.mark.parametrize(
     ("mine", "theirs", "same"),
-    [(-1, 1, True), ([-1], 1, True), ([0, 1], [1, 0], True), ([-1, -2], [0, 1], True), (0, 1, False), ([0, 1], 1, False)],
+    [
+        (-1, 1, True),
+        ([-1], 1, True),
+        ([0, 1], [1, 0], True),
+        ([-1, -2], [0, 1], True),
+        (0, 1, False),
+        ([0, 1], 1, False),
+    ],
 )
 def test_axes_are_the_same_however_they_are_written(mine, theirs, same):
     graphs = []
@@ -124,7 +131,8 @@ def test_axes_are_the_same_however_they_are_written(mine, theirs, same):
 
 
 @pytest.mark.parametrize(
-    ("number", "same"), [(0.1, True), (0.1 * (1 + 2e-7), True), (0.1 * (1 + 1e-5), False), (np.nan, False), ([0.1], False)]
+    ("number", "same"),
+    [(0.1, True), (0.1 * (1 + 2e-7), True), (0.1 * (1 + 1e-5), False), (np.nan, False), ([0.1], False)],
 )
 def test_constants_up_to_rounding(number, same):
     graphs = []
@@ -139,7 +147,12 @@ def test_attributes_ranks_and_closed_inputs():
     small = Drawn()
     x, factor = small.input((None, 4)), small.input(())
     graph = small.builder.finish([small.add("Mul", x, factor)])
-    for shape, constant, fits in (((3, 4), True, True), ((3, 4), False, False), ((3, 5), True, False), ((3,), True, False)):
+    for shape, constant, fits in (
+        ((3, 4), True, True),
+        ((3, 4), False, False),
+        ((3, 5), True, False),
+        ((3,), True, False),
+    ):
         large = Drawn()
         number = large.number(2.0) if constant else large.input(())
         value = large.add("Mul", large.input(shape), number)
