@@ -93,9 +93,22 @@ def _rating_data(batch: int, users: int, things: int, **_: Any) -> list[np.ndarr
     return [*ids, random.standard_normal(batch).astype(np.float32)]
 
 
-def _word_data(batch: int, steps: int, vocabulary: int, **_: Any) -> list[np.ndarray]:
+def _drawn(random: np.random.RandomState, sampled: int, vocabulary: int, *true: int) -> list[np.ndarray]:
+    """What a candidate sampler could have returned: classes that differ, and how often true and sampled ones are expected."""
+    classes = random.permutation(vocabulary)[:sampled].astype(np.int64)
+    return [classes, *(random.uniform(0.1, 0.9, size=shape).astype(np.float32) for shape in ((*true, 1), (sampled,)))]
+
+
+def _word_data(batch: int, steps: int, vocabulary: int, sampled: int = 0, **_: Any) -> list[np.ndarray]:
     random = _random()
-    return [_labels(random, vocabulary, batch, steps), _labels(random, vocabulary, batch, steps)]
+    words = [_labels(random, vocabulary, batch, steps), _labels(random, vocabulary, batch, steps)]
+    return words + (_drawn(random, sampled, vocabulary, batch * steps) if sampled else [])
+
+
+def _pair_data(batch: int, vocabulary: int, sampled: int, **_: Any) -> list[np.ndarray]:
+    random = _random()
+    words = [_labels(random, vocabulary, batch), _labels(random, vocabulary, batch, 1)]
+    return words + _drawn(random, sampled, vocabulary, batch)
 
 
 #: Name -> sizes to what the network is fed.
@@ -112,6 +125,7 @@ DATA: dict[str, Callable[..., list[np.ndarray]]] = {
     "gpt": _window_data,
     "sharded_embedding": _rating_data,
     "lstm_lm": _word_data,
+    "word2vec": _pair_data,
 }
 
 # Each takes the module, the placeholders of what it is fed, and sizes, and returns its losses.
@@ -165,25 +179,18 @@ def _sharded_embedding(tf: ModuleType, user: Any, thing: Any, given: Any, **size
 
 
 def _lstm_lm(
-    tf: ModuleType, words: Any, targets: Any, *, vocabulary: int, units: int, layers: int, **_: Any
+    tf: ModuleType, words: Any, targets: Any, *drawn: Any, vocabulary: int, units: int, layers: int, **more: Any
 ) -> list[Any]:
-    """A language model of LSTMs, each step of time in the graph by itself."""
-    batch, steps = (int(size) for size in words.shape)
-    table = tf.get_variable("words", [vocabulary, units])
-    inputs = tf.unstack(tf.nn.embedding_lookup(table, words), axis=1)
-    for layer in range(layers):
-        kernel = tf.get_variable(f"lstm{layer}/kernel", [2 * units, 4 * units])
-        bias = tf.get_variable(f"lstm{layer}/bias", [4 * units])
-        c = h = tf.zeros([batch, units])
-        for step in range(steps):
-            gates = tf.nn.bias_add(tf.matmul(tf.concat([inputs[step], h], 1), kernel), bias)
-            i, j, f, o = tf.split(gates, 4, 1)
-            c = tf.sigmoid(f + 1.0) * c + tf.sigmoid(i) * tf.tanh(j)
-            h = inputs[step] = tf.tanh(c) * tf.sigmoid(o)
-    w = tf.get_variable("softmax/w", [units, vocabulary])
-    logits = tf.nn.bias_add(tf.matmul(tf.concat(inputs, 0), w), tf.get_variable("softmax/b", [vocabulary]))
-    labels = tf.reshape(tf.transpose(targets), [-1])
-    return [tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))]
+    net = example(tf, "lstm_lm")
+    known, _ = net.inference(words, vocabulary, units, layers, unrolled=more.get("unrolled", False))
+    return [net.loss_of(known, targets, vocabulary, more.get("sampled", 0), drawn or None)]
+
+
+def _word2vec(
+    tf: ModuleType, words: Any, near: Any, *drawn: Any, vocabulary: int, width: int, sampled: int, **_: Any
+) -> list[Any]:
+    net = example(tf, "word2vec")
+    return [net.loss_of(net.vectors(vocabulary, width), words, near, vocabulary, sampled, drawn)]
 
 
 _BUILDERS: dict[str, Callable[..., list[Any]]] = {
@@ -196,6 +203,7 @@ _BUILDERS: dict[str, Callable[..., list[Any]]] = {
     "gpt": _gpt,
     "sharded_embedding": _sharded_embedding,
     "lstm_lm": _lstm_lm,
+    "word2vec": _word2vec,
 }
 
 

@@ -213,21 +213,40 @@ def sharded_embedding(
 
 
 def lstm_lm(
-    f: Any, p: Parameters, words: Any, targets: Any, *, vocabulary: int, units: int, layers: int, **_: Any
+    f: Any, p: Parameters, words: Any, targets: Any, *drawn: Any, vocabulary: int, units: int, layers: int, **_: Any
 ) -> list[Any]:
     batch, steps = words.shape
     table = p("words", vocabulary, units)
     inputs = [f.rows(table, words[:, step]) for step in range(steps)]
     for layer in range(layers):
-        kernel, bias = p(f"lstm{layer}/kernel", 2 * units, 4 * units), p(f"lstm{layer}/bias", 4 * units)
+        name = f"rnn/multi_rnn_cell/cell_{layer}/basic_lstm_cell"
+        kernel, bias = p(f"{name}/kernel", 2 * units, 4 * units), p(f"{name}/bias", 4 * units)
         c = h = f.zeros(batch, units)
         for step in range(steps):
             i, j, forget, o = f.quarters(f.pair(inputs[step], h) @ kernel + bias)
             c = f.sigmoid(forget + 1.0) * c + f.sigmoid(i) * f.tanh(j)
             h = f.tanh(c) * f.sigmoid(o)
             inputs[step] = h
-    logits = f.joined(inputs) @ p("softmax/w", units, vocabulary) + p("softmax/b", vocabulary)
-    return [f.mean(f.cross_entropy(logits, targets.T.reshape(-1)))]
+    known, labels = f.joined(inputs), targets.T.reshape(-1)
+    w, b = p("softmax/w", vocabulary, units), p("softmax/b", vocabulary)
+    if not drawn:
+        return [f.mean(f.cross_entropy(known @ w.T + b, labels))]
+    classes, expected, expected_drawn = drawn  # of the true classes row by row of the batch
+    true = (known * f.rows(w, labels)).sum(1) + b[labels] - f.log(expected.reshape(batch, steps).T.reshape(-1))
+    others = known @ f.rows(w, classes).T + b[classes] - f.log(expected_drawn)
+    others = others - 1e30 * (labels[:, None] == classes)
+    return [f.mean(f.cross_entropy(f.pair(true[:, None], others), f.integers([0] * (batch * steps))))]
+
+
+def word2vec(
+    f: Any, p: Parameters, words: Any, near: Any, *drawn: Any, vocabulary: int, width: int, **_: Any
+) -> list[Any]:
+    classes, expected, expected_drawn = drawn
+    seen = f.rows(p("vectors", vocabulary, width), words)
+    w, b = p("nce/w", vocabulary, width), p("nce/b", vocabulary)
+    true = (seen[:, None] * f.rows(w, near)).sum(2) + b[near] - f.log(expected)
+    false = seen @ f.rows(w, classes).T + b[classes] - f.log(expected_drawn)
+    return [f.mean(f.sigmoid_cross_entropy(true, 1.0).sum(1) + f.sigmoid_cross_entropy(false, 0.0).sum(1))]
 
 
 #: Name -> the text.
@@ -246,5 +265,6 @@ TEXTS: dict[str, Callable[..., list[Any]]] = {
         gpt,
         sharded_embedding,
         lstm_lm,
+        word2vec,
     )
 }

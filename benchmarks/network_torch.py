@@ -33,7 +33,7 @@ class Torch:
     """Functions over NCHW. last: images and filters lie in memory with the channels last."""
 
     relu, sigmoid, tanh = staticmethod(torch.relu), staticmethod(torch.sigmoid), staticmethod(torch.tanh)
-    mean, permute = staticmethod(torch.mean), staticmethod(torch.permute)
+    mean, permute, log = staticmethod(torch.mean), staticmethod(torch.permute), staticmethod(torch.log)
     gelu = staticmethod(functional.gelu)
 
     def __init__(self, last: bool = False) -> None:

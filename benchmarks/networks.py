@@ -222,7 +222,7 @@ PROGRAMS = (
         "lstm_lm",
         "LSTM 512-512 unrolled over 20 words of 10,000, batch 20, full softmax, gradient descent",
         "lstm_lm",
-        {"batch": 20, "steps": 20, "vocabulary": 10000, "units": 512, "layers": 2},
+        {"batch": 20, "steps": 20, "vocabulary": 10000, "units": 512, "layers": 2, "unrolled": True},
         "GradientDescent",
         _of_best(0.95),
     ),

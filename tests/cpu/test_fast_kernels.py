@@ -101,3 +101,15 @@ def test_the_sparse_cross_entropy_of_many_rows(shape: list[int]) -> None:
     want = np.exp(log_p)
     np.put_along_axis(want, labels[..., None], np.take_along_axis(want, labels[..., None], -1) - 1, -1)
     np.testing.assert_allclose(gradient, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 20, 64, 65])
+def test_products_of_few_rows_by_a_transposed_matrix(rows: int) -> None:
+    """Also of strided operands, as what is split off a state is."""
+    rng = np.random.default_rng(2)
+    x, w = rng.standard_normal((rows, 800)).astype("f"), rng.standard_normal((700, 1600)).astype("f")
+    left, right = tf.placeholder(tf.float32, [rows, 800]), tf.placeholder(tf.float32, [700, 1600])
+    halves = [tf.matmul(left, half, transpose_b=True) for half in tf.split(right, 2, 1)]
+    for got, half in zip(run(halves, {left: x, right: w}), np.split(w.astype(np.float64), 2, 1), strict=True):
+        want = x.astype(np.float64) @ half.T
+        assert np.abs(got - want).max() < 1e-5 * np.abs(want).max()

@@ -30,6 +30,7 @@ TENSORFLOW = os.environ.get("TENSORFLOW_PYTHON", sys.executable)
 ROOT = Path(__file__).parents[2]
 
 _SHARDED = {"batch": 40, "users": 23, "things": 11, "width": 3, "shards": 4}
+_LSTM = {"batch": 3, "steps": 4, "vocabulary": 13, "units": 8, "layers": 2}
 _ATTENTION = {"batch": 2, "length": 10, "vocabulary": 17, "width": 16, "heads": 4, "layers": 2}
 
 #: Network -> its sizes. All have the depth and the images of the program, and narrower layers.
@@ -44,7 +45,10 @@ SIZES: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt": ("gpt", _ATTENTION),
     "sharded_embedding div": ("sharded_embedding", {**_SHARDED, "strategy": "div"}),
     "sharded_embedding mod": ("sharded_embedding", {**_SHARDED, "strategy": "mod"}),
-    "lstm_lm": ("lstm_lm", {"batch": 3, "steps": 4, "vocabulary": 13, "units": 8, "layers": 2}),
+    "lstm_lm": ("lstm_lm", _LSTM),
+    "lstm_lm unrolled": ("lstm_lm", {**_LSTM, "unrolled": True}),
+    "lstm_lm sampled": ("lstm_lm", {**_LSTM, "sampled": 6}),
+    "word2vec": ("word2vec", {"batch": 9, "vocabulary": 20, "width": 5, "sampled": 7}),
 }
 
 
