@@ -203,6 +203,21 @@ def test_tile_batch():
     assert got[1][0].tolist() == [1, 1, 1, 2, 2, 2] and many[1][0].shape.as_list() == [6]
 
 
+def test_what_a_class_of_ones_own_lacks_is_named():
+    class Half(seq2seq.Decoder):
+        batch_size = output_size = output_dtype = 1
+
+        def initialize(self, name=None):
+            return (), (), ()
+
+    with pytest.raises(TypeError, match="abstract method '?step"):
+        Half()
+    with pytest.raises(TypeError, match=r"abstract methods? .*next_inputs.*sample"):
+        type("Mine", (seq2seq.Helper,), {"batch_size": 1, "initialize": len})()
+    with pytest.raises(TypeError, match="abstract method '?__call__"):
+        seq2seq.AttentionMechanism(tf.ones([2, 3, 4]))
+
+
 def test_what_is_refused():
     helper = seq2seq.TrainingHelper(tf.constant(INPUTS), LENGTHS)
     cell = tf.nn.rnn_cell.GRUCell(5)

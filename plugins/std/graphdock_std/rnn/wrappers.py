@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from graphdock_std.structures import leaves, packed, same_structure
 __all__ = ["CellWrapper", "DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
 
 
-class CellWrapper(RNNCell):
+class CellWrapper(RNNCell, ABC):
     """A cell with the sizes, the zero state and the variables of another; it has no variable scope of its own.
 
     Args:
@@ -57,8 +58,9 @@ class CellWrapper(RNNCell):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         return self._around_cell(inputs, state, {} if scope is None else {"scope": scope})
 
+    @abstractmethod
     def _around_cell(self, inputs: Any, state: Any, keywords: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        """The output and the next state."""
 
 
 class DropoutWrapper(CellWrapper):

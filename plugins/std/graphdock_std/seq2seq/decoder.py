@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import graphdock as _tf
@@ -23,39 +24,39 @@ class BasicDecoderOutput(NamedTuple):
     sample_id: Any
 
 
-class Decoder:
+class Decoder(ABC):
     """What dynamic_decode runs.
 
     One of one's own defines :attr:`batch_size`, :attr:`output_size`, :attr:`output_dtype`, :meth:`initialize` and :meth:`step`.
     """
 
     @property
+    @abstractmethod
     def batch_size(self) -> Any:
         """The number of sequences, an integer scalar."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def output_size(self) -> Any:
         """Sizes of the outputs of a step, without the batch: numbers, TensorShapes, or a structure of them."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def output_dtype(self) -> Any:
         """Dtypes of the outputs, in the same structure."""
-        raise NotImplementedError
 
     @property
     def tracks_own_finished(self) -> bool:
         """Whether :meth:`step` says of all sequences that have finished, and not of those that just did."""
         return False
 
+    @abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
         """``(finished, inputs, state)`` to begin with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
         """``(outputs, next state, next inputs, finished)``."""
-        raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
         """What becomes of the stacked outputs and the last state. Optional; default: nothing."""
