@@ -13,6 +13,7 @@ from graphdock.typing import DTypeLike
 
 from graphdock_std.indexing import is_tensor
 from graphdock_std.rnn.cell import LSTMStateTuple, RNNCell, check_cell
+from graphdock_std.rnn.step_array import StepArray
 from graphdock_std.structures import leaves, packed, same_structure
 
 __all__ = ["CellWrapper", "DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
@@ -165,8 +166,10 @@ def _sizes(size: Any) -> list[Any]:
 
 
 def _not_the_memory(state: Any) -> Any:
-    """Whether elements of a state may be dropped: of an LSTM's not those of the memory."""
-    return LSTMStateTuple(c=False, h=True) if isinstance(state, LSTMStateTuple) else True
+    """Whether elements of a state may be dropped: of an LSTM's not those of the memory, and of arrays of steps none."""
+    if isinstance(state, LSTMStateTuple):
+        return LSTMStateTuple(c=False, h=True)
+    return not isinstance(state, StepArray)
 
 
 def _answers(visitor: Callable[[Any], Any], state: Any) -> Any:
