@@ -8,6 +8,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import ConfigError
+from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import Host
 from graphdock.session import config_proto
 from graphdock.session.config import effective_config
@@ -53,7 +54,7 @@ def test_a_real_programs_options_run(caplog):
         (
             {"graph_options": {"optimizer_options": {"opt_level": tf.OptimizerOptions.L0}}},
             "passes",
-            {"cse": False, "fold": False, "algebra": False},
+            dict.fromkeys(PASSES, False),
         ),
     ],
 )
@@ -61,6 +62,21 @@ def test_what_is_translated(given, field, value):
     config = effective_config(tf.ConfigProto(**given))
     assert getattr(config, field) == value
     assert config.source(field) == "code"
+
+
+def test_a_step_of_level_l0_runs_no_pass():
+    """The passes that came later, ``gates`` and ``sums``, went on at the level that means none."""
+    x, weights = tf.placeholder(tf.float32, [3, 20]), tf.Variable(np.ones((20, 20), np.float32))
+    loss = tf.add_n([tf.reduce_sum(tf.matmul(x * float(k), weights)) for k in range(4)])
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    found = {}
+    for level in (tf.OptimizerOptions.L0, tf.OptimizerOptions.L1):
+        config = tf.ConfigProto()
+        config.graph_options.optimizer_options.opt_level = level
+        with tf.Session(config=config) as sess:
+            explained = sess.explain(train, {x: np.ones((3, 20))})
+        found[level] = [r.name for r in explained.plan.reports], sum(row.op == "MatMulSum" for row in explained.rows)
+    assert found == {tf.OptimizerOptions.L0: ([], 0), tf.OptimizerOptions.L1: (list(PASSES), 1)}
 
 
 def test_what_is_not_set_is_left_to_the_others(monkeypatch):

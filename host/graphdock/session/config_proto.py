@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any, ClassVar
 
 from graphdock.locks import new_lock
+from graphdock.passes.pipeline import PASSES
 from graphdock.session.config import SessionConfig
 from graphdock.session.message import Message
 
@@ -48,7 +49,7 @@ class GPUOptions(Message):
 
 
 class OptimizerOptions(Message):
-    """``ConfigProto.graph_options.optimizer_options``: which passes run."""
+    """``ConfigProto.graph_options.optimizer_options``: which passes run; at the level ``L0`` none."""
 
     Level = _Level
     GlobalJitLevel = _Jit
@@ -190,7 +191,7 @@ def translated(proto: ConfigProto) -> SessionConfig:
         elif name == "operation_timeout_in_ms":
             given["operation_timeout"] = value / 1e3
         elif name == "graph_options.optimizer_options.opt_level" and value == OptimizerOptions.L0:
-            given["passes"] = {"cse": False, "fold": False, "algebra": False}
+            given["passes"] = dict.fromkeys(PASSES, False)
         elif name == "graph_options.optimizer_options.global_jit_level":
             given["fusion"] = value != OptimizerOptions.OFF
         else:

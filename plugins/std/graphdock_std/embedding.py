@@ -34,8 +34,7 @@ def embedding_lookup(
       max_norm: make rows whose Euclidean norm is above it shorter.
 
     Returns:
-      A tensor of shape ``ids.shape + dims``. The gradient of each shard is IndexedSlices. Ids of other shards count there as
-      row 0, with a gradient of zero.
+      A tensor of shape ``ids.shape + dims``. The gradient of each shard is IndexedSlices of the ids that it owns.
 
     Raises:
       InvalidArgumentError: no shard, or an unknown strategy.
@@ -62,29 +61,26 @@ def embedding_lookup(
 
 
 def _sharded(shards: list[Any], ids: Any, strategy: str) -> Any:
+    """Each shard is asked for the ids that it owns, and for no other: its gradient names no row that nobody read."""
     n = len(shards)
+    flat = _tf.reshape(ids, [-1])
     if strategy == "mod":
         count = _ops.constant(n, ids.dtype)
-        owner, local = ids % count, ids // count
-        mine = [_tf.equal(owner, _ops.constant(k, ids.dtype)) for k in range(n)]
-        within = [local] * n
+        owner, local = _ops.cast(flat % count, _tf.int32), flat // count
     else:
-        limits = _starts(shards, ids.dtype)
-        mine, within = [], []
-        for k in range(n):
-            # an id beyond either end goes to the shard at that end, whose gather refuses it
-            low = ids >= limits[k] if k else _ops.ones_like(ids) > 0
-            mine.append(_tf.logical_and(low, ids < limits[k + 1]) if k < n - 1 else low)
-            within.append(ids - limits[k])
-    zero = _ops.zeros_like(ids)
+        # an id beyond either end goes to the shard at that end, whose gather refuses it
+        starts = _starts(shards, ids.dtype)
+        owner = _ops.add_n([_ops.cast(flat >= start, _tf.int32) for start in starts[1:]])
+        local = flat - _tf.gather(_tf.stack(starts), owner)
+    within = _tf.dynamic_partition(local, owner, n)
+    places = _tf.dynamic_partition(_tf.range(_tf.size(flat)), owner, n)
+    rows = _tf.dynamic_stitch(places, [_tf.gather(shard, own) for shard, own in zip(shards, within, strict=True)])
     dims = static_shape(shards[0])
-    parts = []
-    for shard, own, local in zip(shards, mine, within, strict=True):
-        rows = _tf.gather(shard, _tf.where(own, local, zero))
-        ones = _ops.ones_like(_ops.shape(shard)[1:]) if dims is None else [1] * (len(dims) - 1)
-        own = _tf.reshape(own, _tf.concat([_ops.shape(ids), ones], 0))
-        parts.append(_tf.select(own, rows, _ops.constant(0, rows.dtype)))
-    return _ops.add_n(parts)
+    last = _ops.shape(shards[0])[1:] if dims is None else list(dims[1:])
+    found = _tf.reshape(rows, _tf.concat([_ops.shape(ids), last], 0))
+    if dims is not None:
+        found.set_shape(_tf.TensorShape(static_shape(ids)).concatenate(dims[1:]))
+    return found
 
 
 def _starts(shards: list[Any], dtype: Any) -> list[Any]:

@@ -162,7 +162,6 @@ def test_zero_states_of_any_size():
         ),
         (lambda: cells.LSTMStateTuple(tf.ones([1]), tf.ones([1], tf.float64)).dtype, DTypeError, "differ"),
         (lambda: tf.contrib.rnn.GRUBlockCell(), InvalidArgumentError, "one of num_units"),
-        (lambda: tf.nn.raw_rnn, AttributeError, "tensor arrays"),
     ],
 )
 def test_what_is_refused(make, error, words):

@@ -2,10 +2,15 @@
 from graphdock_std.seq2seq.attention import AttentionMechanism as AttentionMechanism
 from graphdock_std.seq2seq.attention import BahdanauAttention as BahdanauAttention
 from graphdock_std.seq2seq.attention import LuongAttention as LuongAttention
+from graphdock_std.seq2seq.beam_search import BeamSearchDecoder as BeamSearchDecoder
+from graphdock_std.seq2seq.beam_search import BeamSearchDecoderOutput as BeamSearchDecoderOutput
+from graphdock_std.seq2seq.beam_search import BeamSearchDecoderState as BeamSearchDecoderState
+from graphdock_std.seq2seq.beam_search import FinalBeamSearchDecoderOutput as FinalBeamSearchDecoderOutput
 from graphdock_std.seq2seq.decoder import BasicDecoder as BasicDecoder
 from graphdock_std.seq2seq.decoder import BasicDecoderOutput as BasicDecoderOutput
 from graphdock_std.seq2seq.decoder import Decoder as Decoder
 from graphdock_std.seq2seq.decoder import dynamic_decode as dynamic_decode
+from graphdock_std.seq2seq.gather_tree import gather_tree as gather_tree
 from graphdock_std.seq2seq.helper import CustomHelper as CustomHelper
 from graphdock_std.seq2seq.helper import GreedyEmbeddingHelper as GreedyEmbeddingHelper
 from graphdock_std.seq2seq.helper import Helper as Helper
@@ -24,8 +29,12 @@ __all__ = [
     "BahdanauAttention",
     "BasicDecoder",
     "BasicDecoderOutput",
+    "BeamSearchDecoder",
+    "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState",
     "CustomHelper",
     "Decoder",
+    "FinalBeamSearchDecoderOutput",
     "GreedyEmbeddingHelper",
     "Helper",
     "LuongAttention",
@@ -33,6 +42,7 @@ __all__ = [
     "ScheduledEmbeddingTrainingHelper",
     "TrainingHelper",
     "dynamic_decode",
+    "gather_tree",
     "sequence_loss",
     "tile_batch",
 ]

@@ -83,6 +83,7 @@ from graphdock_std.pooling import pool as pool
 from graphdock_std.rnn.bidirectional import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
 from graphdock_std.rnn.bidirectional import static_bidirectional_rnn as static_bidirectional_rnn
 from graphdock_std.rnn.dynamic import dynamic_rnn as dynamic_rnn
+from graphdock_std.rnn.raw import raw_rnn as raw_rnn
 from graphdock_std.rnn.static import static_rnn as static_rnn
 from graphdock_std.rnn.static import static_state_saving_rnn as static_state_saving_rnn
 from graphdock_std.selection import in_top_k as in_top_k
@@ -167,6 +168,7 @@ __all__ = [
     "normalize_moments",
     "nth_element",
     "pool",
+    "raw_rnn",
     "relu",
     "relu6",
     "relu_layer",

@@ -15,6 +15,7 @@ ENDPOINTS = {
     "nn.rnn_cell.ResidualWrapper": "graphdock_std.rnn.wrappers:ResidualWrapper",
     "nn.rnn_cell.DeviceWrapper": "graphdock_std.rnn.wrappers:DeviceWrapper",
     "nn.dynamic_rnn": "graphdock_std.rnn.dynamic:dynamic_rnn",
+    "nn.raw_rnn": "graphdock_std.rnn.raw:raw_rnn",
     "nn.static_rnn": "graphdock_std.rnn.static:static_rnn",
     "nn.static_state_saving_rnn": "graphdock_std.rnn.static:static_state_saving_rnn",
     "nn.bidirectional_dynamic_rnn": "graphdock_std.rnn.bidirectional:bidirectional_dynamic_rnn",

@@ -10,6 +10,7 @@ from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.rnn.cell import check_cell
+from graphdock_std.rnn.step_array import joined, parted
 from graphdock_std.rnn.steps import batch_of, copied_through, initial, lengths_of, one_step
 from graphdock_std.structures import leaves, packed
 
@@ -63,6 +64,7 @@ def dynamic_rnn(
         _check_depth(flat)
         batch_size = batch_of(flat, 1)
         state = initial(cell, initial_state, batch_size, dtype)
+        carried, arrays = parted(state)
         rows = list(flat)
         lengths = None if sequence_length is None else lengths_of(sequence_length)
         if lengths is not None:
@@ -71,27 +73,30 @@ def dynamic_rnn(
         outputs_like: list[Any] = []
 
         def step(variables: list[Any], elements: list[Any]) -> tuple[list[Any], list[Any]]:
-            before = packed(state, variables)
+            before = joined(state, variables, [a.entered() for a in arrays])
             output, following = one_step(cell, packed(inputs, elements[: len(flat)]), before)
             outputs_like.append(output)
-            kept, after = list(leaves(output)), list(leaves(following))
+            kept, (after, longer) = list(leaves(output)), parted(following)
             if lengths is not None:
                 kept = copied_through(elements[-1], [_tf.zeros_like(t) for t in kept], kept)
                 after = copied_through(elements[-1], variables, after)
-            return after, kept
+            return after, [*kept, *[a.left("dynamic_rnn") for a in longer]]
 
         last, stacked = _ops.scan_loop(
             step,
-            list(leaves(state)),
+            carried,
             rows,
             element_shapes=lambda kept: [_dims(t, batch_size) for t in kept],
             parallel_iterations=parallel_iterations or 32,
         )
-        for tensor, known in zip(last, leaves(state), strict=True):
+        for tensor, known in zip(last, carried, strict=True):
             tensor.set_shape(known.shape)
+        count = len(stacked) - len(arrays)
+        outputs, histories = stacked[:count], stacked[count:]
         if not time_major:
-            stacked = [swapped(x) for x in stacked]
-        return packed(outputs_like[0], stacked), packed(state, last)
+            outputs = [swapped(x) for x in outputs]
+        arrays = [a.followed_by(left) for a, left in zip(arrays, histories, strict=True)]
+        return packed(outputs_like[0], outputs), joined(state, last, arrays)
 
 
 def swapped(tensor: Any) -> Any:

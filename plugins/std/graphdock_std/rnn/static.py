@@ -10,6 +10,7 @@ from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.rnn.cell import check_cell
+from graphdock_std.rnn.step_array import joined, parted
 from graphdock_std.rnn.steps import batch_of, copied_through, initial, lengths_of, one_step
 from graphdock_std.structures import leaves, packed, same_structure
 
@@ -63,7 +64,8 @@ def static_rnn(
                 finished = lengths <= _tf.constant(time, lengths.dtype)
                 kept = list(leaves(output))
                 output = packed(output, copied_through(finished, [_tf.zeros_like(t) for t in kept], kept))
-                following = packed(state, copied_through(finished, list(leaves(state)), list(leaves(following))))
+                after, arrays = parted(following)
+                following = joined(following, copied_through(finished, parted(state)[0], after), arrays)
             outputs.append(output)
             state = following
     return outputs, state

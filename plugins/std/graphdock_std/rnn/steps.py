@@ -9,6 +9,7 @@ import graphdock as _tf
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.typing import DTypeLike
 
+from graphdock_std.rnn.step_array import joined, parted
 from graphdock_std.structures import leaves, packed, same_structure
 
 __all__ = ["batch_of", "copied_through", "initial", "lengths_of", "one_step"]
@@ -36,7 +37,8 @@ def initial(cell: Any, state: Any, batch_size: Any, dtype: DTypeLike | None) -> 
       InvalidArgumentError: neither a state nor a dtype; a state that nests differently than the cell's.
     """
     if state is not None:
-        given = packed(state, [_tf.convert_to_tensor(s) for s in leaves(state)])
+        tensors, arrays = parted(state)
+        given = joined(state, [_tf.convert_to_tensor(s) for s in tensors], arrays)
         sizes = cell.state_size
         if not isinstance(sizes, _tf.TensorShape) and not same_structure(given, sizes):
             raise InvalidArgumentError(
@@ -75,7 +77,7 @@ def one_step(cell: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
             expected=str(state),
             got=str(following),
         )
-    for before, after in zip(leaves(state), leaves(following), strict=True):
+    for before, after in zip(parted(state)[0], parted(following)[0], strict=True):
         if after.shape.is_compatible_with(before.shape):
             after.set_shape(before.shape)
     return output, packed(state, leaves(following))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +13,13 @@ from graphdock.typing import DTypeLike
 
 from graphdock_std.indexing import is_tensor
 from graphdock_std.rnn.cell import LSTMStateTuple, RNNCell, check_cell
+from graphdock_std.rnn.step_array import StepArray
 from graphdock_std.structures import leaves, packed, same_structure
 
 __all__ = ["CellWrapper", "DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
 
 
-class CellWrapper(RNNCell):
+class CellWrapper(RNNCell, ABC):
     """A cell with the sizes, the zero state and the variables of another; it has no variable scope of its own.
 
     Args:
@@ -57,8 +59,9 @@ class CellWrapper(RNNCell):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         return self._around_cell(inputs, state, {} if scope is None else {"scope": scope})
 
+    @abstractmethod
     def _around_cell(self, inputs: Any, state: Any, keywords: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        """The output and the next state."""
 
 
 class DropoutWrapper(CellWrapper):
@@ -163,8 +166,10 @@ def _sizes(size: Any) -> list[Any]:
 
 
 def _not_the_memory(state: Any) -> Any:
-    """Whether elements of a state may be dropped: of an LSTM's not those of the memory."""
-    return LSTMStateTuple(c=False, h=True) if isinstance(state, LSTMStateTuple) else True
+    """Whether elements of a state may be dropped: of an LSTM's not those of the memory, and of arrays of steps none."""
+    if isinstance(state, LSTMStateTuple):
+        return LSTMStateTuple(c=False, h=True)
+    return not isinstance(state, StepArray)
 
 
 def _answers(visitor: Callable[[Any], Any], state: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from graphdock_std.layers.dense import Dense
 __all__ = ["AttentionMechanism", "BahdanauAttention", "LuongAttention"]
 
 
-class AttentionMechanism:
+class AttentionMechanism(ABC):
     """What an AttentionWrapper asks how much each row of a memory counts for a query.
 
     Args:
@@ -86,9 +87,9 @@ class AttentionMechanism:
         alignments = self._probability_fn(scores)
         return alignments, alignments
 
+    @abstractmethod
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """``(alignments, next state)``: how much each row counts for the query ``[batch, q]``, ``[batch, rows]``."""
-        raise NotImplementedError
 
 
 class BahdanauAttention(AttentionMechanism):

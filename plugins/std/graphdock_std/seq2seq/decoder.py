@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import graphdock as _tf
@@ -11,6 +12,7 @@ from graphdock.typing import TensorLike
 
 from graphdock_std.rnn.cell import check_cell, full_shape
 from graphdock_std.rnn.dynamic import swapped
+from graphdock_std.rnn.step_array import joined, parted
 from graphdock_std.structures import leaves, mapped, packed, same_structure
 
 __all__ = ["BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode"]
@@ -23,39 +25,39 @@ class BasicDecoderOutput(NamedTuple):
     sample_id: Any
 
 
-class Decoder:
+class Decoder(ABC):
     """What dynamic_decode runs.
 
     One of one's own defines :attr:`batch_size`, :attr:`output_size`, :attr:`output_dtype`, :meth:`initialize` and :meth:`step`.
     """
 
     @property
+    @abstractmethod
     def batch_size(self) -> Any:
         """The number of sequences, an integer scalar."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def output_size(self) -> Any:
         """Sizes of the outputs of a step, without the batch: numbers, TensorShapes, or a structure of them."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def output_dtype(self) -> Any:
         """Dtypes of the outputs, in the same structure."""
-        raise NotImplementedError
 
     @property
     def tracks_own_finished(self) -> bool:
         """Whether :meth:`step` says of all sequences that have finished, and not of those that just did."""
         return False
 
+    @abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
         """``(finished, inputs, state)`` to begin with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
         """``(outputs, next state, next inputs, finished)``."""
-        raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
         """What becomes of the stacked outputs and the last state. Optional; default: nothing."""
@@ -158,11 +160,12 @@ def dynamic_decode(
             if limit.shape.rank != 0:
                 raise ShapeError("maximum_iterations must be a scalar", got=str(limit.shape))
         finished, inputs, state = decoder.initialize()
-        state = packed(state, [_tf.convert_to_tensor(s) for s in leaves(state)])
+        carried, arrays = parted(state)
+        carried = [_tf.convert_to_tensor(s) for s in carried]
         inputs = packed(inputs, [_tf.convert_to_tensor(x) for x in leaves(inputs)])
         sizes, batch_size = _sizes(decoder.output_size), decoder.batch_size
         lengths = _tf.zeros_like(finished, _tf.int32)
-        counts = len(list(leaves(state))), len(list(leaves(inputs)))
+        count = len(carried)
         like: list[Any] = []
 
         def going_on(time: Any, over: Any, *_: Any) -> Any:
@@ -171,7 +174,8 @@ def dynamic_decode(
 
         def body(variables: list[Any], _: list[Any]) -> tuple[list[Any], list[Any]]:
             time, over, seen, *rest = variables
-            before, given = packed(state, rest[: counts[0]]), packed(inputs, rest[counts[0] :])
+            before = joined(state, rest[:count], [a.entered() for a in arrays])
+            given = packed(inputs, rest[count:])
             outputs, after, following, done = decoder.step(time, given, before)
             for what, a, b in (("state", before, after), ("inputs", given, following)):
                 if not same_structure(a, b):
@@ -182,21 +186,27 @@ def dynamic_decode(
                     )
             done = done if decoder.tracks_own_finished else _tf.logical_or(done, over)
             seen = _tf.where(over, seen, _tf.fill(_tf.shape(seen), time + 1))
-            kept, states = list(leaves(outputs)), list(leaves(after))
+            kept, (states, longer) = list(leaves(outputs)), parted(after)
             if impute_finished:
                 kept = [_chosen(over, _tf.zeros_like(t), t) for t in kept]
-                states = [_chosen(over, old, new) for old, new in zip(leaves(before), states, strict=True)]
+                states = [_chosen(over, old, new) for old, new in zip(rest, states, strict=False)]
             like.append(outputs)
+            kept += [a.left("dynamic_decode") for a in longer]
             return [time + 1, done, seen, *states, *leaves(following)], kept
 
         last, stacked = _ops.scan_loop(
             lambda variables, rows: _with_shapes(*body(variables, rows), variables),
-            [_tf.constant(0), finished, lengths, *leaves(state), *leaves(inputs)],
+            [_tf.constant(0), finished, lengths, *carried, *leaves(inputs)],
             cond=going_on,
-            element_shapes=lambda kept: [_known(t, s, batch_size) for t, s in zip(kept, sizes, strict=True)],
+            element_shapes=lambda kept: [
+                *[_known(t, s, batch_size) for t, s in zip(kept, sizes, strict=False)],
+                *[t.shape.as_list() for t in kept[len(sizes) :]],
+            ],
             parallel_iterations=parallel_iterations,
         )
-        outputs, final, seen = packed(like[0], stacked), packed(state, last[3 : 3 + counts[0]]), last[2]
+        outputs, seen = packed(like[0], stacked[: len(sizes)]), last[2]
+        arrays = [a.followed_by(left) for a, left in zip(arrays, stacked[len(sizes) :], strict=True)]
+        final = joined(state, last[3 : 3 + count], arrays)
         outputs, final = decoder.finalize(outputs, final, seen)
         if not output_time_major:
             outputs = packed(outputs, [swapped(t) for t in leaves(outputs)])

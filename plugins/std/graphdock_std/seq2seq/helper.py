@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -23,16 +24,16 @@ __all__ = [
 ]
 
 
-class Helper:
+class Helper(ABC):
     """What a BasicDecoder asks: how to begin, what to take of an output, and what to read next.
 
     One of one's own defines :attr:`batch_size`, :meth:`initialize`, :meth:`sample` and :meth:`next_inputs`.
     """
 
     @property
+    @abstractmethod
     def batch_size(self) -> Any:
         """The number of sequences, an int32 scalar."""
-        raise NotImplementedError
 
     @property
     def sample_ids_shape(self) -> _tf.TensorShape:
@@ -44,19 +45,19 @@ class Helper:
         """The dtype of samples."""
         return _tf.int32
 
+    @abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """``(finished, inputs)``: a bool vector ``[batch]``, and the inputs of the first step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         """The samples ``[batch]`` that the outputs of a step mean."""
-        raise NotImplementedError
 
+    @abstractmethod
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
         """``(finished, inputs, state)`` of the next step."""
-        raise NotImplementedError
 
 
 class CustomHelper(Helper):

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import graphdock as _tf
-from graphdock.errors import InvalidArgumentError, UnimplementedError
+from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.layers.dense import Dense
 from graphdock_std.rnn.cell import RNNCell, check_cell, zeros_of
+from graphdock_std.rnn.step_array import StepArray
 from graphdock_std.structures import leaves, packed
 
 __all__ = ["AttentionWrapper", "AttentionWrapperState", "tile_batch"]
@@ -23,7 +24,8 @@ class AttentionWrapperState(NamedTuple):
       cell_state: the cell's. ``time``: the number of the step.
       attention: what it attended to in the step before, ``[batch, n]``.
       alignments: how much each row of the memory counted. ``attention_state``: the mechanism's.
-      alignment_history: always empty.
+      alignment_history: of all steps so far, one StepArray per mechanism, whose ``stack()`` is ``[time, batch, rows]``; empty where
+        the wrapper keeps none.
     """
 
     cell_state: Any
@@ -45,7 +47,7 @@ class AttentionWrapper(RNNCell):
       cell: the cell inside.
       attention_mechanism: one, or a list of them.
       attention_layer_size: the size of the attention, made of output and context by a layer; of a list one each. None: the context.
-      alignment_history: has to be False; a decoder of one's own may keep ``state.alignments`` in its outputs.
+      alignment_history: whether the state keeps the alignments of all steps.
       cell_input_fn: of the inputs and the attention: what the cell reads; default: both side by side.
       output_attention: whether the output is the attention; otherwise it is the cell's.
       initial_cell_state: the cell's state in :meth:`zero_state`.
@@ -68,11 +70,7 @@ class AttentionWrapper(RNNCell):
     ) -> None:
         super().__init__(name=name)
         check_cell("cell", cell)
-        if alignment_history:
-            raise UnimplementedError(
-                "AttentionWrapper: alignment_history=True is not here: it is a TensorArray",
-                hint="let a decoder of your own return state.alignments among its outputs",
-            )
+        self._keeps = alignment_history
         self._is_multi = isinstance(attention_mechanism, list | tuple)
         self._mechanisms = list(attention_mechanism) if self._is_multi else [attention_mechanism]
         for mechanism in self._mechanisms:
@@ -118,19 +116,20 @@ class AttentionWrapper(RNNCell):
             self._size,
             _tf.TensorShape([]),
             self._one_or_all([m.alignments_size for m in self._mechanisms]),
-            self._one_or_all([() for _ in self._mechanisms]),
+            self._one_or_all([m.alignments_size if self._keeps else () for m in self._mechanisms]),
             self._one_or_all([m.state_size for m in self._mechanisms]),
         )
 
     def zero_state(self, batch_size: Any, dtype: DTypeLike) -> AttentionWrapperState:
         """The state to begin with: of ``initial_cell_state``, if that was given."""
         with _tf.name_scope(type(self).__name__ + "ZeroState"):
+            alignments = [m.initial_alignments(batch_size, dtype) for m in self._mechanisms]
             return AttentionWrapperState(
                 self._cell.zero_state(batch_size, dtype) if self._initial is None else self._initial,
                 zeros_of(self._size, batch_size, dtype),
                 _tf.zeros([], _tf.int32),
-                self._one_or_all([m.initial_alignments(batch_size, dtype) for m in self._mechanisms]),
-                self._one_or_all([() for _ in self._mechanisms]),
+                self._one_or_all(alignments),
+                self._one_or_all([StepArray(like) if self._keeps else () for like in alignments]),
                 self._one_or_all([m.initial_state(batch_size, dtype) for m in self._mechanisms]),
             )
 
@@ -141,6 +140,7 @@ class AttentionWrapper(RNNCell):
             )
         output, cell_state = self._cell(self._cell_input_fn(inputs, state.attention), state.cell_state)
         before = list(state.attention_state) if self._is_multi else [state.attention_state]
+        kept = list(state.alignment_history) if self._is_multi else [state.alignment_history]
         attentions, alignments, states = [], [], []
         for mechanism, layer, past in zip(self._mechanisms, self._layers, before, strict=True):
             weights, after = mechanism(output, state=past)
@@ -154,7 +154,7 @@ class AttentionWrapper(RNNCell):
             attention,
             state.time + 1,
             self._one_or_all(alignments),
-            state.alignment_history,
+            self._one_or_all([a.plus(w) if self._keeps else a for a, w in zip(kept, alignments, strict=True)]),
             self._one_or_all(states),
         )
         return attention if self._output_attention else output, following
