@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from graphdock.contracts import cache_dir
+from graphdock.contracts import cache_dir, keep, kept
 
 from graphdock_triton.cubin import Cubin, Options, compile_cubin
 
@@ -102,9 +101,9 @@ def cubin_of(job: Job, architecture: str) -> Future[Cubin]:
 
 def _compiled(compiler: Compiler, job: Job, architecture: str, key: str) -> Cubin:
     path = cache_dir() / "triton" / architecture / f"{job.name[:60]}-{key[:32]}.cubin"
-    kept = _read(path) if compiler.keeps else None
-    if kept is not None:
-        return kept
+    found = _read(path) if compiler.keeps else None
+    if found is not None:
+        return found
     made = compiler.compile(job, architecture)
     if compiler.keeps:
         _write(path, made)
@@ -115,30 +114,15 @@ _FIELDS = "entry threads shared scratch scratch_align registers spills".split()
 
 
 def _read(path: Path) -> Cubin | None:
-    """What was kept, behind a checksum; None where there is nothing whole, which is then made again."""
-    try:
-        data = path.read_bytes()
-    except OSError:
+    """What was kept; None where there is nothing whole, which is then made again."""
+    data = kept(path)
+    if data is None:
         return None
-    if hashlib.sha256(data[32:]).digest() != data[:32]:
-        return None
-    head, _, image = data[32:].partition(b"\n")
+    head, _, image = data.partition(b"\n")
     entry, *numbers = head.decode().split(" ")
     return Cubin(image, entry, *map(int, numbers))
 
 
 def _write(path: Path, cubin: Cubin) -> None:
-    """Keep a cubin; where the folder can't be written nothing is kept, which costs time alone."""
     head = " ".join(str(getattr(cubin, name)) for name in _FIELDS).encode()
-    data = head + b"\n" + cubin.image
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            try:
-                file.write(hashlib.sha256(data).digest() + data)
-                file.flush()
-                os.replace(file.name, path)
-            except OSError:
-                os.unlink(file.name)
-    except OSError:
-        return
+    keep(path, head + b"\n" + cubin.image)
