@@ -13,6 +13,7 @@ import pluggy
 
 from graphdock import dtypes, errors
 from graphdock.contracts.cache import cache_dir, keep, kept, replace_file
+from graphdock.contracts.command import CommandTools
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
@@ -87,6 +88,7 @@ __all__ = [
     "CancellationToken",
     "Candidate",
     "Claim",
+    "CommandTools",
     "Conditions",
     "Cutter",
     "DType",
