@@ -179,3 +179,12 @@ def test_the_manifests_in_this_repository_accept_this_host():
         m = manifest.load(path)
         assert api_accepts(m.api, API_VERSION), path
         assert m.kernels is not None
+
+
+def test_a_plugin_may_have_a_command():
+    command = '[command]\nmodule = "graphdock_chip.tool"\nsummary = "Do it."\n\n[[conformance'
+    m = manifest.loads(WHOLE.replace("[[conformance", command, 1), PATH)
+    assert m.command == manifest.CommandDecl("graphdock_chip.tool", "Do it.")
+    assert manifest.loads(WHOLE, PATH).command is None
+    with pytest.raises(ManifestError, match=r"toml:\d+: 'graphdock_chip:tool' is no module"):
+        manifest.loads(WHOLE.replace("[[conformance", command.replace("chip.", "chip:"), 1), PATH)

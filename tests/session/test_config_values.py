@@ -29,6 +29,7 @@ def test_every_field_of_a_configuration_has_a_check():
         ("fallback", {"MatMul": "allow"}, {"MatMul": "allow"}),
         ("kernels", {"MatMul@cuda": "cuda.lt"}, {"MatMul@cuda": "cuda.lt"}),
         ("device_count", {"cpu": "2"}, {"cpu": 2}),
+        ("plan_for", {"cuda": "sm_90a"}, {"cuda": "sm_90a"}),
         ("memory_limit", {"cuda": "1.5 GiB", "cpu": 7, "x": "3KB"}, {"cuda": 3 * 2**29, "cpu": 7, "x": 3000}),
         ("passes", {"fold": False}, {"fold": False}),
         ("plan_cache_size", "8", 8),

@@ -7,6 +7,7 @@ import threading
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.plugin.host import Host
 
 
 @pytest.fixture(autouse=True)
@@ -161,3 +162,12 @@ def test_a_pin_to_a_device_that_is_not_there_names_one_that_is():
     with tf.Session(config=only_cpu) as sess, pytest.raises(tf.errors.InvalidArgumentError, match=absent) as raised:
         sess.run(made, {made.op.inputs[0]: [1.0, 2.0]})
     assert raised.value.hint.startswith('write tf.device("/cpu:0"), or set')
+
+
+def test_a_device_that_is_planned_for_has_to_be_known():
+    with pytest.raises(
+        tf.errors.ConfigError, match="plan_for names queued, of which none of the backends cpu has devices"
+    ):
+        tf.Session(config=tf.SessionConfig(plan_for={"queued": "any"}), host=Host(allow=["queued"]))
+    with pytest.raises(tf.errors.DeviceUnavailable, match="devices of type 'cpu' can't be planned for without one"):
+        tf.Session(config=tf.SessionConfig(plan_for={"cpu": "any"}))

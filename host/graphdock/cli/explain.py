@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from graphdock.cli.options import file_options
@@ -19,6 +21,12 @@ __all__ = ["command"]
 @click.argument("target")
 @click.option("--backends", help="Comma-separated, the most wanted first.")
 @click.option("--fallback", help="forbid, warn or allow.")
+@click.option(
+    "--plan-for",
+    multiple=True,
+    metavar="TYPE=ARCH",
+    help="Plan for a device that need not be here, such as cuda=sm_90; its kernels are compiled.",
+)
 @file_options
 @click.option("--all", "lost", is_flag=True, help="Show every kernel that lost, with its reason.")
 @click.option("--source", is_flag=True, help="Show the generated source of the step.")
@@ -27,6 +35,7 @@ def command(
     target: str,
     backends: str | None,
     fallback: str | None,
+    plan_for: tuple[str, ...],
     lost: bool,
     source: bool,
     as_json: bool,
@@ -34,7 +43,9 @@ def command(
     from graphdock.session.config import effective_config
     from graphdock.session.session import Session
 
-    given = {k: v for k, v in (("backends", backends), ("fallback", fallback)) if v is not None}
+    given: dict[str, Any] = {k: v for k, v in (("backends", backends), ("fallback", fallback)) if v is not None}
+    if plan_for:
+        given["plan_for"] = dict(_pair(text) for text in plan_for)
     config = effective_config(None, given)
     step = build(target)
     with Session(graph=step.graph, config=config) as session:
@@ -48,3 +59,10 @@ def command(
     click.echo(text)
     if source:
         click.echo("\n" + explanation.source, nl=False)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    kind, equals, architecture = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--plan-for takes TYPE=ARCH, such as cuda=sm_90, not {text!r}")
+    return kind, architecture

@@ -12,7 +12,8 @@ import importlib
 import pluggy
 
 from graphdock import dtypes, errors
-from graphdock.contracts.cache import cache_dir
+from graphdock.contracts.cache import cache_dir, keep, kept, replace_file
+from graphdock.contracts.command import CommandTools
 from graphdock.contracts.cut import Cutter, cut_region
 from graphdock.contracts.device import HOST_MEMORY, Buffer, Device, DeviceFactory, DeviceInfo, Storage
 from graphdock.contracts.executor import SCALAR, Executor, PlacedGraph, Program, SessionFactory, StageReport
@@ -88,6 +89,7 @@ __all__ = [
     "CancellationToken",
     "Candidate",
     "Claim",
+    "CommandTools",
     "Conditions",
     "Cutter",
     "DType",
@@ -164,9 +166,12 @@ __all__ = [
     "errors",
     "hookimpl",
     "inplace",
+    "keep",
+    "kept",
     "kernel_error",
     "print_graph",
     "print_node",
+    "replace_file",
     "shape",
     "view",
 ]

@@ -1,15 +1,53 @@
-"""Where plugins keep what they compile."""
+"""Where plugins keep what they compile, and how: a file is whole or not there, and behind a checksum."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["cache_dir"]
+__all__ = ["cache_dir", "keep", "kept", "replace_file"]
+
+_DIGEST = 32
 
 
 def cache_dir(variables: Mapping[str, str] = os.environ) -> Path:
     """The folder: ``GRAPHDOCK_CACHE_DIR``, else ``graphdock`` in the user's cache folder. It may not exist yet."""
     named = variables.get("GRAPHDOCK_CACHE_DIR")
     return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphdock"
+
+
+def kept(path: Path) -> bytes | None:
+    """What :func:`keep` wrote; None where there is nothing, or where it is damaged: it is then made again."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return data[_DIGEST:] if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST] else None
+
+
+def keep(path: Path, data: bytes) -> bool:
+    """Write a file of the cache, and its folders; from any thread and process, the last one stands.
+
+    Returns False where the folder can't be written: nothing is then kept, which costs time alone.
+    """
+    try:
+        replace_file(path, hashlib.sha256(data).digest() + data)
+    except OSError:
+        return False
+    return True
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a whole file, or leave what was there; whoever reads meanwhile sees one of the two. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+        os.replace(beside, path)
+    except OSError:
+        beside.unlink(missing_ok=True)  # a full disk keeps nothing of it
+        raise

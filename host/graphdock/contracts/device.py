@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from graphdock.dtypes import DType
-from graphdock.errors import NotFoundError
+from graphdock.errors import DeviceUnavailable, NotFoundError
 
 __all__ = ["HOST_MEMORY", "Buffer", "Device", "DeviceFactory", "DeviceInfo", "Storage"]
 
@@ -160,3 +160,11 @@ class DeviceFactory(ABC):
     @abstractmethod
     def open(self, info: DeviceInfo, options: Mapping[str, Any]) -> Device:
         """Open one device. ``options`` are the plugin's, checked against its manifest, defaults filled in."""
+
+    def declared(self, architecture: str, options: Mapping[str, Any]) -> Device:
+        """A device of an architecture that need not be here, for planning: kernels are prepared and compiled for it, and nothing is
+        ever allocated, copied or run. Probes nothing.
+
+        Raises DeviceUnavailable, for an architecture that is not known too, with those that are. Optional; default: it raises.
+        """
+        raise DeviceUnavailable(f"devices of type {self.device_type!r} can't be planned for without one")

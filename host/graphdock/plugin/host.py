@@ -434,6 +434,12 @@ class Host:
         """The device of that name, opened once. See :meth:`graphdock.plugin.devices.DeviceTable.open`."""
         return self._table.open(DeviceSpec.parse(spec), options)
 
+    def declared_device(self, device_type: str, architecture: str, options: Mapping[str, Any]) -> Device:
+        """A device that need not be here, for planning. See :meth:`graphdock.contracts.DeviceFactory.declared`."""
+        with self._lock:
+            factory, plugin = self._owner(device_type)
+            return factory.declared(architecture, self._device_options(plugin, options))
+
     def close(self) -> None:
         """Close what is in the named containers, once no step uses it, then every open device. The default host is never closed."""
         with self.containers_lock:

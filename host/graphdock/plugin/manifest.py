@@ -1,9 +1,9 @@
 """A plugin's manifest, ``graphdock-plugin.toml``: what a plugin is, readable without importing it.
 
-A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[[conformance.xfail]]``,
-``[[lacks]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``: ``[ops] names`` and
-``[[kernels]]``; it is read only when somebody asks for it. Code is the truth; where the lower part says otherwise the
-ledger says ``manifest drift``.
+A person writes the upper part: ``schema``, ``[plugin]``, ``[[devices]]``, ``[options]``, ``[command]``,
+``[[conformance.xfail]]``, ``[[lacks]]``. The lower part, below :data:`MARKER`, is written by ``graphdock opgen manifest``:
+``[ops] names`` and ``[[kernels]]``; it is read only when somebody asks for it. Code is the truth; where the lower part says
+otherwise the ledger says ``manifest drift``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,18 @@ from graphdock.contracts.version import API_RANGE, api_accepts
 from graphdock.errors import ConfigError, ManifestError, did_you_mean
 from graphdock.plugin.toml_text import line_of, parse
 
-__all__ = ["FILE_NAME", "MARKER", "DeviceDecl", "KernelDecl", "Manifest", "OptionDecl", "XFail", "load", "loads"]
+__all__ = [
+    "FILE_NAME",
+    "MARKER",
+    "CommandDecl",
+    "DeviceDecl",
+    "KernelDecl",
+    "Manifest",
+    "OptionDecl",
+    "XFail",
+    "load",
+    "loads",
+]
 
 FILE_NAME = "graphdock-plugin.toml"
 #: First line of the generated part.
@@ -42,6 +53,19 @@ class DeviceDecl:
 
     type: str
     aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandDecl:
+    """What ``graphdock NAME`` does, NAME being the plugin's.
+
+    Attributes:
+      module: imported when the command is called; see :mod:`graphdock.contracts.command`.
+      summary: its line in ``graphdock --help``.
+    """
+
+    module: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +154,7 @@ class Manifest:
       api: range of contract versions, such as ``">=0.2,<0.3"``.
       imports: top-level modules that must be findable.
       install: what to type when one is not.
+      command: of the command line; None for most plugins.
       generated: text of the lower part, or None when there is none.
     """
 
@@ -144,6 +169,7 @@ class Manifest:
     options: Mapping[str, OptionDecl] = field(default_factory=dict)
     xfails: tuple[XFail, ...] = ()
     lacks: tuple[Lack, ...] = ()
+    command: CommandDecl | None = None
     generated: str | None = None
     _offset: int = 0
 
@@ -309,7 +335,15 @@ def loads(text: str, path: Path) -> Manifest:
     root = reader.table(
         reader.root,
         (),
-        {"schema": int, "plugin": dict, "devices": list, "options": dict, "conformance": dict, "lacks": list},
+        {
+            "schema": int,
+            "plugin": dict,
+            "devices": list,
+            "options": dict,
+            "command": dict,
+            "conformance": dict,
+            "lacks": list,
+        },
         ("schema", "plugin"),
     )
     if root["schema"] != 1:
@@ -357,6 +391,12 @@ def loads(text: str, path: Path) -> Manifest:
     for i, row in enumerate(root.get("lacks", [])):
         row = reader.table(row, ("lacks", i), {"reason": str, "ops": list}, ("reason", "ops"))
         lacks.append(Lack(row["reason"], reader.strings(row["ops"], ("lacks", i, "ops"))))
+    command = None
+    if "command" in root:
+        row = reader.table(root["command"], ("command",), {"module": str, "summary": str}, ("module", "summary"))
+        if not all(part.isidentifier() for part in row["module"].split(".")):
+            raise reader.fail(("command", "module"), f"{row['module']!r} is no module", expected="package.module")
+        command = CommandDecl(row["module"], row["summary"])
     return Manifest(
         plugin["name"],
         plugin["summary"],
@@ -369,6 +409,7 @@ def loads(text: str, path: Path) -> Manifest:
         options,
         tuple(xfails),
         tuple(lacks),
+        command,
         lower if marker else None,
         upper.count("\n"),
     )

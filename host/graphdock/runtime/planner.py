@@ -6,12 +6,13 @@ import contextlib
 import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.step import StepServices
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import CancelledError, ConfigError, DeviceUnavailable, NotFoundError
+from graphdock.errors import CancelledError, ConfigError, DeviceUnavailable, FailedPreconditionError, NotFoundError
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
@@ -35,6 +36,8 @@ from graphdock.shape import Dims
 __all__ = ["DEFAULT_EXECUTOR", "Planner"]
 
 _log = logging.getLogger("graphdock")
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+T = TypeVar("T")
 
 #: What ``executor="auto"`` chooses.
 DEFAULT_EXECUTOR = "straight_line"
@@ -67,6 +70,7 @@ class Planner:
       deterministic: only kernels that give the same bits on every run; nothing is measured.
       memory_limit: device type -> bytes that planned buffers and variables may take on each device of that type.
       steps_in_flight: how many steps may be at work at once.
+      plan_for: device type -> architecture of a device that is not opened, but declared: plans for it are made to be explained.
 
     Attributes:
       devices: whole names, in order of preference. ``absent``: device types of ``backends`` that this machine has no device of.
@@ -94,6 +98,7 @@ class Planner:
         deterministic: bool,
         memory_limit: Mapping[str, int],
         steps_in_flight: int = 1,
+        plan_for: Mapping[str, str] = _EMPTY,
     ) -> None:
         check_switches(passes)
         self._fallback = fallback
@@ -101,6 +106,7 @@ class Planner:
         self._lock = new_lock()
         device_count = self._by_type("device_count", device_count)
         memory_limit = self._by_type("memory_limit", memory_limit)
+        self._declared = self._by_type("plan_for", plan_for)
         for pin in pins:
             self._device_type("kernels", pin.rpartition("@")[2])
         chooser = Chooser(host, backends, pins, deterministic)
@@ -120,17 +126,24 @@ class Planner:
                 if count == 0:
                     continue
                 try:
-                    infos = host.device_infos(kind, count)
+                    found = self._devices(kind, count, options.get(name))
                 except DeviceUnavailable as error:
+                    if kind in self._declared:
+                        raise
                     self.absent[kind] = error
                     continue
-                for info in infos:
-                    spec = DeviceSpec("localhost", 0, kind, info.index)
-                    device = host.open_device(DeviceSpec(type=kind, index=info.index), options.get(name))
+                for device in found:
+                    spec = DeviceSpec("localhost", 0, kind, device.info.index)
                     self.devices.append(spec)
                     opened[spec] = device
                     spaces.setdefault(device.memory_space, device)
         self._say_what_is_absent(named_by)
+        unused = sorted(self._declared.keys() - {d.type for d in self.devices})
+        if unused:
+            raise ConfigError(
+                f"plan_for names {', '.join(unused)}, of which none of the backends {', '.join(backends)} has devices",
+                hint="list the plugin that owns the device type among the backends",
+            )
         if not self.devices:
             raise ConfigError(
                 f"none of the backends {', '.join(backends)}{f' ({named_by})' if named_by else ''} brings a device",
@@ -160,6 +173,13 @@ class Planner:
             resolved,
         )
 
+    def _devices(self, kind: str, count: int, options: Mapping[str, Any] | None) -> list[Device]:
+        architecture = self._declared.get(kind)
+        if architecture is not None:
+            return [self._host.declared_device(kind, architecture, options or {})]
+        infos = self._host.device_infos(kind, count)
+        return [self._host.open_device(DeviceSpec(type=kind, index=info.index), options) for info in infos]
+
     def _say_what_is_absent(self, named_by: str | None) -> None:
         """A backend without a device here is passed over like a kernel that is not there: by the policy of fallback."""
         policy = self._fallback("default")
@@ -186,8 +206,15 @@ class Planner:
 
         Raises:
           InvalidArgumentError, ShapeError: the graph and the feeds do not fit. KernelNotFoundError, KernelTieError: no kernel,
-          or two. FailedPreconditionError: a variable that exists with another type. UnimplementedError: the executor refuses.
+          or two. FailedPreconditionError: a variable that exists with another type; a step is to run on a device that is declared.
+          UnimplementedError: the executor refuses.
         """
+        if self._declared and not dry:
+            kinds = ", ".join(f"{kind} {architecture}" for kind, architecture in self._declared.items())
+            raise FailedPreconditionError(
+                f"this session plans for a device that is not here ({kinds}), and runs nothing",
+                hint="leave plan_for out of its configuration; session.explain works with it",
+            )
         with self._lock, _collector_paused():
             draft = Draft(self.setting, outputs, targets, feeds, timed, dry)
             draft.stages = run_stages(STAGES, draft, self.setting.debug)
@@ -204,9 +231,9 @@ class Planner:
         """Stop every step that runs, and free the memory of all others."""
         self._pool.close(lambda: CancelledError("the session was closed while the step ran"))
 
-    def _by_type(self, label: str, table: Mapping[str, int]) -> dict[str, int]:
+    def _by_type(self, label: str, table: Mapping[str, T]) -> dict[str, T]:
         """A table by device type, from one that may name aliases (``gpu``). Raises ConfigError where two names mean one type."""
-        found: dict[str, int] = {}
+        found: dict[str, T] = {}
         names: dict[str, str] = {}
         for name, value in table.items():
             kind = self._device_type(label, name)

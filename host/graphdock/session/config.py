@@ -65,6 +65,8 @@ class SessionConfig:
       kernels: pins, ``{"MatMul@cuda": "cuda.matmul_lt"}``.
       executor: ``auto`` (straight_line), ``straight_line``, or the name of a plugin's executor.
       device_count: device type, or an alias of it such as ``gpu`` -> how many to use; 0 hides them.
+      plan_for: device type -> architecture, such as ``{"cuda": "sm_90"}``: plans are made, and kernels compiled, for such a
+        device, whether there is one here or not. Such a session explains; it runs nothing.
       memory_limit: device type -> bytes, or a text such as ``"20GiB"``, that planned buffers and variables of the session may
         take on each device of that type. What kernels allocate themselves, and fetched arrays, do not count.
       passes: pass name -> whether it runs.
@@ -90,6 +92,7 @@ class SessionConfig:
     kernels: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     executor: str = "auto"
     device_count: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    plan_for: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     memory_limit: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     passes: Mapping[str, bool] = field(default_factory=lambda: _EMPTY)
     fusion: bool = True

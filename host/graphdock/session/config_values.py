@@ -98,6 +98,12 @@ def _pin(key: str, value: Any, where: str) -> str:
     return value
 
 
+def _architecture(key: str, value: Any, where: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.+-]{1,64}", value):
+        raise _wrong(where, f"plan_for[{key!r}]", "an architecture, such as 'sm_90'", value)
+    return value
+
+
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -138,6 +144,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "kernels": _table("kernels", _pin),
     "executor": _executor,
     "device_count": _table("device_count", lambda k, v, w: _integer(f"device_count[{k!r}]", 0)(v, w)),
+    "plan_for": _table("plan_for", _architecture),
     "memory_limit": _table("memory_limit", _bytes),
     "passes": _table("passes", lambda k, v, w: as_bool(v, w, f"passes[{k!r}]")),
     "fusion": _truth("fusion"),

@@ -10,14 +10,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdock.contracts import cache_dir, errors
+from graphdock.contracts import cache_dir, errors, keep, kept
 
 from graphdock_cuda.driver.api import Compiler, Toolkit
 from graphdock_cuda.driver.errors import CompileError
@@ -103,15 +102,15 @@ class _Compiled:
 
     def _made(self, name: str, text: str, architecture: str, key: str) -> bytes:
         path = cache_dir() / "cuda" / architecture / f"{name[:40]}-{key[:32]}.bin"
-        kept = _read(path) if self._keep else None
-        if kept is not None:
-            return kept
+        found = kept(path) if self._keep else None
+        if found is not None:
+            return found
         try:
             made = self._compiler.compile(text, name, architecture)
         except CompileError as error:
             raise _refused(name, text, architecture, error, path.with_suffix(".cu")) from error
         if self._keep:
-            _write(path, made)
+            keep(path, made)
         return made
 
 
@@ -124,30 +123,6 @@ def _refused(name: str, text: str, architecture: str, error: CompileError, path:
     except OSError:
         where = f"its source:\n{text}"
     return errors.KernelRefused(f"{name} does not compile for {architecture}: {error.log.strip()}\n{where}")
-
-
-def _read(path: Path) -> bytes | None:
-    """What was kept; None where there is nothing whole."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
-
-
-def _write(path: Path, image: bytes) -> None:
-    """Keep an image; where the folder can't be written nothing is kept, which costs time alone."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            try:
-                file.write(hashlib.sha256(image).digest() + image)
-                file.flush()
-                os.replace(file.name, path)
-            except OSError:
-                os.unlink(file.name)  # a full disk keeps nothing of it
-    except OSError:
-        return
 
 
 _compiled: dict[int, tuple[Compiler, _Compiled]] = {}

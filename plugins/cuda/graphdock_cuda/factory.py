@@ -68,3 +68,9 @@ class CudaFactory(DeviceFactory):
             raise DeviceUnavailable(
                 f"cuda:{info.index} is {name_of(status)}", "nvidia-smi lists processes and compute modes"
             ) from error
+
+    def declared(self, architecture: str, options: Mapping[str, Any]) -> CudaDevice:
+        from graphdock_cuda.declared import declared_toolkit
+
+        toolkit = declared_toolkit(architecture)
+        return CudaDevice(probe.info_of(0, toolkit.driver.properties(0)), toolkit, Pinned(toolkit.driver), options)

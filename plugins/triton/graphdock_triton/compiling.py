@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
-from graphdock.contracts import cache_dir
+from graphdock.contracts import KernelRefused, cache_dir, keep, kept
 
 from graphdock_triton.cubin import Cubin, Options, compile_cubin
 
-__all__ = ["AheadOfTime", "Compiler", "Job", "cubin_of", "use"]
+__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "cubin_for", "cubin_of", "noted", "use"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,24 @@ class Job:
     options: Options
     divisible: Sequence[str] = ()
 
+    @property
+    def plain(self) -> Job:
+        """The same for addresses of which nothing is known."""
+        return replace(self, divisible=tuple(n for n in self.divisible if not self.signature[n].startswith("*")))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A kernel that somebody asked for. ``compiled``: whether it was made in this process, once ``cubin`` is done."""
+
+    job: Job
+    architecture: str
+    cubin: Future[Cubin]
+
+    @property
+    def compiled(self) -> bool:
+        return self.cubin in _fresh
+
 
 class Compiler(Protocol):
     """Makes cubins. ``version``: what it makes differs with it. ``keeps``: whether that may be kept on disk."""
@@ -52,23 +72,32 @@ class Compiler(Protocol):
 
 
 class AheadOfTime:
-    """Triton's own compiler; it needs no GPU."""
+    """Triton's own compiler; it needs no GPU. Triton is imported when something has to be compiled, and not before."""
 
     keeps = True
 
     @functools.cached_property
     def version(self) -> str:
-        import triton
-
-        return f"triton {triton.__version__}"
+        return f"triton {metadata.version('triton')}"
 
     def compile(self, job: Job, architecture: str) -> Cubin:
+        try:
+            import triton  # noqa: F401
+        except ImportError as error:
+            raise KernelRefused(
+                f"{job.name} is not in the cache for {architecture}, and can't be compiled: {error}; "
+                f"`graphdock triton build` makes it where {self.version} works"
+            ) from error
         return compile_cubin(job.function(), job.signature, job.constants, architecture, job.options, job.divisible)
 
 
 _lock = threading.Lock()
 _compiler: Compiler = AheadOfTime()
-_made: dict[str, Future[Cubin]] = {}
+#: Where it is kept -> the cubin.
+_made: dict[Path, Future[Cubin]] = {}
+#: Those that were compiled in this process.
+_fresh: weakref.WeakSet[Future[Cubin]] = weakref.WeakSet()
+_listeners: list[Callable[[Asked], None]] = []
 
 
 def use(compiler: Compiler) -> Compiler:
@@ -94,17 +123,55 @@ def cubin_of(job: Job, architecture: str) -> Future[Cubin]:
         compiler = _compiler
         facts = "\0".join((compiler.version, architecture, job.key, ",".join(sorted(job.divisible))))
         key = hashlib.sha256(facts.encode()).hexdigest()
-        found = _made.get(key)
+        path = cache_dir() / "triton" / architecture / f"{job.name[:60]}-{key[:32]}.cubin"
+        found = _made.get(path)
         if found is None:
-            found = _made[key] = _workers().submit(_compiled, compiler, job, architecture, key)
-        return found
+            found = _made[path] = Future()
+            _workers().submit(_fulfil, found, compiler, job, architecture, path)
+        listeners = list(_listeners)
+    for listen in listeners:
+        listen(Asked(job, architecture, found))
+    return found
 
 
-def _compiled(compiler: Compiler, job: Job, architecture: str, key: str) -> Cubin:
-    path = cache_dir() / "triton" / architecture / f"{job.name[:60]}-{key[:32]}.cubin"
-    kept = _read(path) if compiler.keeps else None
-    if kept is not None:
-        return kept
+def cubin_for(job: Job, architecture: str) -> Cubin:
+    """The cubin of a kernel, for a launch; the one for any addresses where there is none for these.
+
+    Raises KernelRefused where there is neither.
+    """
+    exact = cubin_of(job, architecture)
+    if exact.exception() is not None and job.plain != job:
+        plain = cubin_of(job.plain, architecture)
+        if plain.exception() is None:
+            return plain.result()
+    return exact.result()
+
+
+@contextmanager
+def noted(listen: Callable[[Asked], None]) -> Iterator[None]:
+    """While it lasts, ``listen`` is called with whatever is asked for, on the thread of who asks."""
+    with _lock:
+        _listeners.append(listen)
+    try:
+        yield
+    finally:
+        with _lock:
+            _listeners.remove(listen)
+
+
+def _fulfil(promise: Future[Cubin], compiler: Compiler, job: Job, architecture: str, path: Path) -> None:
+    try:
+        found = _read(path) if compiler.keeps else None
+        if found is None:
+            found = _compiled(compiler, job, architecture, path)
+            _fresh.add(promise)
+    except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+        promise.set_exception(error)
+    else:
+        promise.set_result(found)
+
+
+def _compiled(compiler: Compiler, job: Job, architecture: str, path: Path) -> Cubin:
     made = compiler.compile(job, architecture)
     if compiler.keeps:
         _write(path, made)
@@ -115,30 +182,15 @@ _FIELDS = "entry threads shared scratch scratch_align registers spills".split()
 
 
 def _read(path: Path) -> Cubin | None:
-    """What was kept, behind a checksum; None where there is nothing whole, which is then made again."""
-    try:
-        data = path.read_bytes()
-    except OSError:
+    """What was kept; None where there is nothing whole, which is then made again."""
+    data = kept(path)
+    if data is None:
         return None
-    if hashlib.sha256(data[32:]).digest() != data[:32]:
-        return None
-    head, _, image = data[32:].partition(b"\n")
+    head, _, image = data.partition(b"\n")
     entry, *numbers = head.decode().split(" ")
     return Cubin(image, entry, *map(int, numbers))
 
 
 def _write(path: Path, cubin: Cubin) -> None:
-    """Keep a cubin; where the folder can't be written nothing is kept, which costs time alone."""
     head = " ".join(str(getattr(cubin, name)) for name in _FIELDS).encode()
-    data = head + b"\n" + cubin.image
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            try:
-                file.write(hashlib.sha256(data).digest() + data)
-                file.flush()
-                os.replace(file.name, path)
-            except OSError:
-                os.unlink(file.name)
-    except OSError:
-        return
+    keep(path, head + b"\n" + cubin.image)

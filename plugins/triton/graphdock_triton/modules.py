@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from graphdock.contracts import cache_dir, errors
+from graphdock.contracts import cache_dir, errors, replace_file
 
 __all__ = ["load_function"]
 
@@ -35,10 +33,7 @@ def load_function(name: str, source: str) -> Any:
 
 def _write(path: Path, source: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-            file.write(source)
-        os.replace(file.name, path)
+        replace_file(path, source.encode())
     except OSError as error:
         raise errors.FailedPreconditionError(
             f"the source of a Triton kernel can't be written to {path}: {error}",

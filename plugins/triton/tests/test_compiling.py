@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
@@ -85,3 +86,22 @@ def test_a_refusal_reaches_everyone_who_asked(compiler):
     for _ in range(2):
         with pytest.raises(KernelRefused, match="broken does not compile"):
             cubin_of(job("broken"), "sm_90a").result()
+
+
+def test_without_a_compiler_what_is_missing_says_how_it_is_made(monkeypatch):
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(KernelRefused, match="kernel is not in the cache for sm_90a.*graphdock triton build"):
+        compiling.AheadOfTime().compile(job(), "sm_90a")
+
+
+def test_whoever_listens_is_told_what_is_asked_for_and_whether_it_was_made_now(compiler):
+    heard = []
+    with compiling.noted(heard.append):
+        cubin_of(job(), "sm_90a").result()
+        compiling.use(compiler)
+        cubin_of(job(), "sm_90a").result()
+    cubin_of(job("other"), "sm_90a").result()
+    assert [(a.job.name, a.architecture, a.compiled) for a in heard] == [
+        ("kernel", "sm_90a", True),
+        ("kernel", "sm_90a", False),
+    ]

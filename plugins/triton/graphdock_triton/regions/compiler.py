@@ -23,7 +23,7 @@ from graphdock.contracts import (
     dtypes,
 )
 
-from graphdock_triton.compiling import Job, cubin_of
+from graphdock_triton.compiling import Job, cubin_for, cubin_of
 from graphdock_triton.cubin import Cubin
 from graphdock_triton.regions.kernel import RegionKernel, region_kernel
 from graphdock_triton.regions.layout import what_forbids
@@ -233,7 +233,7 @@ def _launches(
 
 def _launch(ctx: BindContext, kernel: RegionKernel, service: Any, addresses: Mapping[str, int]) -> Any:
     job = job_of(kernel, _aligned(kernel, addresses))
-    cubin = cubin_of(job, service.architecture).result()
+    cubin = cubin_for(job, service.architecture)
     number = "<q" if kernel.tiles.walk.wide else "<i"
     values = {name: struct.pack(number, value) for name, value in kernel.numbers().items()}
     values |= {name: struct.pack("<Q", address) for name, address in addresses.items()}

@@ -1,0 +1,37 @@
+"""What commands of plugins are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphdock.cli import output
+from graphdock.cli.target import build
+from graphdock.contracts.command import CommandTools
+
+__all__ = ["Tools"]
+
+
+class Tools(CommandTools):
+    """The tools of a command line. Programs are loaded once each, however often they are asked for."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, list[Any]] = {}
+
+    def explain(self, target: str, **config: Any) -> list[Any]:
+        from graphdock.session.config import effective_config
+        from graphdock.session.session import Session
+        from graphdock.variables.initialization import global_variables_initializer
+
+        if target not in self._steps:
+            step = build(target)
+            with step.graph.as_default():
+                initializer = global_variables_initializer()
+            wanted = [(step.fetches, step.feeds)] + [(initializer, None)] * bool(initializer.control_inputs)
+            self._steps[target] = [step.graph, wanted]
+        graph, wanted = self._steps[target]
+        with Session(graph=graph, config=effective_config(None, config)) as session:
+            return [session.explain(fetches, feeds) for fetches, feeds in wanted]
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[Any]], right: Iterable[str] = ()) -> str:
+        return output.table(head, rows, right)

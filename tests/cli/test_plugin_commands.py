@@ -1,0 +1,93 @@
+"""Commands that plugins bring: ``[command]`` of their manifests."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from click.testing import CliRunner
+from graphdock.cli import cli
+
+COMMAND = """
+import click
+
+@click.command()
+@click.argument("what")
+def command(what):
+    click.echo(f"chip does {what}")
+"""
+MANIFEST = """schema = 1
+[plugin]
+name = "{name}"
+summary = "A chip"
+api = ">=0.2,<0.3"
+{more}
+[command]
+module = "graphdock_{name}.tool"
+summary = "Do something with the chip."
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, list(arguments))
+
+
+@pytest.fixture
+def chip(site):
+    def add(name="chip", command=COMMAND, more=""):
+        site.plugin(name, "", manifest=MANIFEST.format(name=name, more=more))
+        (site.folder / f"graphdock_{name}" / "tool.py").write_text(command)
+
+    return add
+
+
+def test_a_plugins_command_has_its_name_and_is_imported_when_it_is_called(chip):
+    chip()
+    shown = run("--help").stdout
+    assert "Commands of plugins" in shown and "Do something with the chip." in shown
+    assert "graphdock_chip" not in sys.modules
+    done = run("chip", "work")
+    assert (done.exit_code, done.stdout) == (0, "chip does work\n")
+    assert "chip" in run("chp", "work").stderr
+
+
+def test_a_plugin_that_may_not_load_has_no_command_either(chip, monkeypatch):
+    chip()
+    monkeypatch.setenv("GRAPHDOCK_BLOCK", "chip")
+    done = run("chip", "work")
+    assert done.exit_code == 1 and "plugin 'chip' (graphdock-chip" in done.stderr and "blocked" in done.stderr
+    assert "graphdock_chip" not in sys.modules
+
+
+def test_what_is_missing_is_said_before_anything_is_imported(chip):
+    chip(more='imports = ["chip_driver"]\ninstall = "pip install chip-driver"')
+    assert "can't be used: missing module: missing chip_driver" in run("--help").stdout
+    done = run("chip", "work")
+    assert done.exit_code == 1 and "pip install chip-driver" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("import nothing_of_that_name", "its command can't be imported: ModuleNotFoundError"),
+        ("", "its command can't be imported: AttributeError"),
+        ("command = 3", "graphdock_chip.tool.command is no command"),
+    ],
+)
+def test_a_fault_of_a_plugins_command_is_named(chip, command, said):
+    chip(command=command)
+    done = run("chip", "work")
+    assert done.exit_code == 1 and said in done.stderr
+
+
+def test_graphdocks_own_commands_go_before_those_of_plugins(chip):
+    chip("ops")
+    assert "Relu" in run("ops").stdout
+
+
+def test_help_is_printed_although_the_configuration_is_wrong(chip, monkeypatch, tmp_path):
+    chip()
+    (tmp_path / "graphdock.toml").write_text("[plugins]\nblok = 1\n")
+    monkeypatch.setenv("GRAPHDOCK_CONFIG", str(tmp_path / "graphdock.toml"))
+    done = run("--help")
+    assert done.exit_code == 0 and "explain" in done.stdout and "not known: " in done.stdout
