@@ -143,7 +143,6 @@ from graphdock.variables.initialization import initialize_all_variables as initi
 from graphdock.variables.initialization import is_variable_initialized as is_variable_initialized
 from graphdock.variables.initialization import local_variables_initializer as initialize_local_variables
 from graphdock.variables.initialization import local_variables_initializer as local_variables_initializer
-from graphdock.variables.initialization import report_uninitialized_variables as report_uninitialized_variables
 from graphdock.variables.initialization import variables_initializer as initialize_variables
 from graphdock.variables.initialization import variables_initializer as variables_initializer
 from graphdock.variables.partitioned import PartitionedVariable as PartitionedVariable
@@ -503,6 +502,7 @@ from graphdock_std.train.clipping import clip_by_average_norm as clip_by_average
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
+from graphdock_std.uninitialized import report_uninitialized_variables as report_uninitialized_variables
 
 __all__ = [
     "AUTO_REUSE",

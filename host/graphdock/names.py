@@ -98,7 +98,6 @@ ENDPOINTS: dict[str, str] = {
     "initialize_local_variables": "graphdock.variables.initialization:local_variables_initializer",
     "variables_initializer": "graphdock.variables.initialization:variables_initializer",
     "is_variable_initialized": "graphdock.variables.initialization:is_variable_initialized",
-    "report_uninitialized_variables": "graphdock.variables.initialization:report_uninitialized_variables",
     # running
     "Session": "graphdock.session.session:Session",
     "InteractiveSession": "graphdock.session.interactive_session:InteractiveSession",

@@ -62,3 +62,38 @@ def test_a_checkpoint_that_several_threads_write_and_read(tmp_path):
     data.write_bytes(data.read_bytes().replace(np.float32(7).tobytes() * 8, np.float32(70).tobytes() * 8))
     with checkpoint.open_checkpoint(path) as source, pytest.raises(DataLossError, match="'t7'"):
         source.read_all([(name, None) for name in arrays])
+
+
+def test_an_interrupt_waits_for_what_has_begun(monkeypatch):
+    """Threads that write into somebody's memory have ended when anybody sees it again, however often Ctrl-C is pressed."""
+    begun, go, ended = threading.Semaphore(0), threading.Event(), []
+    real, pressed = parallel.wait, []
+
+    def wait(futures):
+        if len(pressed) < 2:
+            pressed.append(1)
+            raise KeyboardInterrupt
+        go.set()
+        real(futures)
+
+    def work(i):
+        begun.release()
+        go.wait(60)
+        ended.append(i)
+
+    class Interrupted(parallel.Future):
+        def result(self, timeout=None):
+            for _ in range(3):
+                begun.acquire()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(parallel, "wait", wait)
+    monkeypatch.setattr("concurrent.futures.thread._base.Future", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parallel.each(work, range(50), 0, uninterrupted=True)
+    assert sorted(ended) == [0, 1, 2]
+
+
+def test_what_must_not_be_interrupted_is_no_main_threads_work(monkeypatch):
+    monkeypatch.setattr(parallel, "_cores", lambda: 1)
+    assert parallel.each(lambda i: threading.current_thread(), [1], 1, uninterrupted=True) != [threading.main_thread()]

@@ -12,6 +12,8 @@ import re
 import sys
 from pathlib import Path
 
+from google.protobuf import text_format
+
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 FRAMEWORK, FOLDER = sys.argv[1:]
 tf = importlib.import_module("graphdock" if FRAMEWORK == "graphdock" else "tensorflow.compat.v1")
@@ -88,7 +90,7 @@ def train(session, op):
 
 def files(folder):
     names = {re.sub(r"\.[0-9a-f]{8}\.safetensors", "", p.name) for p in Path(folder).iterdir()}
-    out.append(sorted(n for n in names if not n.startswith("events") and not n.endswith((".meta", ".pbtxt"))))
+    out.append(sorted(n for n in names if not n.startswith("events")))
 
 
 def raised(work):
@@ -207,6 +209,25 @@ for path in sorted(Path(FOLDER, "seen").glob("events.*")):
             out.append((event.step, "log", int(event.session_log.status), event.session_log.checkpoint_path))
         for value in event.summary.value:
             out.append((event.step, value.tag))
+
+out.append("== graphs")
+for path in sorted([*Path(FOLDER, "seen").glob("*"), *Path(FOLDER, "supervised").glob("*")]):
+    if path.suffix == ".pbtxt":
+        found = text_format.Parse(path.read_text(), tf.GraphDef())
+        shapes = all("_output_shapes" in node.attr for node in found.node if node.op == "Const")
+        out.append((path.name, [field.name for field, _ in found.ListFields()], shapes))
+    graphs = [path.read_bytes()] if path.suffix == ".meta" else []
+    if path.name.startswith(
+        "events"
+    ):  # TensorFlow's cache of writers writes one by itself, before the graph is finalized
+        graphs = [e.meta_graph_def for e in tf.train.summary_iterator(str(path)) if e.meta_graph_def][-1:]
+    for data in graphs:
+        found = tf.MetaGraphDef.FromString(data)
+        out.append(([field.name for field, _ in found.ListFields()], str(found.saver_def).split()))
+        for key, held in sorted(found.collection_def.items()):
+            if key != "cond_context":  # TensorFlow's note on its own control flow
+                kind = held.WhichOneof("kind")
+                out.append((key, kind, len(getattr(held, kind).value)))
 
 for line in out:
     print(str(line).replace(FOLDER, "FOLDER"))

@@ -8,8 +8,20 @@ from __future__ import annotations
 
 from graphdock.checkpoint.layout import Stored
 from graphdock.checkpoint.opening import exists, open_checkpoint
-from graphdock.checkpoint.reading import Checkpoint
+from graphdock.checkpoint.reading import Checkpoint, HalfRead
 from graphdock.checkpoint.slices import Slice
 from graphdock.checkpoint.writing import Item, files_of, merge, remove, write
 
-__all__ = ["Checkpoint", "Item", "Slice", "Stored", "exists", "files_of", "merge", "open_checkpoint", "remove", "write"]
+__all__ = [
+    "Checkpoint",
+    "HalfRead",
+    "Item",
+    "Slice",
+    "Stored",
+    "exists",
+    "files_of",
+    "merge",
+    "open_checkpoint",
+    "remove",
+    "write",
+]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
-__all__ = ["each"]
+__all__ = ["each", "is_much"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,25 +21,46 @@ _LITTLE = 8 << 20
 _THREADS = 4
 
 
-def each(work: Callable[[Item], Result], items: Sequence[Item], nbytes: int) -> list[Result]:
+def is_much(nbytes: int) -> bool:
+    """Whether bytes are so many that several threads are worth their while."""
+    return nbytes >= _LITTLE
+
+
+def each(
+    work: Callable[[Item], Result], items: Sequence[Item], nbytes: int, uninterrupted: bool = False
+) -> list[Result]:
     """The results of ``work``, in order of the items. At most four run at once; none runs any more when this returns or raises.
 
     Args:
       nbytes: of all items.
+      uninterrupted: not even one item is worked on by the calling thread, where Ctrl-C would end it half way.
 
     Raises:
       what ``work`` raises for the first of the items that fail; items that no thread has begun are left out then.
     """
     threads = min(_THREADS, len(items), _cores())
-    if nbytes < _LITTLE or threads < 2:
+    if not uninterrupted and (threads < 2 or not is_much(nbytes)):
         return [work(item) for item in items]
-    with ThreadPoolExecutor(threads, "checkpoint") as pool:
+    with ThreadPoolExecutor(max(threads, 1), "checkpoint") as pool:
         futures = [pool.submit(work, item) for item in items]
         try:
             return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        finally:
+            _end(futures)
+
+
+def _end(futures: Sequence[Future[Any]]) -> None:
+    """Leave out what no thread has begun, and wait for the rest. Ctrl-C that comes meanwhile is raised once they have ended."""
+    left = [future for future in futures if not future.cancel() and not future.done()]
+    interrupt: KeyboardInterrupt | None = None
+    while left:
+        try:
+            wait(left)
+            left = []
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def _cores() -> int:

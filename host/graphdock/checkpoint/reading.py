@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 import zlib
 from abc import ABC, abstractmethod
@@ -15,12 +16,12 @@ import numpy as np
 from graphdock.checkpoint.encoding import bytes_of, strings_of
 from graphdock.checkpoint.files import BINARY, explained, read_into
 from graphdock.checkpoint.layout import DataFile, Index, Part, Stored
-from graphdock.checkpoint.parallel import each
+from graphdock.checkpoint.parallel import each, is_much
 from graphdock.checkpoint.slices import Slice
 from graphdock.dtypes import string
-from graphdock.errors import DataLossError, NotFoundError, UnimplementedError, did_you_mean
+from graphdock.errors import DataLossError, GraphdockError, NotFoundError, UnimplementedError, did_you_mean
 
-__all__ = ["Checkpoint", "OpenFiles", "SafetensorsCheckpoint", "damaged"]
+__all__ = ["Checkpoint", "HalfRead", "OpenFiles", "SafetensorsCheckpoint", "damaged"]
 
 
 class Checkpoint(ABC):
@@ -90,6 +91,20 @@ class Checkpoint(ABC):
         """The values of several tensors, or of slices of them, as :meth:`read` gives each."""
         return [self.read(name, part) for name, part in wanted]
 
+    def read_into(self, wanted: Sequence[tuple[str, Slice | None, Any]]) -> None:
+        """Fill arrays with the values of tensors, or of slices of them: with all of them, or with none where any can't be read.
+
+        Args:
+          wanted: of each, also a contiguous array of its dtype and of as many elements.
+
+        Raises:
+          HalfRead: what could be read once could not be read again, so that arrays are neither as they were nor filled; its
+            ``__cause__`` says why. And what :meth:`read` raises; the arrays are as they were then.
+        """
+        found = self.read_all([(name, part) for name, part, _ in wanted])
+        for values, (_, _, out) in zip(found, wanted, strict=True):
+            np.copyto(out, values.reshape(out.shape))
+
     @abstractmethod
     def part(self, name: str, stored: Stored, part: Any) -> Any:
         """The values of a part, in order, as a new contiguous array of any shape.
@@ -109,6 +124,10 @@ class Checkpoint(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class HalfRead(Exception):
+    """Arrays were being filled with a checkpoint's values, and that could not be ended, because of its ``__cause__``."""
 
 
 def damaged(checkpoint: Checkpoint, name: str, why: str) -> DataLossError:
@@ -183,6 +202,48 @@ class SafetensorsCheckpoint(Checkpoint):
         nbytes = sum(part.nbytes for name, _ in wanted for part in self.find(name).parts)
         return each(lambda item: self.read(*item), wanted, nbytes)
 
+    def read_into(self, wanted: Sequence[tuple[str, Slice | None, Any]]) -> None:
+        """As :meth:`Checkpoint.read_into`. Of much, each tensor is read twice: first past its checksum, then to where it is wanted.
+
+        That costs less than memory of its own for what has been read, which the system would have to clear first; and a model that
+        just fits into memory can be restored.
+        """
+        nbytes = sum(out.nbytes for _, _, out in wanted)
+        if not is_much(nbytes):
+            super().read_into(wanted)
+            return
+        piece = threading.local()
+        read = each(lambda item: self._checked(*item, piece), wanted, nbytes)
+        try:
+            each(lambda item: self._fill(*item), list(zip(wanted, read, strict=True)), nbytes, uninterrupted=True)
+        except (GraphdockError, MemoryError) as error:
+            raise HalfRead from error
+
+    def _checked(self, name: str, wanted: Slice | None, out: Any, piece: threading.local) -> Any:
+        """The part of a tensor that is wanted, found whole; or the values, where they are no part by themselves."""
+        stored = self.find(name)
+        whole = Slice.whole(stored.shape) if wanted is None else wanted
+        part = next((part for part in stored.parts if part.slice == whole), None)
+        if part is None or stored.dtype is string or part.nbytes != out.nbytes:
+            return self.read(name, wanted)
+        if not hasattr(piece, "data"):
+            piece.data = np.empty(_CHECKED, np.uint8)
+        checksum = 0
+        for at in range(0, part.nbytes, _CHECKED):
+            data = piece.data[: part.nbytes - at]
+            self._files.read_into(part.file, part.offset + at, data)
+            checksum = zlib.crc32(data, checksum)
+        if checksum != part.checksum:
+            raise damaged(self, name, "its checksum does not fit")
+        return part
+
+    def _fill(self, wanted: tuple[str, Slice | None, Any], found: Any) -> None:
+        out = wanted[2]
+        if isinstance(found, Part):
+            self._files.read_into(found.file, found.offset, bytes_of(out))
+        else:
+            np.copyto(out, found.reshape(out.shape))
+
     def part(self, name: str, stored: Stored, part: Part) -> Any:
         if stored.dtype is string:
             out: Any = np.empty(part.nbytes, np.uint8)
@@ -209,3 +270,5 @@ class SafetensorsCheckpoint(Checkpoint):
 
 #: Bytes that are read and summed before the next ones: few enough to stay in a cache.
 _PIECE = 1 << 20
+#: The same where they are only summed.
+_CHECKED = 1 << 18

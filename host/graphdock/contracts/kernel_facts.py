@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["check_against", "check_by_itself", "unknown_names"]
 
 LAYOUTS = ("contiguous", "strided")
-MODES = ("planned", "fresh", "view", "inplace")
+MODES = ("planned", "fresh", "whole", "view", "inplace")
 
 
 def check_by_itself(kernel: KernelDef) -> None:

@@ -1,20 +1,14 @@
-"""Operations that give variables their initial values, and tell which have none."""
+"""Operations that give variables their initial values, and tell whether they have one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-from graphdock.dtypes import string
 from graphdock.errors import InvalidArgumentError
-from graphdock.graph.graph import get_default_graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.apply import apply_op
-from graphdock.ops.convert import constant
-from graphdock.ops.core import group, py_func
+from graphdock.ops.core import group
 from graphdock.variables.collections import global_variables, local_variables
 from graphdock.variables.variable import Variable
 
@@ -23,7 +17,6 @@ __all__ = [
     "initialize_all_variables",
     "is_variable_initialized",
     "local_variables_initializer",
-    "report_uninitialized_variables",
     "variables_initializer",
 ]
 
@@ -57,21 +50,3 @@ def is_variable_initialized(variable: Variable, name: str | None = None) -> Tens
     if not isinstance(variable, Variable):
         raise InvalidArgumentError("is_variable_initialized needs a Variable", got=repr(variable))
     return apply_op("VarIsInitializedOp", name=name, resource=variable.handle)  # type: ignore[no-any-return]
-
-
-def report_uninitialized_variables(
-    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
-) -> Tensor:
-    """A 1-D string tensor with the names of those that have no value yet; default: all global and local variables."""
-    variables = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
-    names = np.array([v.op.name.encode() for v in variables], dtype=object)
-
-    def missing(*flags: Any) -> Any:
-        return names[[not bool(flag) for flag in flags]]
-
-    with get_default_graph().name_scope(name) as scope:
-        if not variables:
-            return constant(np.array([], dtype=object), string, name=scope)
-        result: Tensor = py_func(missing, [is_variable_initialized(v) for v in variables], string, name=scope)
-    result.set_shape([None])
-    return result

@@ -62,3 +62,8 @@ def test_lists_are_told_apart_by_attributes() -> None:
     forms = [form_of(node(LISTS, 3, n, N=n, M=3 - n), lists, known) for n in (1, 2)]  # type: ignore[arg-type]
     assert [[a.name for a in f.args] for f in forms] == [["a", "b", "b"], ["a", "a", "b"]]
     assert [f.outputs for f in forms] == [("y",), ("y", "y")]
+
+
+def test_a_kernel_of_mode_whole_is_told_from_one_that_plans() -> None:
+    form = form_of(node(PAIR, 3, 2), kernel(PAIR, modes=("fresh", "whole")), {})
+    assert form.whole and not form.plans

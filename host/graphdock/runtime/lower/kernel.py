@@ -40,6 +40,7 @@ from graphdock.runtime.lower.state import (
     resolve,
     slot,
 )
+from graphdock.runtime.lower.straight import wholly
 from graphdock.runtime.lower.variables import access, settled, touch, variable_slot
 from graphdock.runtime.program.names import Literal, Name, Operand, Suffixed
 from graphdock.runtime.program.statements import Block, Call, Compute, Launch, Wrap
@@ -77,7 +78,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     viewed = {m.input for m in modes if m.kind == "view"} if form.views else ()
     once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
     made = [
-        output(state, v, mode, slots, kernel, n, at, block, once)
+        variable_slot(state, state.straight[v])
+        if v in state.straight
+        else output(state, v, mode, slots, kernel, n, at, block, once)
         for v, mode, n in zip(node.outputs, modes, form.outputs, strict=True)
     ]
     written: list[Operand] = []
@@ -100,6 +103,9 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     activate(state, device, block, node)
     claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None
     launch = Launch(name, tuple(args), tuple(returned), claim, node=node, device=device)
+    straight = [state.straight[v] for v in node.outputs if v in state.straight]
+    if straight:
+        launch.kernel, launch.args = wholly(state, name, straight, launch.args)
     launch.settle = settled(state, device, claim)
     if state.queues:
         launch.reads, launch.writes, launch.touches = _storages(slots, infos, form.args, made, scratch)

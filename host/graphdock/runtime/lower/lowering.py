@@ -22,6 +22,7 @@ from graphdock.runtime.lower.move import lower_move
 from graphdock.runtime.lower.overlap import follow_after, let_go, touched, waits_for_its_work
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.lower.state import Given, State, keep, method, resolve, slot
+from graphdock.runtime.lower.straight import straight_values
 from graphdock.runtime.lower.variables import lower_assign, lower_read
 from graphdock.runtime.program.hazards import involved, order_queues
 from graphdock.runtime.program.names import Apply, Literal, Name, Operand, Suffixed, helper
@@ -80,6 +81,7 @@ def lower(given: Given) -> Lowered:
     state.destroyed = {given.handles[v] for v in emptied}
     state.counted = _loops_that_draw(graph)
     state.kept = kept_values(given)
+    state.straight = straight_values(given)
     for value in graph.inputs:
         feed = state.names.new("feed")
         out.feeds.append(feed)

@@ -80,6 +80,7 @@ class State:
     Attributes:
       slots: value -> where it is. ``alias``: value -> the value that it is another name of.
       escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
+      straight: value -> the variable that it is assigned to, into whose memory its kernel writes it.
       after: in debug mode, position of a node -> the block and index behind its last statement.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       crowded: memory spaces in which several queued devices work.
@@ -96,6 +97,7 @@ class State:
     alias: dict[Value, Value] = field(default_factory=dict)
     escapes: set[Value] = field(default_factory=set)
     direct: dict[Value, tuple[Root, Name]] = field(default_factory=dict)
+    straight: dict[Value, Variable] = field(default_factory=dict)
     after: dict[int, tuple[Block, int]] = field(default_factory=dict)
     assigned: set[Variable] = field(default_factory=set)
     destroyed: set[Value] = field(default_factory=set)

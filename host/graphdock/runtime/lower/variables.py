@@ -173,6 +173,9 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
     claim = access(state, writes=[variable])
     space = variable.device.memory_space
     value = node.inputs[1]
+    if value in state.straight:
+        _flag(state, node, variable, block)
+        return
     source = slot(state, value, space, node)
     target = variable_slot(state, variable)
     device = worker(state, space, node, block)
@@ -210,7 +213,13 @@ def lower_assign(state: State, node: PlanNode, block: Block, at: int) -> None:
                 hold="the variable's shape may change",
             )
         )
-    block.add(Flag(resource, node=node))
+    _flag(state, node, variable, block)
+
+
+def _flag(state: State, node: PlanNode, variable: Variable, block: Block) -> None:
+    """The variable holds its new value from here on."""
+    block.add(Flag(resource_name(state, variable), node=node))
     if state.given.check_numerics and variable.dtype.is_floating:
+        space, target = variable.device.memory_space, variable_slot(state, variable)
         check_buffer(state, space, variable.dtype, target, block, node, Literal(variable.name))
     state.assigned.add(variable)  # until the branch or body that this stands in ends

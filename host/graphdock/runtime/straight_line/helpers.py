@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from graphdock.contracts.kernel import HalfWritten
 from graphdock.errors import InvalidArgumentError
 from graphdock.runtime.elsewhere import run_elsewhere
 from graphdock.runtime.host_ops import fetch_any, pull, push, same_lengths, wrap
@@ -49,6 +50,17 @@ def _settled(settle: Callable[[], None], function: Callable[..., Any], *args: An
     return result
 
 
+def _wholly(kernel: Callable[..., Any], variables: Sequence[Variable], *args: Any) -> Any:
+    """Call a kernel that writes into variables' own memory. Those that it leaves half written have no value any more."""
+    try:
+        return kernel(*args)
+    except HalfWritten as torn:
+        for variable in variables:
+            variable.destroy()
+        error = torn.__cause__ or torn
+    raise error
+
+
 def _keep(array: Any) -> Any:
     """A contiguous copy of its own."""
     return np.array(array, order="C", copy=True)
@@ -68,5 +80,6 @@ HELPERS: Mapping[str, Callable[..., Any]] = {
     "same_lengths": same_lengths,
     "settled": _settled,
     "unset": _raise_unset,
+    "wholly": _wholly,
     "wrap": wrap,
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from graphdock import checkpoint
 from graphdock.checkpoint.slices import parse_shape_and_slice
-from graphdock.contracts import Bound, BuildContext, KernelDef, dtypes, errors, shape
+from graphdock.contracts import PLANNED, Bound, BuildContext, HalfWritten, KernelDef, dtypes, errors, shape
 
 __all__ = ["KERNELS"]
 
@@ -42,17 +42,34 @@ def _restore(ctx: BuildContext) -> Bound:
     shapes = ctx.attr("shapes") or [None] * len(kinds)
     reshape = ctx.attr("reshape")
 
-    def compute(prefix: Any, names: Any, slices: Any) -> Any:
+    # a variable's own memory is the output; what else there is to read is read before anything is written
+    given = [info.mode is PLANNED for info in ctx.outputs]
+
+    def compute(prefix: Any, names: Any, slices: Any, *outs: Any) -> Any:
         with checkpoint.open_checkpoint(_text(prefix[()])) as source:
             wanted = [
                 _Wanted(_name(n), _name(s), *more) for n, s, *more in zip(names, slices, kinds, shapes, strict=True)
             ]
             _check_all(source, wanted, reshape)
-            found = iter(source.read_all([(w.name, w.part) for w, u in zip(wanted, used, strict=True) if u]))
-            made = [w.shaped(next(found)) if u else w.unread() for w, u in zip(wanted, used, strict=True)]
-        return made[0] if len(made) == 1 else tuple(made)
+            mine = [w for w, g in zip(wanted, given, strict=True) if not g]
+            read = [u for u, g in zip(used, given, strict=True) if not g]
+            found = iter(source.read_all([(w.name, w.part) for w, u in zip(mine, read, strict=True) if u]))
+            made = [w.shaped(next(found)) if u else w.unread() for w, u in zip(mine, read, strict=True)]
+            if outs:
+                theirs = [w for w, g in zip(wanted, given, strict=True) if g]
+                _fill(source, [(w.name, w.part, out) for w, out in zip(theirs, outs, strict=True)])
+        if len(made) == 1:
+            return made[0]
+        return tuple(made) if made else None
 
     return Bound(compute)
+
+
+def _fill(source: checkpoint.Checkpoint, wanted: list[tuple[str, checkpoint.Slice | None, Any]]) -> None:
+    try:
+        source.read_into(wanted)
+    except checkpoint.HalfRead as error:
+        raise HalfWritten from error.__cause__
 
 
 class _Wanted:
@@ -155,7 +172,7 @@ def _sharded_filename(ctx: BuildContext) -> Callable[..., Any] | Bound:
 
 KERNELS = [
     KernelDef("SaveV2", "host", _save),
-    KernelDef("RestoreV2", "host", _restore, modes=("fresh",)),
+    KernelDef("RestoreV2", "host", _restore, modes=("fresh", "whole")),
     KernelDef("MergeV2Checkpoints", "host", _merge),
     KernelDef("ShardedFilename", "cpu", _sharded_filename),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: they work on sessions and threads.
 ENDPOINTS = {
+    "report_uninitialized_variables": "graphdock_std.uninitialized:report_uninitialized_variables",
     "train.ChiefSessionCreator": "graphdock_std.train.supervision.session_creators:ChiefSessionCreator",
     "train.CheckpointSaverHook": "graphdock_std.train.hooks.checkpoint_saver:CheckpointSaverHook",
     "train.CheckpointSaverListener": "graphdock_std.train.hooks.checkpoint_saver:CheckpointSaverListener",

@@ -315,7 +315,8 @@ class Saver:
 
     def restore(self, sess: _tf.Session, save_path: str) -> None:
         """Set the variables in a session to the values of a checkpoint, of graphdock's own format or of TensorFlow's. They need not
-        be initialised before. When this fails none of them has changed, unless the Saver restores sequentially.
+        be initialised before. When this fails none of them has changed, unless the Saver restores sequentially. (Files that another
+        program damages while they are read may leave variables without a value.)
 
         Raises:
           NotFoundError: there is no such checkpoint, or a variable is not in it. ShapeError, DTypeError: a variable is another one

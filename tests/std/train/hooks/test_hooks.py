@@ -8,6 +8,7 @@ import re
 
 import graphdock as tf
 import pytest
+from google.protobuf import text_format
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 
 
@@ -256,8 +257,9 @@ def test_what_a_training_session_writes_to_its_event_file(tmp_path, train):
             sess.run(train)
     tf.summary.FileWriterCache.clear()
     (path,) = tmp_path.glob("events.*")
-    seen = []
+    seen, graphs = [], []
     for event in tf.train.summary_iterator(str(path)):
+        graphs += [event.meta_graph_def] if event.meta_graph_def else []
         if event.session_log.status:
             seen.append((event.step, event.session_log.checkpoint_path or event.session_log.status))
         seen += [(event.step, value.tag) for value in event.summary.value]
@@ -275,3 +277,20 @@ def test_what_a_training_session_writes_to_its_event_file(tmp_path, train):
         (7, loss),
         (7, saved),
     ]
+    (graph,) = map(tf.MetaGraphDef.FromString, graphs)
+    assert graph.saver_def.restore_op_name == "save/restore_all" and graph.saver_def.sharded
+    assert {"variables", "train_op", "savers", "summary_op"} <= set(graph.collection_def)
+    with tf.Graph().as_default():
+        text_format.Parse((tmp_path / "graph.pbtxt").read_text(), read := tf.GraphDef())
+        tf.import_graph_def(read, name="")
+        assert {o.name for o in tf.get_default_graph().get_operations()} >= {"loss", "save/restore_all", "x"}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.train.import_meta_graph(str(tmp_path / "model.ckpt-7.meta")).restore(sess, str(tmp_path / "model.ckpt-7"))
+        assert sess.run("global_step:0") == 7
+
+
+def test_a_checkpoint_hook_without_graphs(tmp_path, train):
+    saver = tf.train.Saver()
+    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, saver=saver, save_graph_def=False)
+    run(train, hook, steps=3)
+    assert not [p.name for p in tmp_path.iterdir() if p.suffix in (".meta", ".pbtxt")]

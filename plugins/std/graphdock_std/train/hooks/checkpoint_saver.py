@@ -44,7 +44,7 @@ class CheckpointSaverHook(SessionRunHook):
       save_secs: seconds from one save to the next. save_steps: steps. One of them is given.
       saver: what saves; default: the scaffold's, else the only one in the collection ``SAVERS``. scaffold: one whose saver saves.
       listeners: CheckpointSaverListeners, told of each save in this order.
-      save_graph_def: write the graph too.
+      save_graph_def: write the graph too: as ``graph.pbtxt`` when the session was made, and beside each checkpoint.
 
     Raises:
       InvalidArgumentError: both a saver and a scaffold; both ``save_secs`` and ``save_steps``, or none.
@@ -81,7 +81,7 @@ class CheckpointSaverHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         step = int(session.run(self._step))
         os.makedirs(self._folder, exist_ok=True)
-        note_graph(self._writer, session.graph)
+        note_graph(session.graph, self._the_saver(), self._writer, self._folder if self._with_graph else None)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
 

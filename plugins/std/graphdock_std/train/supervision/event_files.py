@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import graphdock as _tf
+from graphdock.errors import UnavailableError
+
+from graphdock_std.train.meta_graph import export_meta_graph
+from graphdock_std.train.write_graph import write_graph
 
 __all__ = ["note_checkpoint", "note_graph", "note_rate", "note_start", "note_stop", "writer_of"]
+
+_log = logging.getLogger("graphdock")
 
 
 def writer_of(folder: str) -> Any:
@@ -29,9 +36,23 @@ def note_checkpoint(writer: Any, path: str, step: int) -> None:
     writer.add_session_log(_tf.SessionLog(status=_tf.SessionLog.CHECKPOINT, checkpoint_path=path), step)
 
 
-def note_graph(writer: Any, graph: Any) -> None:
-    """What graph is trained."""
-    writer.add_graph(graph)
+def note_graph(graph: Any, saver: Any, writer: Any, folder: str | None) -> None:
+    """What graph is trained, with its Saver: to the event file, and as ``graph.pbtxt`` to a folder. Each may be None.
+
+    Without the library protobuf only the event file is told, and only of the graph.
+    """
+    if writer is not None:
+        writer.add_graph(graph)
+    try:
+        message = graph.as_graph_def(add_shapes=True)
+    except UnavailableError as error:
+        _log.warning("the graph is not written as graph.pbtxt: %s", error.message)
+        return
+    if folder is not None:
+        write_graph(message, folder, "graph.pbtxt")
+    if writer is not None:
+        saver_def = getattr(saver, "saver_def", None)
+        writer.add_meta_graph(export_meta_graph(graph_def=message, graph=graph, saver_def=saver_def))
 
 
 def note_rate(writer: Any, tag: str, rate: float, step: int) -> None:

@@ -143,9 +143,8 @@ class Supervisor:
                 init_feed_dict=self.init_feed_dict,
                 init_fn=self._init_fn,
             )
-            if self.summary_writer is not None and not self._has_graph:
-                note_graph(self.summary_writer, self._graph)
-                self._has_graph = True
+            note_graph(self._graph, self.saver, None if self._has_graph else self.summary_writer, self._logdir)
+            self._has_graph = True
             if start_standard_services:
                 _log.info("Starting standard services.")
                 self.start_standard_services(session)
