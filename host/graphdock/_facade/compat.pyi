@@ -10,6 +10,7 @@ from graphdock_std.platform.compat import dimension_value as dimension_value
 from graphdock_std.platform.compat import integral_types as integral_types
 from graphdock_std.platform.compat import path_to_str as path_to_str
 from graphdock_std.platform.compat import real_types as real_types
+from graphdock_std.platform.compat import v1 as v1
 
 __all__ = [
     "as_bytes",
@@ -23,4 +24,5 @@ __all__ = [
     "integral_types",
     "path_to_str",
     "real_types",
+    "v1",
 ]

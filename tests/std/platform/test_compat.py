@@ -28,6 +28,10 @@ def test_dims() -> None:
     assert tf.dimension_value(tf.dimension_at_index(tf.TensorShape(None), 1)) is None
 
 
+def test_version_1_is_graphdock_itself() -> None:
+    assert tf.compat.v1.placeholder is tf.placeholder and tf.compat.v1.train.Saver is tf.train.Saver
+
+
 def test_switches_of_history_switch_nothing() -> None:
     tf.disable_v2_behavior()
     tf.disable_eager_execution()

@@ -32,6 +32,7 @@ ENDPOINTS = {
     "compat.integral_types": "graphdock_std.platform.compat:integral_types",
     "compat.path_to_str": "graphdock_std.platform.compat:path_to_str",
     "compat.real_types": "graphdock_std.platform.compat:real_types",
+    "compat.v1": "graphdock_std.platform.compat:v1",
     "control_flow_v2_enabled": "graphdock_std.platform.compat:off",
     "dimension_at_index": "graphdock_std.platform.compat:dimension_at_index",
     "dimension_value": "graphdock_std.platform.compat:dimension_value",

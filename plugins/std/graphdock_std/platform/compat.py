@@ -1,4 +1,7 @@
-"""``tf.compat``: texts and bytes, dims, and switches of TensorFlow's own history, which have nothing to switch here."""
+"""``tf.compat``: texts and bytes, dims, and switches of TensorFlow's own history, which have nothing to switch here.
+
+``tf.compat.v1`` is graphdock itself.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import numbers
 import os
 from typing import Any
 
+import graphdock as v1
 import numpy as np
 from graphdock.errors import ArgumentTypeError
 
@@ -24,6 +28,7 @@ __all__ = [
     "on",
     "path_to_str",
     "real_types",
+    "v1",
 ]
 
 #: The version of TensorFlow whose names and semantics these are; graphdock's own is ``tf.__version__``.
@@ -71,9 +76,7 @@ def dimension_value(dimension: Any) -> int | None:
 
 def dimension_at_index(shape: Any, index: int) -> Any:
     """One dim of a TensorShape; an unknown one where the rank is unknown."""
-    import graphdock as tf
-
-    return tf.Dimension(None) if shape.ndims is None else tf.TensorShape(shape).dims[index]
+    return v1.Dimension(None) if shape.ndims is None else v1.TensorShape(shape).dims[index]
 
 
 def no_effect() -> None:
