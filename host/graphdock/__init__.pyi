@@ -5,16 +5,21 @@ from graphdock import errors as errors
 from graphdock import ops as ops
 from graphdock import testing as testing
 from graphdock import typing as typing
+from graphdock._facade import app as app
 from graphdock._facade import bitwise as bitwise
+from graphdock._facade import compat as compat
 from graphdock._facade import contrib as contrib
 from graphdock._facade import debugging as debugging
 from graphdock._facade import distributions as distributions
+from graphdock._facade import flags as flags
+from graphdock._facade import gfile as gfile
 from graphdock._facade import graph_util as graph_util
 from graphdock._facade import image as image
 from graphdock._facade import initializers as initializers
 from graphdock._facade import io as io
 from graphdock._facade import layers as layers
 from graphdock._facade import linalg as linalg
+from graphdock._facade import logging as logging
 from graphdock._facade import losses as losses
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
@@ -30,6 +35,7 @@ from graphdock._facade import spectral as spectral
 from graphdock._facade import strings as strings
 from graphdock._facade import summary as summary
 from graphdock._facade import train as train
+from graphdock._facade import version as version
 from graphdock.control_flow.cond import case as case
 from graphdock.control_flow.cond import cond as cond
 from graphdock.control_flow.while_loop import while_loop as while_loop
@@ -383,6 +389,20 @@ from graphdock_std.math import to_float as to_float
 from graphdock_std.math import to_int32 as to_int32
 from graphdock_std.math import to_int64 as to_int64
 from graphdock_std.math import truediv as truediv
+from graphdock_std.platform.compat import VERSION as VERSION
+from graphdock_std.platform.compat import dimension_at_index as dimension_at_index
+from graphdock_std.platform.compat import dimension_value as dimension_value
+from graphdock_std.platform.compat import no_effect as disable_control_flow_v2
+from graphdock_std.platform.compat import no_effect as disable_eager_execution
+from graphdock_std.platform.compat import no_effect as disable_resource_variables
+from graphdock_std.platform.compat import no_effect as disable_tensor_equality
+from graphdock_std.platform.compat import no_effect as disable_v2_behavior
+from graphdock_std.platform.compat import no_effect as disable_v2_tensorshape
+from graphdock_std.platform.compat import no_effect as enable_resource_variables
+from graphdock_std.platform.compat import off as control_flow_v2_enabled
+from graphdock_std.platform.compat import off as executing_eagerly
+from graphdock_std.platform.compat import on as resource_variables_enabled
+from graphdock_std.platform.log import get_logger as get_logger
 from graphdock_std.quantization import dequantize as dequantize
 from graphdock_std.quantization import quantize as quantize
 from graphdock_std.quantization import quantize_v2 as quantize_v2
@@ -548,6 +568,7 @@ __all__ = [
     "Tensor",
     "TensorShape",
     "UnconnectedGradients",
+    "VERSION",
     "Variable",
     "VariableScope",
     "abs",
@@ -561,6 +582,7 @@ __all__ = [
     "add_to_collections",
     "all_variables",
     "angle",
+    "app",
     "arg_max",
     "arg_min",
     "argmax",
@@ -621,6 +643,7 @@ __all__ = [
     "clip_by_norm",
     "clip_by_value",
     "colocate_with",
+    "compat",
     "complex",
     "complex128",
     "complex64",
@@ -634,6 +657,7 @@ __all__ = [
     "contracts",
     "contrib",
     "control_dependencies",
+    "control_flow_v2_enabled",
     "convert_to_tensor",
     "convert_to_tensor_or_sparse_tensor",
     "cos",
@@ -656,6 +680,14 @@ __all__ = [
     "diag",
     "diag_part",
     "digamma",
+    "dimension_at_index",
+    "dimension_value",
+    "disable_control_flow_v2",
+    "disable_eager_execution",
+    "disable_resource_variables",
+    "disable_tensor_equality",
+    "disable_v2_behavior",
+    "disable_v2_tensorshape",
     "distributions",
     "div",
     "div_no_nan",
@@ -666,12 +698,14 @@ __all__ = [
     "dynamic_stitch",
     "edit_distance",
     "einsum",
+    "enable_resource_variables",
     "encode_base64",
     "ensure_shape",
     "equal",
     "erf",
     "erfc",
     "errors",
+    "executing_eagerly",
     "exp",
     "expand_dims",
     "expm1",
@@ -688,6 +722,7 @@ __all__ = [
     "fft3d",
     "fill",
     "fixed_size_partitioner",
+    "flags",
     "float16",
     "float32",
     "float64",
@@ -702,9 +737,11 @@ __all__ = [
     "get_default_graph",
     "get_default_session",
     "get_local_variable",
+    "get_logger",
     "get_seed",
     "get_variable",
     "get_variable_scope",
+    "gfile",
     "global_norm",
     "global_variables",
     "global_variables_initializer",
@@ -764,6 +801,7 @@ __all__ = [
     "log1p",
     "log_matrix_determinant",
     "log_sigmoid",
+    "logging",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -853,6 +891,7 @@ __all__ = [
     "reset_default_graph",
     "reshape",
     "resource",
+    "resource_variables_enabled",
     "reverse",
     "reverse_sequence",
     "reverse_v2",
@@ -1002,6 +1041,7 @@ __all__ = [
     "variance_scaling_initializer",
     "variant",
     "verify_tensor_all_finite",
+    "version",
     "where",
     "where_v2",
     "while_loop",

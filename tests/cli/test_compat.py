@@ -46,6 +46,15 @@ def test_a_script(tmp_path):
     assert run(tmp_path / "fine.py").exit_code == 0
 
 
+def test_insides_of_tensorflow_are_told_apart_from_what_it_never_had(tmp_path):
+    (tmp_path / "mnist.py").write_text("from tensorflow.examples.tutorials.mnist import input_data\n")
+    (tmp_path / "ops.py").write_text("from tensorflow.python.layers import core\n")
+    said = run(tmp_path / "mnist.py").stdout
+    assert "not public" in said and "read the data in Python and feed batches" in said
+    assert said.splitlines()[-1] == "1 file uses 1 name of TensorFlow: 0 here, 1 not."
+    assert "tensorflow.python is the inside of TensorFlow" in run(tmp_path / "ops.py").stdout
+
+
 def test_a_file_that_is_no_python(tmp_path):
     (tmp_path / "old.py").write_text("print 'x'\n")
     done = run(tmp_path / "old.py")

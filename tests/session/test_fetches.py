@@ -175,3 +175,25 @@ def test_strings_are_looked_at_in_every_step():
             assert sess.run(out, {text: np.array([b"a", b"b"], object)}).tolist() == [b"a!", b"b!"]
             with pytest.raises(tf.errors.DTypeError):
                 sess.run(out, {text: np.array([7, 8], object)})
+
+
+def test_a_nested_tuple_is_fed_a_like_structure_and_carries_a_state(sess):
+    """A recurrent network's state is fed as it was fetched; it was refused as "not a Tensor or the name of one"."""
+    state = (Pair(tf.zeros([2]), tf.zeros([])), (tf.constant(0),))
+    after = (Pair(state[0].left + 1.0, state[0].right - 1.0), (state[1][0] + 2,))
+    value = sess.run(state)
+    for _ in range(3):
+        value = sess.run(after, {state: value})
+    assert value[0].left.tolist() == [3.0, 3.0] and value[0].right == -3.0 and value[1] == (6,)
+    assert sess.run(state[0].left, {state: ([[7, 8], 0.0], [1])}).tolist() == [7.0, 8.0]  # lists, and lists of numbers
+    assert sess.run(state[0].left, {(state[0].left.name,): [[9.0, 9.0]]}).tolist() == [9.0, 9.0]
+    assert sess.explain(after, {state: value}).rows
+
+
+def test_a_nested_feed_that_does_not_fit_names_the_tensors(sess):
+    pair = (tf.zeros([2], name="a"), tf.zeros([2], name="b"))
+    for value in ([1.0], np.zeros((2, 2)), {"a": 1, "b": 2}):
+        with pytest.raises(InvalidArgumentError, match=r"the value fed to \(a:0, b:0\) does not have the structure"):
+            sess.run(pair[0], {pair: value})
+    with pytest.raises(InvalidArgumentError, match="feeds one tensor twice"):
+        sess.run(pair[0], {pair: [[1, 2], [3, 4]], pair[0]: [5, 6]})

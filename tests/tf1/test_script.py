@@ -45,13 +45,14 @@ def test_names_of_a_script(tmp_path):
         ("import graphdock as g; g.nn.relu(1)", "nn.relu"),
         ("from tensorflow.compat import v1 as tf; tf.abs(1)", "abs"),
         ("import tensorflow; tensorflow.abs(1)", "abs"),
+        ("import tensorflow as tf; tf.__version__; tf.compat.v1.abs(1)", "abs"),
         ("from tensorflow.nn import relu; relu(1)", "nn.relu"),
     ],
 )
 def test_ways_to_import(tmp_path, line, name):
     path = tmp_path / "x.py"
     path.write_text(line)
-    assert Use(name, 1) in uses(path)
+    assert Use(name, 1) in uses(path) and not any("_" in use.name for use in uses(path))
 
 
 def test_what_is_no_python_is_said_with_its_line(tmp_path):

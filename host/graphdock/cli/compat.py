@@ -20,7 +20,17 @@ _WORDS = {
     "planned": "planned",
     "refused": "refused",
     "renamed": "renamed",
+    "inside": "not public",
     "unknown": "not TensorFlow's",
+}
+#: Packages of TensorFlow that programs import from though they are none of its API -> what they are, and what to write.
+_INSIDES = {
+    "python": (
+        "the inside of TensorFlow",
+        "what is public of it stands below tf, such as tf.layers.Dense or tf.Operation",
+    ),
+    "core": ("the inside of TensorFlow", "the messages that are public stand below tf, such as tf.GraphDef"),
+    "examples": ("no part of TensorFlow's API", "read the data in Python and feed batches"),
 }
 
 
@@ -70,6 +80,13 @@ def _is_space(name: str) -> bool:
 
 def _said(name: str, found: Entry | None) -> dict[str, Any]:
     if found is None:
+        package = name.partition(".")[0]
+        if package in _INSIDES:
+            return {
+                "status": "inside",
+                "why": f"tensorflow.{package} is {_INSIDES[package][0]}",
+                "instead": _INSIDES[package][1],
+            }
         return {"status": "unknown", "why": "TensorFlow 1.15's core API has no such name", "instead": None}
     return {"status": found.status, "why": found.why, "instead": found.instead}
 
@@ -88,7 +105,7 @@ def _report(files: Sequence[Path], names: dict[str, Entry | None], missing: Sequ
         click.echo(table(("NAME", "STATUS", "WHERE", "WHY, AND WHAT INSTEAD"), lines))
     here = sum(e is not None and e.status == "here" for e in names.values())
     click.echo(
-        f"{count(len(files), 'file')} use {count(len(names), 'name')} of TensorFlow: {here} here, {len(names) - here} not."
+        f"{count(len(files), 'file')} {'uses' if len(files) == 1 else 'use'} {count(len(names), 'name')} of TensorFlow: {here} here, {len(names) - here} not."
     )
 
 

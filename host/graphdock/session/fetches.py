@@ -1,4 +1,4 @@
-"""Fetches and feeds: nested structures of handles and names, and flat lists.
+"""Fetches and feeds: nested structures of handles and names, and flat lists. A key of a feed_dict may be a nested tuple.
 
 What stands for several tensors, such as an IndexedSlices, has ``_as_fetches()``: a structure to fetch, and a function of
 what was fetched, and ``_as_feeds(value)``, which returns a dict of tensors to values.
@@ -6,7 +6,7 @@ what was fetched, and ``_as_feeds(value)``, which returns a dict of tensors to v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from graphdock.errors import (
     told,
 )
 from graphdock.graph.graph import Graph
+from graphdock.graph.nest import flatten, flatten_up_to
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
@@ -126,13 +127,36 @@ def _none(results: Sequence[Any]) -> None:
 
 
 def single_tensors(feed_dict: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """A feed_dict in which each key that stands for several tensors, such as an IndexedSlices, is replaced by them."""
-    if not any(hasattr(key, "_as_feeds") for key in feed_dict):
+    """A feed_dict in which each key that stands for several tensors is replaced by them: a nested tuple, such as the state of
+    a recurrent network, whose value has the same structure, or an IndexedSlices.
+
+    Raises:
+      InvalidArgumentError: a value does not have its key's structure, or one tensor is fed twice.
+    """
+    if not any(isinstance(key, tuple) or hasattr(key, "_as_feeds") for key in feed_dict):
         return feed_dict
     single: dict[Any, Any] = {}
     for key, value in feed_dict.items():
-        single.update(key._as_feeds(value) if hasattr(key, "_as_feeds") else {key: value})
+        for tensor, fed in _pairs(key, value):
+            if tensor in single:
+                raise InvalidArgumentError(
+                    "feed_dict feeds one tensor twice", got=getattr(tensor, "name", tensor), site=describe(capture())
+                )
+            single[tensor] = fed
     return single
+
+
+def _pairs(key: Any, value: Any) -> Iterable[tuple[Any, Any]]:
+    """Tensors and the values to feed them, for one entry of a feed_dict."""
+    if hasattr(key, "_as_feeds"):
+        fed: Mapping[Any, Any] = key._as_feeds(value)
+        return fed.items()
+    if not isinstance(key, tuple):
+        return [(key, value)]
+    leaves = flatten(key)
+    names = ", ".join(str(getattr(leaf, "name", leaf)) for leaf in leaves)
+    values = flatten_up_to(key, value, f"the value fed to ({names})", "what it is fed to")
+    return [pair for leaf, one in zip(leaves, values, strict=True) for pair in _pairs(leaf, one)]
 
 
 class Feed:

@@ -266,7 +266,8 @@ class Session(metaclass=SessionType):
 
         Args:
           fetches: a tensor, operation, variable or name of one, or any nested list, tuple, dict or namedtuple of them.
-          feed_dict: tensor (or its name) -> value. Any tensor may be fed; what only it needs does not run.
+          feed_dict: tensor (or its name, or a nested tuple of tensors) -> value (or a like structure of values). Any tensor may be
+            fed; what only it needs does not run.
           options: a time limit for this step, or a trace of it. run_metadata: filled in; see :mod:`graphdock.session.run_options`.
 
         Returns:

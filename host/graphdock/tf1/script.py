@@ -48,8 +48,9 @@ def uses(path: Path) -> list[Use]:
         if isinstance(node, ast.Attribute) and id(node) not in inner:
             dotted = _dotted(node)
             if dotted is not None and dotted[0] in bound:
-                name = ".".join(p for p in (bound[dotted[0]], *dotted[1:]) if p)
-                found[Use(name, node.lineno)] = None
+                name = ".".join(p for p in (bound[dotted[0]], *dotted[1:]) if p).removeprefix("compat.v1.")
+                if not name.startswith("__"):  # tf.__version__: every module has it
+                    found[Use(name, node.lineno)] = None
     return sorted(found, key=lambda use: (use.line, use.name))
 
 

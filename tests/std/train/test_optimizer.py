@@ -94,7 +94,7 @@ def test_slots_stand_below_the_variable_scope_of_the_optimizer() -> None:
         w = tf.get_variable("w", [2])
     with tf.variable_scope("train"):
         tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w))
-    names = sorted(v.op.name for v in tf.global_variables())
+    names = [v.op.name for v in tf.global_variables()]  # in TensorFlow's order: the powers first
     assert names == ["net/w", "train/beta1_power", "train/beta2_power", "train/net/w/Adam", "train/net/w/Adam_1"]
 
 

@@ -50,9 +50,6 @@ class AdamOptimizer(Optimizer):
         self._epsilon = epsilon
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        for var in var_list:
-            self._zeros_slot(var, "m", self._name)
-            self._zeros_slot(var, "v", self._name)
         first = min(var_list, key=lambda var: var.name)
         wide = _tf.float64 if any(var.dtype is _tf.float64 for var in var_list) else _tf.float32
         for name, beta in (("beta1_power", self._beta1), ("beta2_power", self._beta2)):
@@ -62,6 +59,9 @@ class AdamOptimizer(Optimizer):
             if isinstance(start, _tf.Tensor):
                 start = _ops.cast(start, wide)
             self._create_non_slot_variable(start, name, first, wide)
+        for var in var_list:
+            self._zeros_slot(var, "m", self._name)
+            self._zeros_slot(var, "v", self._name)
 
     def _powers(self, graph: Any) -> tuple[Any, Any]:
         return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable("beta2_power", graph)

@@ -1,0 +1,260 @@
+"""``tf.gfile``: files and folders by TensorFlow's names, with graphdock's errors. Paths are of this machine's file systems."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Any
+
+from graphdock.checkpoint.files import explained
+from graphdock.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, UnimplementedError
+
+__all__ = [
+    "Copy",
+    "DeleteRecursively",
+    "Exists",
+    "GFile",
+    "Glob",
+    "IsDirectory",
+    "ListDirectory",
+    "MakeDirs",
+    "MkDir",
+    "Remove",
+    "Rename",
+    "Stat",
+    "Walk",
+]
+
+
+def _path(given: str | bytes | os.PathLike[str]) -> str:
+    path = os.fsdecode(given)
+    scheme, mark, rest = path.partition("://")
+    if mark and scheme == "file":
+        return rest
+    if mark and scheme.isalnum():
+        raise UnimplementedError(
+            f"file system scheme {scheme!r} is not here", got=path, hint="mount it, or copy the files"
+        )
+    return path
+
+
+@contextlib.contextmanager
+def _doing(what: str, path: str) -> Iterator[None]:
+    """Names the system's errors after what was being done."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise AlreadyExistsError(f"{what} {path!r}: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise explained(error, what, path) from error
+
+
+class GFile:
+    """An open file: ``GFile(name, mode)``, where the mode is ``r``, ``w`` or ``a``, with ``+`` or ``b`` behind it.
+
+    Texts are UTF-8; with ``b`` what is read is bytes. Writing takes text and bytes in every mode. The first use opens
+    the file.
+
+    Raises:
+      NotFoundError, PermissionDeniedError, FailedPreconditionError: as the system refuses to open it.
+    """
+
+    def __init__(self, name: str | bytes | os.PathLike[str], mode: str = "r") -> None:
+        self._name, self._mode = _path(name), mode
+        self._file: IO[bytes] | None = None
+        self._text = "b" not in mode
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        """As it was given."""
+        return self._mode
+
+    def _opened(self) -> IO[bytes]:
+        if self._file is None:
+            with _doing("cannot open", self._name):
+                self._file = open(self._name, self._mode.replace("b", "") + "b")  # noqa: SIM115 - close() does
+        return self._file
+
+    def _out(self, data: bytes) -> Any:
+        return data.decode("utf-8") if self._text else data
+
+    def read(self, n: int = -1) -> Any:
+        """The next n bytes, or all that follows."""
+        return self._out(self._opened().read(n))
+
+    def readline(self) -> Any:
+        """The next line with its end; empty at the end of the file."""
+        return self._out(self._opened().readline())
+
+    def readlines(self) -> list[Any]:
+        """The lines that follow."""
+        return [self._out(line) for line in self._opened()]
+
+    def __iter__(self) -> Iterator[Any]:
+        for line in self._opened():
+            yield self._out(line)
+
+    def __next__(self) -> Any:
+        line = self._opened().readline()
+        if not line:
+            raise StopIteration
+        return self._out(line)
+
+    next = __next__
+
+    def write(self, file_content: str | bytes) -> None:
+        """Write text or bytes behind what is there."""
+        data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
+        with _doing("cannot write", self._name):
+            self._opened().write(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> None:
+        """Go on at a byte."""
+        self._opened().seek(offset, whence)
+
+    def tell(self) -> int:
+        """The byte that comes next."""
+        return self._opened().tell()
+
+    def size(self) -> int:
+        """Bytes of the file."""
+        self.flush()
+        return Stat(self._name).length
+
+    def flush(self) -> None:
+        """Hand what was written to the system."""
+        if self._file is not None and not self._file.closed:
+            with _doing("cannot write", self._name):
+                self._file.flush()
+
+    def close(self) -> None:
+        """Write out and close; a later use opens it again."""
+        file, self._file = self._file, None
+        if file is not None:
+            with _doing("cannot write", self._name):
+                file.close()
+
+    def __enter__(self) -> GFile:
+        self._opened()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class FileStatistics:
+    """What ``Stat`` tells: bytes, nanoseconds since 1970, whether it is a folder."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def Exists(path: Any) -> bool:  # noqa: N802 - TensorFlow's names, here and below
+    """Whether there is a file or folder."""
+    return os.path.exists(_path(path))
+
+
+def IsDirectory(dirname: Any) -> bool:  # noqa: N802
+    """Whether there is a folder of that name."""
+    return os.path.isdir(_path(dirname))
+
+
+def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802
+    """Names of what lies in a folder. Raises NotFoundError where there is none."""
+    path = _path(dirname)
+    if not os.path.isdir(path):
+        raise NotFoundError(f"there is no folder {path!r}")
+    with _doing("cannot list", path):
+        return sorted(os.listdir(path))
+
+
+def MakeDirs(dirname: Any) -> None:  # noqa: N802
+    """Make a folder and those around it; one that is there is left."""
+    path = _path(dirname)
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise FailedPreconditionError(f"{path!r} is a file")
+    with _doing("cannot make the folder", path):
+        os.makedirs(path, exist_ok=True)
+
+
+def MkDir(dirname: Any) -> None:  # noqa: N802
+    """Make a folder in one that is there. Raises AlreadyExistsError, NotFoundError."""
+    path = _path(dirname)
+    with _doing("cannot make the folder", path):
+        os.mkdir(path)
+
+
+def Remove(filename: Any) -> None:  # noqa: N802
+    """Remove a file. Raises NotFoundError where there is none, FailedPreconditionError for a folder."""
+    path = _path(filename)
+    if os.path.isdir(path):
+        raise FailedPreconditionError(
+            f"{path!r} is a folder", hint="tf.gfile.DeleteRecursively removes it with its contents"
+        )
+    with _doing("cannot remove", path):
+        os.remove(path)
+
+
+def DeleteRecursively(dirname: Any) -> None:  # noqa: N802
+    """Remove a folder and all in it, or a file; a link, not what it leads to. Raises NotFoundError where there is none."""
+    path = _path(dirname)
+    with _doing("cannot remove", path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+
+
+def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: N802
+    """Copy a file. Raises NotFoundError, and AlreadyExistsError unless ``overwrite``."""
+    old, new = _path(oldpath), _free(newpath, overwrite)
+    with _doing("cannot copy", old):
+        shutil.copyfile(old, new)
+
+
+def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa: N802
+    """Rename a file or folder. Raises NotFoundError, and AlreadyExistsError unless ``overwrite``."""
+    old, new = _path(oldname), _free(newname, overwrite)
+    with _doing("cannot rename", old):
+        os.replace(old, new)
+
+
+def _free(given: Any, overwrite: bool) -> str:
+    path = _path(given)
+    if not overwrite and os.path.lexists(path):
+        raise AlreadyExistsError(f"{path!r} is there", hint="overwrite=True replaces it")
+    return path
+
+
+def Glob(filename: Any) -> list[str]:  # noqa: N802
+    """Paths that fit a pattern with ``*``, ``?`` and ``[...]``, or any of a list of patterns; sorted."""
+    patterns = filename if isinstance(filename, Sequence) and not isinstance(filename, (str, bytes)) else [filename]
+    return sorted({path for pattern in patterns for path in glob.glob(_path(pattern))})
+
+
+def Stat(filename: Any) -> FileStatistics:  # noqa: N802
+    """Size, time and kind of a file or folder. Raises NotFoundError."""
+    path = _path(filename)
+    with _doing("cannot look at", path):
+        found = os.stat(path)
+    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+
+
+def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:  # noqa: N802
+    """Folders below one, each as ``(path, names of folders, names of files)``; those inside come later, or first with
+    ``in_order=False``."""
+    for path, folders, files in os.walk(_path(top), topdown=in_order):
+        folders.sort()
+        yield path, folders, sorted(files)
