@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphdock.contracts import PlanNode
 
-from graphdock_cuda.launch import Launch, Param, u64
-from graphdock_cuda.work import ErrorWord, Operand, Step, Stream
+from graphdock_cuda.launch import Launch, Param, raw, u64
+from graphdock_cuda.work import ErrorWord, Operand, Step, Stream, Table
 
 if TYPE_CHECKING:
     from graphdock_cuda.device import CudaDevice
@@ -147,14 +147,20 @@ _ACTS: dict[str, Callable[[Step, Any, int, Arrays], None]] = {"fill": _fill, "co
 
 def _bound_launch(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, bool]:
     params: list[Param] = []
-    varying: list[tuple[int, Operand]] = []  # by parameter
+    varying: list[tuple[int, int, Operand]] = []  # by parameter, and the word within it
     random: int | None = None
     for arg in step.args:
         if isinstance(arg, Operand):
             address = known.address(arg)
             if address is None:
-                varying.append((len(params), arg))
+                varying.append((len(params), 0, arg))
             params.append(u64(address or 0))
+        elif isinstance(arg, Table):
+            addresses = [known.address(x) for x in arg.operands]
+            varying += [
+                (len(params), i, x) for i, (x, a) in enumerate(zip(arg.operands, addresses, strict=True)) if a is None
+            ]
+            params.append(raw(b"".join(u64(a or 0) for a in addresses).ljust(8 * arg.length, b"\0")))
         elif isinstance(arg, Stream):
             random = len(params)
             params += _random(bindings, known)
@@ -167,7 +173,7 @@ def _bound_launch(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, b
     function = device.images.function(step.source, step.entry, step.shared)
     launch = Launch(device.driver, function, step.grid, step.block, step.shared, params, bindings.queue.stream)
     first = launch.first
-    act = _LaunchStep(launch, [(first[p], x) for p, x in varying], None if random is None else first[random])
+    act = _LaunchStep(launch, [(first[p] + i, x) for p, i, x in varying], None if random is None else first[random])
     return act, bool(varying) or random is not None
 
 

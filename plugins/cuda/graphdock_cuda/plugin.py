@@ -25,6 +25,7 @@ FAMILIES: tuple[str, ...] = (
     "depthwise",
     "elementwise",
     "gather",
+    "histories",
     "image_boxes",
     "image_color",
     "image_random",

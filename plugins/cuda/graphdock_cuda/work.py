@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from graphdock_cuda.device import CudaDevice
     from graphdock_cuda.error_words import MakeError
 
-__all__ = ["CTYPES", "ErrorWord", "Operand", "Step", "Stream", "Work", "blocks"]
+__all__ = ["CTYPES", "ErrorWord", "Operand", "Step", "Stream", "Table", "Work", "blocks"]
 
 #: Types of elements as the sources spell them; see ``source/base.cuh``.
 CTYPES = {
@@ -104,8 +104,16 @@ class ErrorWord:
     make: MakeError
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """In a launch: one parameter by value, ``length`` addresses, those of ``operands`` and null ones behind them."""
+
+    operands: tuple[Operand, ...]
+    length: int
+
+
 #: What a launch takes: an array's address, bytes, or something that the engine fills in.
-Arg = Operand | Param | Stream | ErrorWord
+Arg = Operand | Param | Stream | ErrorWord | Table
 
 
 @dataclass(frozen=True, slots=True)

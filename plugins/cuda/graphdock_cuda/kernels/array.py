@@ -9,6 +9,7 @@ from typing import Any
 from graphdock.contracts import KernelDef, errors
 
 from graphdock_cuda.compiled import source
+from graphdock_cuda.joining import join
 from graphdock_cuda.kernel import PLAIN, family
 from graphdock_cuda.kernels.pads import packed_pads, rows_of
 from graphdock_cuda.kernels.views import guarded, part_of, strided_index, virtual
@@ -30,7 +31,10 @@ def _axis(axis: int, rank: int) -> int:
 
 
 def concatenate(w: Work, parts: Sequence[Operand], target: Operand, axis: int) -> None:
-    """Parts one after the other along an axis of ``target``; they agree in all other dims."""
+    """Parts one after the other along an axis of ``target``; they agree in all other dims, and mostly in that one."""
+    if len(parts) > 1 and all(part.shape == parts[0].shape for part in parts):
+        join(w, parts, target, axis)
+        return
     at, start = as_bits(target), 0
     for part in parts:
         place = [0] * target.rank

@@ -15,6 +15,7 @@ from graphdock.contracts import KernelDef
 
 from graphdock_cuda.compiled import source
 from graphdock_cuda.driver.api import Gemm
+from graphdock_cuda.joining import join
 from graphdock_cuda.kernel import FLOATS, family
 from graphdock_cuda.kernels.elementwise import MAX_RANK, broadcast_shape, merged
 from graphdock_cuda.launch import raw
@@ -163,13 +164,35 @@ def gemm_of(w: Work, p: Product, dtype: str, bias: bool = False, activation: str
     )
 
 
+@kernel("MatMulSum")
+def matmul_sum(w: Work) -> None:
+    """One product of the matrices side by side: the terms of all products are summed in one order."""
+    transposed = bool(w.attr("transpose_a")), bool(w.attr("transpose_b"))
+    a = _side_by_side(w, w.named("a"), -2 if transposed[0] else -1)
+    b = _side_by_side(w, w.named("b"), -1 if transposed[1] else -2)
+    _library_or_own(w, a, b, product_of(a.shape, b.shape, *transposed))
+
+
+def _side_by_side(w: Work, parts: Sequence[Operand], axis: int) -> Operand:
+    if len(parts) == 1:
+        return parts[0]
+    shape = list(parts[0].shape)
+    shape[axis] *= len(parts)
+    whole = w.scratch(parts[0].dtype, shape)
+    join(w, parts, whole, len(shape) + axis)
+    return whole
+
+
 @kernel("MatMul", name="matmul_lt", priority=10, types={"T": LIBRARY})
 def matmul_lt(w: Work) -> None:
     """By the matrix library; by the own tiles where there is none, or it has no algorithm.
 
     It does not refuse those: shapes may be known in the step alone, when no other kernel can be chosen.
     """
-    a, b, product = _product(w)
+    _library_or_own(w, *_product(w))
+
+
+def _library_or_own(w: Work, a: Operand, b: Operand, product: Product) -> None:
     d = w.output(product.out)
     gemm = gemm_of(w, product, d.dtype.name)
     if d.size and (gemm is None or not w.gemm(gemm, a, b, d)):

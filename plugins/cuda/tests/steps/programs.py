@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import graphdock as tf
 import numpy as np
 
-__all__ = ["PROGRAMS", "Step"]
+__all__ = ["LOOPS", "PROGRAMS", "Step"]
 
 
 class Step(NamedTuple):
@@ -117,9 +117,32 @@ def transformer() -> Step:
     return Step(train, loss, lambda r: {p: r.standard_normal((batch, steps, width), np.float32) for p in (x, y)})
 
 
+def lstm_over_rows() -> Step:
+    """A language model of one LSTM layer, by a loop over the rows of its input, as long as each batch is."""
+    batch, vocabulary, units = 3, 11, 8
+    tokens, targets = (tf.placeholder(tf.int32, [batch, None]) for _ in range(2))
+    with tf.variable_scope("net", initializer=tf.random_uniform_initializer(-0.2, 0.2, seed=4)):
+        table, out_w = tf.get_variable("table", [vocabulary, units]), tf.get_variable("out", [units, vocabulary])
+        cell = tf.nn.rnn_cell.LSTMCell(units)
+        outputs, _ = tf.nn.dynamic_rnn(cell, tf.nn.embedding_lookup(table, tokens), dtype=tf.float32)
+    logits = tf.matmul(tf.reshape(outputs, [-1, units]), out_w)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.reshape(targets, [-1]), logits=logits)
+    loss = tf.reduce_mean(losses)
+    train = tf.train.AdamOptimizer(0.01).minimize(loss)
+
+    def feed(r: np.random.Generator) -> dict[Any, Any]:
+        steps = int(r.integers(1, 6))
+        return {t: r.integers(0, vocabulary, (batch, steps), np.int32) for t in (tokens, targets)}
+
+    return Step(train, loss, feed)
+
+
+#: Programs whose steps are one recording.
 PROGRAMS: dict[str, Callable[[], Step]] = {
     "softmax_regression": softmax_regression,
     "digits_with_dropout": digits_with_dropout,
     "lstm": lstm,
     "transformer": transformer,
 }
+#: Programs with loops that the host runs, of what it gives the GPU.
+LOOPS: dict[str, Callable[[], Step]] = {"lstm_over_rows": lstm_over_rows}

@@ -28,7 +28,7 @@ def losses(host: Host, name: str, backends: tuple[str, ...], steps: int = STEPS,
     random = np.random.default_rng(3)
     with tf.Graph(host=host).as_default():
         tf.set_random_seed(5)
-        step = programs.PROGRAMS[name]()
+        step = (programs.PROGRAMS | programs.LOOPS)[name]()
         config = tf.SessionConfig(backends=backends, fallback="forbid" if backends[0] == "cuda" else "warn")
         with tf.Session(config=config, host=host) as session:
             session.run(tf.global_variables_initializer())
@@ -61,6 +61,17 @@ def test_a_replayed_step_trains_as_the_cpu_does(name: str) -> None:
     golden = json.loads(GOLDEN.read_text())
     del table["calls"]
     assert table == golden[name], f"{name}: {json.dumps(table)}"
+
+
+@pytest.mark.plain
+def test_a_loop_over_rows_stays_on_the_gpu() -> None:
+    """No kernel of the step and of its gradient is left to the cpu: ``fallback="forbid"``."""
+    tools, host = toolkit(seed=3), Host()
+    driver: Any = tools.driver
+    install(host, tools)
+    on_gpu = losses(host, "lstm_over_rows", ("cuda", "cpu"))
+    np.testing.assert_allclose(on_gpu, losses(host, "lstm_over_rows", ("cpu",)), rtol=2e-5)
+    driver.verify()
 
 
 def test_steps_leave_nothing_behind() -> None:
