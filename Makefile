@@ -6,6 +6,8 @@ GENERATED := host/graphdock/ops plugins/std/graphdock_std
 # packages of examples/ that keep what is generated for them
 EXAMPLES := $(patsubst %/_gen/,%,$(wildcard examples/plugins/*/src/*/_gen/))
 JOBS ?= 2
+# hundreds of tests start a Python of their own, which would compile all that it imports anew if the shell forbade to keep it
+export PYTHONDONTWRITEBYTECODE :=
 # distributions of their own, which the tests need and the demo does not
 PLUGINS := plugins/cuda plugins/triton
 # tests that run no step in pytest's own process, so that its debug mode says nothing about them

@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
         value = _target(_HOST[name])
     elif name in _DTYPES:
         value = getattr(importlib.import_module("graphdock.dtypes"), name)
-    elif name.startswith("__"):
+    elif name.startswith("_"):  # asked by tools, of each object they see; no public name is near
         raise AttributeError(f"module 'graphdock' has no attribute {name!r}")
     else:
         value = _endpoint("", name)
