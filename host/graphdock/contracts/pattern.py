@@ -78,6 +78,7 @@ class Pattern:
       pattern: builds what is looked for, of pure ops, and returns one tensor.
       replacement: builds what stands for it; of the same dtype and shape.
       dtypes: of the anchor's first output, for which the pattern is looked for.
+      not_on: device types that compute the parts as fast; it is not looked for there.
       check: why a place isn't for this pattern, or None.
     """
 
@@ -87,4 +88,5 @@ class Pattern:
     pattern: Callable[..., Any]
     replacement: Callable[..., Any]
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
+    not_on: tuple[str, ...] = ()
     check: Callable[[Found], str | None] | None = None

@@ -124,7 +124,7 @@ class Patterns:
     ) -> None:
         """Replace what stands around an anchor, if it is what a pattern looks for."""
         dtype, device = anchor.outputs[0].dtype.name, self._preferred(anchor)
-        if dtype not in asked.pattern.dtypes or device is None:
+        if dtype not in asked.pattern.dtypes or device is None or device in asked.pattern.not_on:
             return
         sought = self._graphs.sought(asked, dtype)
         if isinstance(sought, str):

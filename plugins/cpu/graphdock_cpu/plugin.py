@@ -18,6 +18,7 @@ FAMILIES = (
     "conv",
     "core",
     "depthwise",
+    "fused",
     "image_boxes",
     "image_codecs",
     "image_color",

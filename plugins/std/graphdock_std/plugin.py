@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import OpLibrary, hookimpl
+from graphdock.contracts import OpLibrary, Pattern, hookimpl
 
 
 @hookimpl
 def register_ops() -> Iterable[OpLibrary]:
     return [OpLibrary("graphdock_std.library", cases="graphdock_std._gen.cases")]
+
+
+@hookimpl
+def register_patterns() -> Iterable[Pattern]:
+    from graphdock_std.patterns import PATTERNS
+
+    return PATTERNS

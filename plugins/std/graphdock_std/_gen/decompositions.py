@@ -3,6 +3,10 @@
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock_std.attention import attend as _attend
+from graphdock_std.attention import attend_log_sum as _attend_log_sum
+from graphdock_std.attention import attend_weights as _attend_weights
+from graphdock_std.fused import activate as _activate
 
 
 def fill(*, dims, value, T, Tdims, **_unused):
@@ -16,6 +20,34 @@ def lin_space(*, start, stop, num, T, Tidx, **_unused):
     steps = _ops.cast(_tf.maximum(num - 1, 1), T)
     y = start + (stop - start) * (_ops.cast(_tf.range(0, num, 1, Tidx), T) / steps)
     return [y]
+
+
+def attention(*, query, key, value, scale, causal, T, **_unused):
+    """Builds Attention from other ops."""
+    output = _attend(query, key, value, scale, causal)
+    log_sum = _attend_log_sum(query, key, scale, causal)
+    return [output, log_sum]
+
+
+def attention_grad(*, output_backprop, query, key, value, output, log_sum, scale, causal, T, **_unused):
+    """Builds AttentionGrad from other ops."""
+    weights = _attend_weights(query, key, scale, causal)
+    value_backprop = _tf.matmul(weights, output_backprop, True)
+    toward = _tf.matmul(output_backprop, value, False, True)
+    scores = _tf.multiply(
+        _tf.multiply(weights, _tf.subtract(toward, _tf.reduce_sum(_tf.multiply(toward, weights), [-1], True))),
+        scale,
+    )
+    query_backprop = _tf.matmul(scores, key)
+    key_backprop = _tf.matmul(scores, query, True)
+    return [query_backprop, key_backprop, value_backprop]
+
+
+def fused_mat_mul(*, a, b, bias, transpose_a, transpose_b, activation, T, **_unused):
+    """Builds FusedMatMul from other ops."""
+    before = _tf.nn.bias_add(_tf.matmul(a, b, transpose_a, transpose_b), bias)
+    y = _activate(before, activation)
+    return [y, before]
 
 
 def squared_difference(*, x, y, T, **_unused):

@@ -360,6 +360,39 @@ def identity_n(op, *grads):
     return [*_fn.pass_on(op, *grads)]
 
 
+def attention(op, grad_output, grad_log_sum):
+    """query, key, value: fn."""
+    _fn = _import_module("graphdock_std.attention")
+    grads_attention_gradient = _fn.attention_gradient(op, grad_output, grad_log_sum)
+    return [grads_attention_gradient[0], grads_attention_gradient[1], grads_attention_gradient[2]]
+
+
+def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
+    """output_backprop, query, key, value: fn; output, log_sum: none."""
+    _fn = _import_module("graphdock_std.attention")
+    grads_attention_grad_gradient = _fn.attention_grad_gradient(
+        op,
+        grad_query_backprop,
+        grad_key_backprop,
+        grad_value_backprop,
+    )
+    return [
+        grads_attention_grad_gradient[0],
+        grads_attention_grad_gradient[1],
+        grads_attention_grad_gradient[2],
+        grads_attention_grad_gradient[3],
+        None,
+        None,
+    ]
+
+
+def fused_mat_mul(op, grad_y, grad_before):
+    """a, b, bias: fn."""
+    _fn = _import_module("graphdock_std.fused")
+    grads_fused_matmul_gradient = _fn.fused_matmul_gradient(op, grad_y, grad_before)
+    return [grads_fused_matmul_gradient[0], grads_fused_matmul_gradient[1], grads_fused_matmul_gradient[2]]
+
+
 def crop_and_resize(op, grad_crops):
     """image: fn; boxes: formula; box_ind: none; crop_size: none."""
     image = op.inputs[0]

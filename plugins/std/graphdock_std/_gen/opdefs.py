@@ -2459,6 +2459,146 @@ def decode_csv() -> OpDef:
     )
 
 
+def attention() -> OpDef:
+    return OpDef(
+        name="Attention",
+        version=1,
+        summary="Scaled dot-product attention (Vaswani and others, 2017).",
+        doc=(
+            "Each query is answered by the values, weighted by the softmax of its products with the keys. Products "
+            "are accumulated in float32 at least. Kernels need\nnot hold the weights; log_sum is what their "
+            "gradients want of them. A row that sees nothing has NaN."
+        ),
+        inputs=(
+            ArgDef("query", "T", shape="[*B, M, D]", doc="Queries."),
+            ArgDef("key", "T", shape="[*B, N, D]", doc="Keys."),
+            ArgDef("value", "T", shape="[*B, N, E]", doc="Values."),
+        ),
+        outputs=(
+            ArgDef("output", "T", shape="[*B, M, E]"),
+            ArgDef(
+                "log_sum",
+                "float32",
+                shape="[*B, M]",
+                doc="The logarithm, of base 2, of the sum of a query's exponentials.",
+            ),
+        ),
+        attrs=(
+            AttrDef("scale", "float", default=1.0, doc="Factor of the products of queries and keys."),
+            AttrDef(
+                "causal",
+                "bool",
+                default=False,
+                doc=(
+                    "Query i sees the keys up to i alone, the last query all of them: key j where j <= i + keys - "
+                    "queries."
+                ),
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(query) * N + 2 * size(output) * N"},
+        gradient="graphdock_std._gen.gradients:attention",
+        gradient_kinds={"query": "fn", "key": "fn", "value": "fn"},
+        decomposition="graphdock_std._gen.decompositions:attention",
+        reference="graphdock_std.reference.fused:attention",
+        package="graphdock_std",
+        source="specs/fused.yaml:4",
+    )
+
+
+def attention_grad() -> OpDef:
+    return OpDef(
+        name="AttentionGrad",
+        version=1,
+        summary="The gradient of Attention's output by query, key and value.",
+        inputs=(
+            ArgDef("output_backprop", "T", shape="[*B, M, E]", doc="The gradient of the output."),
+            ArgDef("query", "T", shape="[*B, M, D]", doc="As in Attention."),
+            ArgDef("key", "T", shape="[*B, N, D]", doc="As in Attention."),
+            ArgDef("value", "T", shape="[*B, N, E]", doc="As in Attention."),
+            ArgDef("output", "T", shape="[*B, M, E]", doc="As Attention gave it."),
+            ArgDef("log_sum", "float32", shape="[*B, M]", doc="As Attention gave it."),
+        ),
+        outputs=(
+            ArgDef("query_backprop", "T", shape="[*B, M, D]"),
+            ArgDef("key_backprop", "T", shape="[*B, N, D]"),
+            ArgDef("value_backprop", "T", shape="[*B, N, E]"),
+        ),
+        attrs=(
+            AttrDef("scale", "float", default=1.0, doc="As in Attention."),
+            AttrDef("causal", "bool", default=False, doc="As in Attention."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "6 * size(query) * N + 4 * size(output) * N"},
+        gradient="graphdock_std._gen.gradients:attention_grad",
+        gradient_kinds={
+            "output_backprop": "fn",
+            "query": "fn",
+            "key": "fn",
+            "value": "fn",
+            "output": "none",
+            "log_sum": "none",
+        },
+        decomposition="graphdock_std._gen.decompositions:attention_grad",
+        reference="graphdock_std.reference.fused:attention_grad",
+        package="graphdock_std",
+        source="specs/fused.yaml:41",
+    )
+
+
+def fused_mat_mul() -> OpDef:
+    return OpDef(
+        name="FusedMatMul",
+        version=1,
+        summary="A product of two matrices, a bias, and an activation.",
+        doc=(
+            "float16 and bfloat16 are accumulated in float32, and rounded once. A kernel may leave out the output "
+            "that nothing reads."
+        ),
+        inputs=(
+            ArgDef("a", "T", shape="[A0, A1]", doc="Left matrix."),
+            ArgDef("b", "T", shape="[B0, B1]", doc="Right matrix."),
+            ArgDef("bias", "T", shape="[C]", doc="A number per column of the product."),
+        ),
+        outputs=(
+            ArgDef("y", "T", shape="[M, N]"),
+            ArgDef("before", "T", shape="[M, N]", doc="What the activation is applied to."),
+        ),
+        attrs=(
+            AttrDef("transpose_a", "bool", default=False, doc="Multiply by a transposed."),
+            AttrDef("transpose_b", "bool", default=False, doc="Multiply by b transposed."),
+            AttrDef(
+                "activation",
+                "string",
+                default="none",
+                allowed=("none", "relu", "tanh", "sigmoid", "gelu", "gelu_tanh"),
+                doc="What f is; gelu_tanh is gelu's approximation (Hendrycks and Gimpel, 2016).",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={
+            "M": "A1 if transpose_a else A0",
+            "K": "A0 if transpose_a else A1",
+            "K2": "B1 if transpose_b else B0",
+            "N": "B0 if transpose_b else B1",
+        },
+        where=(
+            ("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),
+            ("N == C", "bias has {C} numbers for {N} columns"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * K"},
+        gradient="graphdock_std._gen.gradients:fused_mat_mul",
+        gradient_kinds={"a": "fn", "b": "fn", "bias": "fn"},
+        decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
+        reference="graphdock_std.reference.fused:fused_matmul",
+        package="graphdock_std",
+        source="specs/fused.yaml:78",
+    )
+
+
 def crop_and_resize() -> OpDef:
     return OpDef(
         name="CropAndResize",
@@ -12092,6 +12232,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "DecodeBase64": decode_base64,
     "DecodeRaw": decode_raw,
     "DecodeCSV": decode_csv,
+    "Attention": attention,
+    "AttentionGrad": attention_grad,
+    "FusedMatMul": fused_mat_mul,
     "CropAndResize": crop_and_resize,
     "CropAndResizeGradImage": crop_and_resize_grad_image,
     "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
@@ -12435,6 +12578,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
+    "fused.yaml": "a8c8a6d76155293e",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",

@@ -1,0 +1,163 @@
+"""Kernels of fused ops: attention with the weights in scratch memory, and products with a bias and an activation.
+
+Narrow floats are computed in float32. Whole matrices of weights are held: what this saves is what would be allocated between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
+
+from graphdock_cpu.kernels import special
+from graphdock_cpu.kernels.shaped import Made, Shape, bind
+
+__all__ = ["KERNELS"]
+
+_LOG_2 = math.log(2.0)
+_ROOT = math.sqrt(2.0 / math.pi)
+
+
+def _wide(ctx: BuildContext) -> dtypes.DType:
+    return dtypes.float64 if ctx.inputs[0].dtype is dtypes.float64 else dtypes.float32
+
+
+class _Scores:
+    """Weights of attention into a buffer [batch, queries, keys]."""
+
+    def __init__(self, ctx: BuildContext, query: Shape, key: Shape) -> None:
+        self.dtype = _wide(ctx).np
+        self.batch = math.prod(query[:-2])
+        self.queries, self.keys = query[-2], key[-2]
+        self.scale = self.dtype.type(ctx.attr("scale"))
+        self.hidden: Any = None
+        if ctx.attr("causal"):
+            rows, columns = np.arange(self.queries)[:, None], np.arange(self.keys)
+            self.hidden = columns > rows + self.keys - self.queries
+
+    @property
+    def scratch(self) -> Scratch:
+        return Scratch(dtypes.as_dtype(self.dtype), (self.batch, self.queries, self.keys))
+
+    def cube(self, x: Any) -> Any:
+        """A tensor as a batch of matrices, in which is computed."""
+        return x.reshape(self.batch, *x.shape[-2:]).astype(self.dtype, copy=False)
+
+    def weigh(self, query: Any, key: Any, weights: Any) -> Any:
+        """Fill ``weights``; the base 2 logarithm of each row's sum."""
+        np.matmul(self.cube(query), self.cube(key).transpose(0, 2, 1), out=weights)
+        np.multiply(weights, self.scale, out=weights)
+        if self.hidden is not None:
+            np.copyto(weights, -np.inf, where=self.hidden)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            high = weights.max(-1, keepdims=True, initial=-np.inf)
+            np.subtract(weights, high, out=weights)
+            np.exp(weights, out=weights)
+            total = weights.sum(-1, keepdims=True)
+            np.divide(weights, total, out=weights)
+            return (high + np.log(total)) / _LOG_2
+
+
+def _attention(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    scores = _Scores(ctx, shapes[0], shapes[1])
+
+    def compute(query: Any, key: Any, value: Any, output: Any, log_sum: Any, weights: Any) -> None:
+        log_sum[...] = scores.weigh(query, key, weights).reshape(log_sum.shape)
+        output[...] = np.matmul(weights, scores.cube(value)).reshape(output.shape)
+
+    return compute, (scores.scratch,)
+
+
+def _attention_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    scores = _Scores(ctx, shapes[1], shapes[2])
+
+    def compute(
+        grad: Any,
+        query: Any,
+        key: Any,
+        value: Any,
+        _output: Any,
+        _log_sum: Any,
+        dq: Any,
+        dk: Any,
+        dv: Any,
+        w: Any,
+        t: Any,
+    ) -> None:
+        scores.weigh(query, key, w)
+        g, q, k, v = (scores.cube(x) for x in (grad, query, key, value))
+        dv[...] = np.matmul(w.transpose(0, 2, 1), g).reshape(dv.shape)
+        np.matmul(g, v.transpose(0, 2, 1), out=t)
+        t -= np.einsum("bmn,bmn->bm", t, w)[..., None]
+        t *= w
+        t *= scores.scale
+        dq[...] = np.matmul(t, k).reshape(dq.shape)
+        dk[...] = np.matmul(t.transpose(0, 2, 1), q).reshape(dk.shape)
+
+    return compute, (scores.scratch, scores.scratch)
+
+
+def _none(x: Any) -> Any:
+    return x
+
+
+def _relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def _sigmoid(x: Any) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+def _gelu(x: Any) -> Any:
+    e = np.empty(x.size)
+    work, mask = np.empty((special.ROWS, special.BLOCK)), np.empty(special.BLOCK, np.bool_)
+    special.erf(np.asarray(x, np.float64).ravel() * math.sqrt(0.5), e, work, mask)
+    return 0.5 * x * (1.0 + e.reshape(x.shape))
+
+
+def _gelu_tanh(x: Any) -> Any:
+    return 0.5 * x * (1.0 + np.tanh(_ROOT * (x + 0.044715 * x * x * x)))
+
+
+_ACTIVATIONS = {
+    "none": _none, "relu": _relu, "tanh": np.tanh, "sigmoid": _sigmoid, "gelu": _gelu, "gelu_tanh": _gelu_tanh,
+}  # fmt: skip
+
+
+def _fused_matmul(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    wide, left, right = _wide(ctx).np, ctx.attr("transpose_a"), ctx.attr("transpose_b")
+    activation = _ACTIVATIONS[ctx.attr("activation")]
+
+    def compute(a: Any, b: Any, bias: Any, y: Any, before: Any) -> None:
+        a, b = (x.astype(wide, copy=False) for x in (a, b))
+        product = np.matmul(a.T if left else a, b.T if right else b)
+        product += bias
+        before[...] = product
+        y[...] = activation(product)
+
+    return compute, ()
+
+
+def _attention_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    return [(*shapes[0][:-1], shapes[2][-1]), shapes[0][:-1]]
+
+
+def _attention_grad_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    return list(shapes[1:4])
+
+
+def _fused_matmul_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    rows = shapes[0][1 if ctx.attr("transpose_a") else 0]
+    return [(rows, shapes[2][0])] * 2
+
+
+KERNELS = [
+    KernelDef("Attention", "cpu", bind(_attention, _attention_outputs)),
+    KernelDef("AttentionGrad", "cpu", bind(_attention_grad, _attention_grad_outputs)),
+    KernelDef("FusedMatMul", "cpu", bind(_fused_matmul, _fused_matmul_outputs)),
+]
