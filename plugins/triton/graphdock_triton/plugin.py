@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdock.contracts import RegionCompiler, hookimpl
+from graphdock.contracts import KernelDef, RegionCompiler, hookimpl
 
-__all__ = ["register_region_compilers"]
+__all__ = ["register_kernels", "register_region_compilers"]
 
 
 @hookimpl
@@ -14,3 +14,10 @@ def register_region_compilers() -> Iterable[RegionCompiler]:
     from graphdock_triton.regions.compiler import TritonRegions
 
     return [TritonRegions()]
+
+
+@hookimpl
+def register_kernels() -> Iterable[KernelDef]:
+    from graphdock_triton.operations.launching import kernels
+
+    return kernels()

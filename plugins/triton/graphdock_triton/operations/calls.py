@@ -1,0 +1,193 @@
+"""How an op is a call of a kernel of the library. Imports no triton.
+
+A :class:`Call` says it for one node: the problem, and which tensor of the op each argument of the kernel is. Each function here
+makes the call of one op from what a kernel is told when it is prepared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphdock.contracts import KernelRefused, PrepareContext
+
+from graphdock_triton.kernels.spec import Problem
+
+__all__ = ["CALLS", "Call", "Operation"]
+
+#: Names of dtypes in Triton.
+TYPES: Mapping[str, str] = {
+    "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int32": "i32", "int64": "i64",
+}  # fmt: skip
+#: What float32 operands of products are rounded to, by the option ``matmul_precision``.
+PRECISIONS: Mapping[str, str] = {"highest": "ieee", "tf32": "tf32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a kernel.
+
+    Attributes:
+      tensors: argument of the kernel -> position among the op's inputs and then outputs.
+      values: argument -> number.
+    """
+
+    problem: Problem
+    tensors: Mapping[str, int]
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An op, the kernel of the library that computes it, and how.
+
+    Attributes:
+      types: as of a KernelDef.
+    """
+
+    op: str
+    kernel: str
+    call: Callable[[PrepareContext], Call]
+    types: Mapping[str, tuple[str, ...]]
+
+
+def _dims(ctx: PrepareContext, index: int) -> tuple[int, ...]:
+    """The shape of an input. Raises KernelRefused where it is not known."""
+    shape = ctx.inputs[index].shape
+    if shape is None or None in shape:
+        raise KernelRefused("shapes are not known")
+    return tuple([int(d) for d in shape if d is not None])
+
+
+def _type(ctx: PrepareContext, index: int) -> str:
+    return TYPES[ctx.inputs[index].dtype.name]
+
+
+def _problem(ctx: PrepareContext, dims: Mapping[str, int], types: Mapping[str, str], **rest: Any) -> Problem:
+    gpu = ctx.device.service("cuda-launch", 1)
+    capability = int("".join(c for c in gpu.architecture if c.isdigit()))
+    return Problem(dims, types, multiprocessors=gpu.multiprocessors, capability=capability, **rest)
+
+
+def _precision(ctx: PrepareContext) -> str:
+    return PRECISIONS[ctx.options.get("matmul_precision", "highest")]
+
+
+# -- norms
+
+
+def _rows(dims: tuple[int, ...], begin: int) -> dict[str, int]:
+    begin %= max(len(dims), 1)
+    found = {"rows": math.prod(dims[:begin]), "width": math.prod(dims[begin:])}
+    if not found["rows"] * found["width"]:
+        raise KernelRefused("there are no elements")
+    return found
+
+
+def _layer_norm(ctx: PrepareContext) -> Call:
+    dims = _rows(_dims(ctx, 0), ctx.attr("begin_norm_axis"))
+    types = {"T": _type(ctx, 0), "U": _type(ctx, 1)}
+    problem = _problem(ctx, dims, types, present=frozenset({"gamma", "beta", "mean", "inverse"}))
+    tensors = dict(zip(("x", "gamma", "beta", "y", "mean", "inverse"), range(6), strict=True))
+    return Call(problem, tensors, {"epsilon": ctx.attr("epsilon")})
+
+
+def _layer_norm_grad(ctx: PrepareContext) -> Call:
+    dims = _rows(_dims(ctx, 1), ctx.attr("begin_norm_axis"))
+    types = {"T": _type(ctx, 1), "U": _type(ctx, 2)}
+    problem = _problem(ctx, dims, types, present=frozenset({"gamma", "mean", "dgamma", "dbeta"}))
+    names = ("dy", "x", "gamma", "mean", "inverse", "dx", "dgamma", "dbeta")
+    return Call(problem, dict(zip(names, range(8), strict=True)))
+
+
+# -- attention
+
+
+def _heads(ctx: PrepareContext, first: int) -> dict[str, int]:
+    """Dims of query, key and value, the inputs from ``first`` on; the last dim before the matrices is that of heads."""
+    query, key, value = (_dims(ctx, first + i) for i in range(3))
+    if query[-1] != value[-1]:
+        raise KernelRefused(f"values are {value[-1]} wide and keys {key[-1]}")
+    outer = query[:-2]
+    heads = outer[-1] if outer else 1
+    return {
+        "batch": math.prod(outer[:-1]),
+        "heads": heads,
+        "shared": 1,
+        "queries": query[-2],
+        "keys": key[-2],
+        "depth": query[-1],
+        "bias_batch": 0,
+        "bias_head": 0,
+        "bias_q": 0,
+        "bias_k": 0,
+    }
+
+
+def _strides(dims: Mapping[str, int], **rows: str) -> dict[str, int]:
+    """Of dense tensors: name -> the dim that says how many rows a head has."""
+    found: dict[str, int] = {}
+    for name, size in rows.items():
+        row = dims["depth"]
+        found |= {f"{name}_row": row, f"{name}_head": row * dims[size]}
+        found[f"{name}_batch"] = found[f"{name}_head"] * dims["heads"]
+    return found
+
+
+def _attention_problem(ctx: PrepareContext, first: int, present: frozenset[str], **rows: str) -> Problem:
+    dims = _heads(ctx, first)
+    flags = {"CAUSAL": ctx.attr("causal"), "PRECISION": _precision(ctx)}
+    types = {"T": _type(ctx, first), "B": "fp32"}
+    return _problem(ctx, dims | _strides(dims, **rows), types, flags=flags, present=present)
+
+
+def _attention(ctx: PrepareContext) -> Call:
+    problem = _attention_problem(ctx, 0, frozenset({"logs"}), q="queries", k="keys", v="keys", o="queries")
+    tensors = dict(zip(("q", "k", "v", "o", "logs"), range(5), strict=True))
+    return Call(problem, tensors, {"scale": ctx.attr("scale")})
+
+
+def _attention_grad(ctx: PrepareContext) -> Call:
+    rows = dict.fromkeys(("q", "o", "do", "dq"), "queries") | dict.fromkeys(("k", "v", "dk", "dv"), "keys")
+    problem = _attention_problem(ctx, 1, frozenset(), **rows)
+    names = ("do", "q", "k", "v", "o", "logs", "dq", "dk", "dv")
+    return Call(problem, dict(zip(names, range(9), strict=True)), {"scale": ctx.attr("scale")})
+
+
+# -- products
+
+
+def _fused_matmul(ctx: PrepareContext) -> Call:
+    (a0, a1), (b0, b1) = _dims(ctx, 0), _dims(ctx, 1)
+    left, right = ctx.attr("transpose_a"), ctx.attr("transpose_b")
+    m, k = (a1, a0) if left else (a0, a1)
+    n = b0 if right else b1
+    dims = {"batch": 1, "m": m, "n": n, "k": k, "c_m": n, "a_batch": 0, "b_batch": 0, "c_batch": 0}
+    dims |= {"a_m": 1, "a_k": a1} if left else {"a_m": a1, "a_k": 1}
+    dims |= {"b_k": 1, "b_n": b1} if right else {"b_k": b1, "b_n": 1}
+    activation = {"gelu": "gelu_erf"}.get(ctx.attr("activation"), ctx.attr("activation"))
+    kept = ctx.outputs[1].used
+    problem = _problem(
+        ctx,
+        dims,
+        dict.fromkeys("TCB", _type(ctx, 0)),
+        flags={"ACTIVATION": activation, "PRECISION": _precision(ctx)},
+        present=frozenset({"bias", *(["pre"] if kept else ())}),
+    )
+    tensors = {"a": 0, "b": 1, "bias": 2, "c": 3} | ({"pre": 4} if kept else {})
+    return Call(problem, tensors, {"alpha": 1.0})
+
+
+_FLOATS = ("float32", "float16", "bfloat16")
+_NORMED = {"T": _FLOATS, "U": ("float32",)}
+
+#: The ops that this plugin computes by kernels of its library.
+CALLS = (
+    Operation("LayerNorm", "norm", _layer_norm, _NORMED),
+    Operation("LayerNormGrad", "norm_grad", _layer_norm_grad, _NORMED),
+    Operation("Attention", "attention", _attention, {"T": _FLOATS}),
+    Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": _FLOATS}),
+    Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),
+)
