@@ -6,6 +6,7 @@ Each spelling is a pattern of its own, and each rank.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -102,32 +103,24 @@ def _a_whole_row(found: Found) -> str | None:
 # -- attention
 
 
-def _softmax_of(scores: Any, value: Any) -> Any:
-    return _tf.matmul(_tf.nn.softmax(scores), value)
+def _scaled_after(query: Any, key: Any, scale: Any) -> Any:
+    return _tf.matmul(query, key, transpose_b=True) * scale
 
 
-def _scaled_after(query: Any, key: Any, value: Any, scale: Any) -> Any:
-    return _softmax_of(_tf.matmul(query, key, transpose_b=True) * scale, value)
+def _scaled_before(query: Any, key: Any, scale: Any) -> Any:
+    return _tf.matmul(query * scale, key, transpose_b=True)
 
 
-def _scaled_before(query: Any, key: Any, value: Any, scale: Any) -> Any:
-    return _softmax_of(_tf.matmul(query * scale, key, transpose_b=True), value)
+def _divided_after(query: Any, key: Any, scale: Any) -> Any:
+    return _tf.matmul(query, key, transpose_b=True) / scale
 
 
-def _divided_after(query: Any, key: Any, value: Any, scale: Any) -> Any:
-    return _softmax_of(_tf.matmul(query, key, transpose_b=True) / scale, value)
+def _unscaled(query: Any, key: Any, scale: None) -> Any:
+    return _tf.matmul(query, key, transpose_b=True)
 
 
-def _unscaled(query: Any, key: Any, value: Any) -> Any:
-    return _softmax_of(_tf.matmul(query, key, transpose_b=True), value)
-
-
-def _attention(
-    query: Any, key: Any, value: Any, scale: Any = 1.0, seen: Any = None, low: Any = None, divided: bool = False
-) -> Any:
-    factor = 1.0 / float(scale) if divided else float(scale)
-    attrs = {"scale": factor, "causal": low is not None}
-    return _ops.apply_op("Attention", query=query, key=key, value=value, **attrs)[0]
+def _open(scores: Any) -> Any:
+    return scores
 
 
 def _blended(scores: Any, seen: Any, low: Any) -> Any:
@@ -138,45 +131,47 @@ def _added(scores: Any, low: Any) -> Any:
     return scores + low
 
 
+def _attended(
+    query: Any,
+    key: Any,
+    value: Any,
+    scale: Any = None,
+    *,
+    score: Callable[..., Any],
+    hide: Callable[..., Any],
+    **masks: Any,
+) -> Any:
+    return _tf.matmul(_tf.nn.softmax(hide(score(query, key, scale), **masks)), value)
+
+
+def _attention(query: Any, key: Any, value: Any, scale: Any = 1.0, *, divided: bool, **masks: Any) -> Any:
+    factor = 1.0 / float(scale) if divided else float(scale)
+    attrs = {"scale": factor, "causal": bool(masks)}
+    return _ops.apply_op("Attention", query=query, key=key, value=value, **attrs)[0]
+
+
 def _attentions() -> Iterator[Pattern]:
-    scale = {"scale": CONSTANT}
     table = Operand((None, None), constant=True)
+    hidden: dict[str, tuple[Callable[..., Any], dict[str, Operand]]] = {
+        "": (_open, {}),
+        "_blended": (_blended, {"seen": table, "low": table}),
+        "_added": (_added, {"low": table}),
+    }
+    scores = {"after": _scaled_after, "before": _scaled_before, "divided": _divided_after, "unscaled": _unscaled}
     for rank in (3, 4):
         operands = {name: _any(rank) for name in ("query", "key", "value")}
-        for name, function in (("after", _scaled_after), ("before", _scaled_before)):
-            yield Pattern(f"attention_{name}_{rank}", "Softmax", operands | scale, function, _attention, not_on=_PARTS)
-            scored = functools.partial(_masked, scaled_before=name == "before")
-            yield Pattern(
-                f"attention_{name}_blended_{rank}",
-                "Softmax",
-                operands | scale | {"seen": table, "low": table},
-                scored,
-                _attention,
-                check=_causal,
-                not_on=_PARTS,
-            )
-            yield Pattern(
-                f"attention_{name}_added_{rank}",
-                "Softmax",
-                operands | scale | {"low": table},
-                scored,
-                _attention,
-                check=_causal,
-                not_on=_PARTS,
-            )
-        divided = functools.partial(_attention, divided=True)
-        yield Pattern(f"attention_divided_{rank}", "Softmax", operands | scale, _divided_after, divided, not_on=_PARTS)
-        yield Pattern(f"attention_{rank}", "Softmax", operands, _unscaled, _attention, not_on=_PARTS)
-
-
-def _masked(
-    query: Any, key: Any, value: Any, scale: Any, low: Any, seen: Any = None, *, scaled_before: bool = False
-) -> Any:
-    if scaled_before:
-        scores = _tf.matmul(query * scale, key, transpose_b=True)
-    else:
-        scores = _tf.matmul(query, key, transpose_b=True) * scale
-    return _softmax_of(_added(scores, low) if seen is None else _blended(scores, seen, low), value)
+        for name, score in scores.items():
+            scale = {} if score is _unscaled else {"scale": CONSTANT}
+            for label, (hide, masks) in hidden.items():
+                yield Pattern(
+                    f"attention_{name}{label}_{rank}",
+                    "Softmax",
+                    operands | scale | masks,
+                    functools.partial(_attended, score=score, hide=hide),
+                    functools.partial(_attention, divided=score is _divided_after),
+                    not_on=_PARTS,
+                    check=_causal if masks else None,
+                )
 
 
 def _causal(found: Found) -> str | None:
@@ -217,9 +212,14 @@ def _followed(
     return follow(y if shape is None else _tf.reshape(y, shape))
 
 
+def _gelu_by_quotient(x: Any) -> Any:
+    return 0.5 * x * (1.0 + _tf.erf(x / math.sqrt(2.0)))
+
+
 def _products() -> Iterator[Pattern]:
     follows: dict[str, tuple[Callable[[Any], Any], str]] = {
         "gelu": (gelu, "Erf"),
+        "gelu_quotient": (_gelu_by_quotient, "Erf"),
         "gelu_tanh": (gelu_tanh, "Tanh"),
         "relu": (lambda x: _tf.nn.relu(x), "Relu"),
         "tanh": (lambda x: _tf.tanh(x), "Tanh"),
@@ -229,7 +229,7 @@ def _products() -> Iterator[Pattern]:
     for kind, product in (("bias_add", _product), ("add", _sum)):
         for name, (follow, anchor) in follows.items():
             function = functools.partial(_followed, product=product, follow=follow)
-            standing = functools.partial(_fused_matmul, activation=name)
+            standing = functools.partial(_fused_matmul, activation=name.removesuffix("_quotient"))
             for size in (0, 3):
                 shape = {"shape": Operand((size,), "int32", constant=True)} if size else {}
                 label = f"matmul_{kind}_{name}" + (f"_reshaped_{size}" if size else "")
