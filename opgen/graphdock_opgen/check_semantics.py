@@ -194,6 +194,10 @@ def _elements(place: Place) -> None:
         _known(place, ("neutral", name), name, names, "input", key=True)
     if spec.sum is not None and (len(spec.outputs) != 1 or any(a.arity.kind != "one" for a in spec.inputs)):
         place.fail("sum", message="only an op of single inputs and one output has an op that sums it", key=True)
+    if spec.joint is not None and {"transpose_a", "transpose_b"} - {a.name for a in spec.attrs}:
+        place.fail(
+            "joint", message="only a product with the attributes transpose_a and transpose_b is joined", key=True
+        )
     if spec.neutral and (len(spec.inputs) != 2 or len(spec.outputs) != 1):
         place.fail("neutral", message="only an op of two inputs and one output has neutral elements", key=True)
 

@@ -248,6 +248,14 @@ class TraitsSpec(Spec):
         return tuple(sorted(k for k, v in self if v is True))
 
 
+class JointSpec(Spec):
+    """The ops by which several products of two matrices that share the second one are computed as one."""
+
+    join: Name
+    cut: Name
+    add: Name
+
+
 class GradientSpec(Spec):
     """``let`` and one entry per input: a formula, ``none``, ``{op: X}``, ``{fn: f}`` or ``{todo: reason}``."""
 
@@ -392,6 +400,7 @@ class OpSpec(Spec):
     identity: Name | None = None
     neutral: dict[Name, int] = {}
     sum: Name | None = None
+    joint: JointSpec | None = None
     stacked: str | None = None
     cost: CostSpec = CostSpec()
     gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None

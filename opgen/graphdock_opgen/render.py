@@ -205,6 +205,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "identity": spec.identity,
         "neutral": dict(spec.neutral),
         "sum": spec.sum,
+        "joint": {} if spec.joint is None else dict(spec.joint),
         "stacked": op.home.full(spec.stacked) if spec.stacked else None,
         "cost": spec.cost.given(),
         "gradient": f"{generated}.gradients:{op.snake}" if op.has_gradient else None,

@@ -142,6 +142,13 @@ CASES = {
     ),
     "unknown identity": ("identity: x", "identity: xx", "xx", "no input 'xx'", "'x'"),
     "unknown neutral input": ("neutral: {y: 1}", "neutral: {w: 1}", "w: 1", "no input 'w'", None),
+    "joint of what is no product": (
+        "neutral: {y: 1}",
+        "neutral: {y: 1}\n  joint: {join: Concat, cut: SplitV, add: Add}",
+        "joint",
+        "only a product with the attributes",
+        None,
+    ),
     "bodies without a verb for them": (
         "  executes: kernel\n",
         "  bodies: {f: {takes: x}}\n",

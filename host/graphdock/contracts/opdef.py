@@ -173,6 +173,9 @@ class OpDef:
       neutral: input name -> the element that makes the output equal the other input, exactly and for every dtype.
       sum: type of the op that computes the sum of several nodes of this one: its inputs are lists of this one's, its attributes
         this one's and the length of the lists.
+      joint: of a product of two matrices, with the attributes transpose_a and transpose_b: the types of the ops by which several of
+        them that share the second one are computed as one: ``join`` lays a list of tensors end to end along an axis, ``cut`` cuts a
+        tensor into parts of given sizes along one, ``add`` adds two.
       stacked: ``"module:name"`` of a function that builds, of an operation and its inputs stacked along a new first dim, the sum of
         what it gives of each; of the operation alone it says whether it can.
       cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.
@@ -217,6 +220,7 @@ class OpDef:
     identity: str | None = None
     neutral: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
     sum: str | None = None
+    joint: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     stacked: str | None = None
     cost: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     gradient: str | None = None

@@ -11,6 +11,7 @@ from graphdock.contracts.ir_check import check, check_order
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
 from graphdock.passes.gates import gates
+from graphdock.passes.products import products
 from graphdock.passes.rewrite import Tools, prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
 from graphdock.passes.sums import sums
@@ -45,6 +46,7 @@ _ALL = (
     Pass("fold", "computes what depends on constants only", fold),
     Pass("algebra", "drops multiplications by one", algebra),
     Pass("sums", "makes one operation of a sum of many, where its op says how", sums),
+    Pass("products", "makes one product of many by one matrix, whose rows don't wait for one another", products),
 )
 
 #: Name -> pass, in the order of running. The configuration, ``explain`` and the docs are read from it.

@@ -5395,6 +5395,7 @@ def mat_mul() -> OpDef:
         where=(("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),),
         traits=frozenset({"pure"}),
         sum="MatMulSum",
+        joint={"join": "Concat", "cut": "SplitV", "add": "Add"},
         stacked="graphdock_std.math_gradients:stacked_products",
         cost={"flops": "2 * size(y) * K"},
         gradient="graphdock_std._gen.gradients:mat_mul",
@@ -5445,7 +5446,7 @@ def mat_mul_sum() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_sum",
         reference="graphdock_std.reference.math:sum_of_products",
         package="graphdock_std",
-        source="specs/math.yaml:1387",
+        source="specs/math.yaml:1388",
     )
 
 
@@ -12586,7 +12587,7 @@ SPECS: dict[str, str] = {
     "image_resize.yaml": "5ec0ee43d94701ad",
     "layer_norm.yaml": "000a58d77b9172a4",
     "linalg.yaml": "0aaec83ccd333768",
-    "math.yaml": "cb70d240339d5ef0",
+    "math.yaml": "64a03ec92efe5915",
     "morphology.yaml": "70ac1a90d5b92f06",
     "nn.yaml": "3c403b782824d92f",
     "normalization.yaml": "655720c038b19f95",
