@@ -111,6 +111,23 @@ def _pair_data(batch: int, vocabulary: int, sampled: int, **_: Any) -> list[np.n
     return words + _drawn(random, sampled, vocabulary, batch)
 
 
+def _backwards_data(batch: int, length: int, vocabulary: int, **_: Any) -> list[np.ndarray]:
+    random = _random()
+    lengths = 1 + random.permutation(length)[:batch].astype(np.int32)
+    return [
+        _labels(random, vocabulary, batch, length),
+        lengths,
+        _labels(random, vocabulary, batch, length + 1),
+    ]
+
+
+def _tree_data(**_: Any) -> list[np.ndarray]:
+    """A tree of 6 leaves, whose root is node 12, one of a leaf alone, and a leaf of no tree."""
+    owners, ends = [0, 0, 0, 0, 0, 1, 2, 0], [0, 2, 4, 5]
+    words, left, right = [3, 1, 0, 4, 2, 1, 0, 5], [0, 3, 8, 9, 10], [1, 4, 2, 7, 11]
+    return [np.array(each, np.int32) for each in (words, owners, left, right, ends, [12, 5], [1, 0])]
+
+
 #: Name -> sizes to what the network is fed.
 DATA: dict[str, Callable[..., list[np.ndarray]]] = {
     "alexnet": _image_data(227),
@@ -124,6 +141,8 @@ DATA: dict[str, Callable[..., list[np.ndarray]]] = {
     "minilm": _token_data,
     "gpt": _window_data,
     "sharded_embedding": _rating_data,
+    "seq2seq": _backwards_data,
+    "tree_lstm": _tree_data,
     "lstm_lm": _word_data,
     "word2vec": _pair_data,
 }
@@ -178,6 +197,20 @@ def _sharded_embedding(tf: ModuleType, user: Any, thing: Any, given: Any, **size
     return [net.loss_of(net.inference(user, thing, rows, sizes["width"], sizes["shards"], sizes["strategy"]), given)]
 
 
+def _seq2seq(
+    tf: ModuleType, source: Any, lengths: Any, target: Any, *, vocabulary: int, units: int, **_: Any
+) -> list[Any]:
+    return [example(tf, "seq2seq").Translator(source, lengths, vocabulary, units).loss_of(target, lengths + 1)]
+
+
+def _tree_lstm(tf: ModuleType, *fed: Any, vocabulary: int, width: int, units: int, **_: Any) -> list[Any]:
+    net = example(tf, "tree_lstm")
+    *arrays, labels = fed
+    nodes = net.Forest(*arrays)
+    both = [net.inference(nodes, vocabulary, width, units), net.bag_of_words(nodes, vocabulary)]
+    return [net.loss_of(logits, labels) for logits in both]
+
+
 def _lstm_lm(
     tf: ModuleType, words: Any, targets: Any, *drawn: Any, vocabulary: int, units: int, layers: int, **more: Any
 ) -> list[Any]:
@@ -202,6 +235,8 @@ _BUILDERS: dict[str, Callable[..., list[Any]]] = {
     "minilm": _minilm,
     "gpt": _gpt,
     "sharded_embedding": _sharded_embedding,
+    "seq2seq": _seq2seq,
+    "tree_lstm": _tree_lstm,
     "lstm_lm": _lstm_lm,
     "word2vec": _word2vec,
 }

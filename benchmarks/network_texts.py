@@ -212,6 +212,67 @@ def sharded_embedding(
     return [f.mean(error * error)]
 
 
+def _gru(f: Any, p: Parameters, x: Any, h: Any, name: str) -> Any:
+    units = h.shape[1]
+    both = f.sigmoid(
+        f.pair(x, h) @ p(f"{name}/gates/kernel", x.shape[1] + units, 2 * units) + p(f"{name}/gates/bias", 2 * units)
+    )
+    r, u = both[:, :units], both[:, units:]
+    kernel = p(f"{name}/candidate/kernel", x.shape[1] + units, units)
+    return u * h + (1.0 - u) * f.tanh(f.pair(x, r * h) @ kernel + p(f"{name}/candidate/bias", units))
+
+
+def seq2seq(
+    f: Any, p: Parameters, source: Any, lengths: Any, target: Any, *, vocabulary: int, units: int, **_: Any
+) -> list[Any]:
+    batch, steps = source.shape
+    table, h = p("words", vocabulary, units), f.zeros(batch, units)
+    live = 1.0 * (f.integers(range(steps + 1))[None] < lengths[:, None])
+    rows = []
+    for step in range(steps):
+        here = live[:, step : step + 1]
+        after = _gru(f, p, f.rows(table, source[:, step]), h, "encoder/rnn/gru_cell")
+        rows.append((here * after)[:, None])
+        h = here * after + (1.0 - here) * h
+    memory = f.along(rows)
+    keys = memory @ p("memory_layer/kernel", units, units)
+    attention, read, total = f.zeros(batch, units), f.integers([0] * batch), 0.0
+    around = "decoder/attention_wrapper"
+    for step in range(steps + 1):
+        h = _gru(f, p, f.pair(f.rows(table, read), attention), h, f"{around}/gru_cell")
+        scores = (keys * h[:, None]).sum(2) - 1e30 * (1.0 - live[:, :steps])
+        context = (memory * f.softmax(scores)[:, :, None]).sum(1)
+        attention = f.pair(h, context) @ p(f"{around}/attention_layer/kernel", 2 * units, units)
+        logits = attention @ p("decoder/words_of/kernel", units, vocabulary) + p("decoder/words_of/bias", vocabulary)
+        counted = 1.0 * (step < lengths + 1)
+        total = total + (f.cross_entropy(logits, target[:, step]) * counted).sum()
+        read = target[:, step]
+    return [total / (lengths + 1).sum()]
+
+
+def tree_lstm(f: Any, p: Parameters, *fed: Any, vocabulary: int, width: int, units: int, **_: Any) -> list[Any]:
+    """Node after node, each by itself."""
+    words, owners, left, right, ends, roots, labels = fed
+    table, states = p("embedding", vocabulary, width), []
+    for word in range(words.shape[0]):
+        x = f.rows(table, words[word : word + 1])
+        gates = x @ p("leaf/kernel", width, 3 * units) + p("leaf/bias", 3 * units)
+        i, o, u = (gates[:, k * units : (k + 1) * units] for k in range(3))
+        c = f.sigmoid(i) * f.tanh(u)
+        states.append((c, f.sigmoid(o) * f.tanh(c)))
+    for node in range(int(ends[-1])):
+        (c1, h1), (c2, h2) = states[int(left[node])], states[int(right[node])]
+        gates = f.pair(h1, h2) @ p("inner/kernel", 2 * units, 5 * units) + p("inner/bias", 5 * units)
+        i, f1, f2, o, u = (gates[:, k * units : (k + 1) * units] for k in range(5))
+        c = f.sigmoid(i) * f.tanh(u) + f.sigmoid(f1 + 1.0) * c1 + f.sigmoid(f2 + 1.0) * c2
+        states.append((c, f.sigmoid(o) * f.tanh(c)))
+    found = f.joined([states[int(root)][1] for root in roots])
+    bag = f.rows(p("bag/words", vocabulary, 2), words)
+    bags = f.joined([bag[owners == tree].sum(0)[None] for tree in range(len(roots))])
+    logits = found @ p("logits/kernel", units, 2) + p("logits/bias", 2)
+    return [f.mean(f.cross_entropy(each, labels)) for each in (logits, bags)]
+
+
 def lstm_lm(
     f: Any, p: Parameters, words: Any, targets: Any, *drawn: Any, vocabulary: int, units: int, layers: int, **_: Any
 ) -> list[Any]:
@@ -264,6 +325,8 @@ TEXTS: dict[str, Callable[..., list[Any]]] = {
         minilm,
         gpt,
         sharded_embedding,
+        seq2seq,
+        tree_lstm,
         lstm_lm,
         word2vec,
     )

@@ -109,6 +109,12 @@ class Torch:
     def joined(self, parts: Sequence[Any]) -> Any:
         return torch.cat(list(parts), 0)
 
+    def softmax(self, x: Any) -> Any:
+        return torch.softmax(x, -1)
+
+    def along(self, parts: Sequence[Any]) -> Any:
+        return torch.cat(list(parts), 1)
+
     def pair(self, left: Any, right: Any) -> Any:
         return torch.cat([left, right], 1)
 

@@ -15,7 +15,18 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from examples import digits_cnn, gpt, grammar, lstm_lm, sharded_embedding, training, transformer, word2vec
+from examples import (
+    digits_cnn,
+    gpt,
+    grammar,
+    lstm_lm,
+    seq2seq,
+    sharded_embedding,
+    training,
+    transformer,
+    tree_lstm,
+    word2vec,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +43,8 @@ PROGRAMS: dict[str, tuple[str, float]] = {
     "dcgan": ("--steps 30 --batch 16 --width 8 --rate 0.002", 0.7),
     "transformer": ("--steps 60 --batch 8 --length 8 --width 16 --heads 2 --vocabulary 8 --rate 0.01", 0.95),
     "gpt": ("--steps 40 --batch 4 --length 16 --width 16 --heads 2 --write 5 --rate 0.01", 0.85),
+    "seq2seq": ("--steps 120 --length 4 --vocabulary 8 --units 32 --batch 32 --rate 0.01", 0.05),
+    "tree_lstm": ("--steps 90 --depth 3 --units 16 --width 8 --rate 0.02", 0.1),
     "sharded_embedding": ("--steps 300 --users 40 --things 30 --strategy mod", 0.3),
     "lstm_lm": (f"--steps 120 --layers 1 --keep 0.9 {_LSTM}", 0.8),
     "lstm_lm sampled": (f"--steps 120 --loss sampled --sampled 16 {_LSTM}", 0.8),
@@ -41,8 +54,8 @@ PROGRAMS: dict[str, tuple[str, float]] = {
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Products this small gain nothing by threads, which wait for each other where the machine is busy."""
-    with threadpoolctl.threadpool_limits(1):
+    """Products this small gain nothing by threads, which wait for each other where the machine is busy. Each test has its graph."""
+    with threadpoolctl.threadpool_limits(1), tf.Graph().as_default():
         yield
 
 
@@ -68,6 +81,11 @@ def test_a_program_trains_and_tells_of_it(name: str, capsys: pytest.CaptureFixtu
         assert best < reached < 15, "blind to order, a model of these words comes to 24 at best"
     if name == "word2vec":
         assert next(iter(done.results.values())) > 0.9, "by chance it would be 0.25"
+    if name == "seq2seq":
+        assert done.results["new sequences said without a fault"] > 0.95
+    if name == "tree_lstm":
+        assert done.results["accuracy on longer sentences"] > 0.97
+        assert 0.5 < done.results["accuracy of a bag of words"] < 0.8, "the structure does not matter"
 
 
 def test_a_wrong_count_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,3 +207,95 @@ def test_words_that_are_paired_stand_in_one_sentence() -> None:
     assert neighbours.shape == (200, 1) and {*zip(words.tolist(), neighbours[:, 0].tolist(), strict=True)} <= beside
     for sentence in text.sentences:
         assert len({*text.subjects[sentence]} - {-1}) <= 1, "a sentence has one subject"
+
+
+def test_a_sequence_backwards_has_an_end() -> None:
+    source, lengths, target = seq2seq.sequences(np.random.RandomState(3), 40, 6, 9)
+    for words, count, backwards in zip(source, lengths, target, strict=True):
+        assert (words[:count] > 0).all() and (words[count:] == seq2seq.END).all()
+        assert backwards.tolist() == [*words[:count][::-1], *[seq2seq.END] * (7 - count)]
+
+
+def test_a_hundred_trees_have_few_plans() -> None:
+    """Each tree by itself, of another structure: its logits are those of a recursion in NumPy, and plans stay few."""
+    random = np.random.RandomState(2)
+    drawn = {tree: good for tree, good in (tree_lstm.sentence(random, 6) for _ in range(400))}
+    trees = sorted(drawn, key=repr)[:100]
+    nodes = tree_lstm.placeholders()
+    logits = tree_lstm.inference(nodes, len(tree_lstm.WORDS), 4, 5)
+    plans: set[Any] = set()
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        v = dict(zip((v.op.name for v in tf.trainable_variables()), sess.run(tf.trainable_variables()), strict=True))
+        for tree in trees:
+            metadata = tf.RunMetadata()
+            found = sess.run(logits, dict(zip(nodes, tree_lstm.forest([tree]), strict=True)), tf.RunOptions(), metadata)
+            plans.add(metadata.plan)
+            want = _state(tree, v)[1] @ v["logits/kernel"] + v["logits/bias"]
+            np.testing.assert_allclose(found[0], want, rtol=1e-4, atol=1e-5)
+    assert len({str(_shape(tree)) for tree in trees}) > 40
+    assert len(plans) <= 9, "eight for shapes that came first, and one for any"
+
+
+def _shape(tree: Any) -> Any:
+    return None if isinstance(tree, str) else tuple(_shape(child) for child in tree)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _state(tree: Any, v: dict[str, Any]) -> tuple[Any, Any]:
+    """c and h of a tree."""
+    if isinstance(tree, str):
+        x = v["embedding"][tree_lstm.WORDS.index(tree)]
+        i, o, u = np.split(x @ v["leaf/kernel"] + v["leaf/bias"], 3)
+        c = _sigmoid(i) * np.tanh(u)
+    else:
+        (c1, h1), (c2, h2) = (_state(child, v) for child in tree)
+        i, f1, f2, o, u = np.split(np.concatenate([h1, h2]) @ v["inner/kernel"] + v["inner/bias"], 5)
+        c = _sigmoid(i) * np.tanh(u) + _sigmoid(f1 + 1) * c1 + _sigmoid(f2 + 1) * c2
+    return c, _sigmoid(o) * np.tanh(c)
+
+
+def test_a_sentence_is_good_by_its_structure() -> None:
+    """The label of a tree against its reading; the same words in another tree say something else."""
+
+    def good(tree: Any) -> bool:
+        if isinstance(tree, str):
+            return tree in tree_lstm.GOOD
+        first, second = tree
+        if first == "not":
+            return not good(second)
+        return good(second[1]) if second[0] == "but" else good(first)
+
+    def words(tree: Any) -> list[str]:
+        return [tree] if isinstance(tree, str) else [w for child in tree for w in words(child)]
+
+    random = np.random.RandomState(0)
+    said: dict[str, set[bool]] = {}
+    for _ in range(2000):
+        tree, label = tree_lstm.sentence(random, 3)
+        assert good(tree) == label
+        said.setdefault(" ".join(words(tree)), set()).add(label)
+    assert any(len(labels) == 2 for labels in said.values())
+
+
+def test_gradients_of_a_forest_are_those_of_its_trees() -> None:
+    """The mean over trees by themselves; a forest's loop has levels of every number of nodes."""
+    random = np.random.RandomState(1)
+    trees, good = zip(*[tree_lstm.sentence(random, 4) for _ in range(7)], strict=True)
+    nodes, labels = tree_lstm.placeholders(), tf.placeholder(tf.int32, [None])
+    both = [tree_lstm.inference(nodes, 9, 3, 4), tree_lstm.bag_of_words(nodes, 9)]
+    loss = tf.add_n([tree_lstm.loss_of(logits, labels) for logits in both])
+    gradients = [tf.convert_to_tensor(g) for g in tf.gradients(loss, tf.trainable_variables())]
+
+    def feed(trees: Any, good: Any) -> dict[Any, Any]:
+        return {**dict(zip(nodes, tree_lstm.forest(trees), strict=True)), labels: good}
+
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        whole = sess.run([loss, *gradients], feed(trees, good))
+        each = [sess.run([loss, *gradients], feed([tree], [g])) for tree, g in zip(trees, good, strict=True)]
+    for found, parts in zip(whole, zip(*each, strict=True), strict=True):
+        np.testing.assert_allclose(found, np.mean(parts, 0), rtol=1e-4, atol=1e-6)

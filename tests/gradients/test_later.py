@@ -7,6 +7,7 @@ from collections import Counter
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock.ops import scan_loop
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +76,78 @@ def test_a_small_weight_is_summed_as_it_was():
     with tf.Session() as sess:
         rows = sess.explain(grad, {x: np.zeros((3, 50, 2)), w: np.ones((2, 2))}).rows
     assert "HistoryStack" not in {r.op for r in rows}
+
+
+def _of_levels(x, w, ends, unrolled=False):
+    """A loop whose iterations have another number of rows each; the same, unrolled."""
+
+    def step(i, states):
+        rows = tf.gather(states, ids[ends[i] : ends[i + 1]])
+        return i + 1, tf.concat([states, tf.tanh(tf.matmul(rows, w))], 0)
+
+    ids = tf.constant([3, 1, 0, 1, 2, 2, 4, 5, 0])
+    if unrolled:
+        states = x
+        for i in range(4):
+            states = step(i, states)[1]
+        return states
+    invariants = [tf.TensorShape([]), tf.TensorShape([None, 9])]
+    return tf.while_loop(lambda i, _: i < 4, step, [0, x], shape_invariants=invariants)[1]
+
+
+def test_iterations_of_other_numbers_of_rows():
+    """Factors of 5, 0, 1 and 3 rows each; gradients of both orders, against the same steps unrolled.
+
+    Each product was kept with those of the other iterations in one stack, as if they were of one shape.
+    """
+    x, w = tf.placeholder(tf.float64, [None, 9]), tf.placeholder(tf.float64, [9, 9])
+    found = []
+    for unrolled in (False, True):
+        ends = [0, 5, 5, 6, 9] if unrolled else tf.constant([0, 5, 5, 6, 9])
+        states = _of_levels(x, w, ends, unrolled)
+        first = tf.gradients(tf.reduce_sum(states**2), [x, w])
+        first = [tf.convert_to_tensor(g) for g in first]
+        second = tf.gradients([tf.reduce_sum(g**2) for g in first], [x, w])
+        found.append([*first, *map(tf.convert_to_tensor, second)])
+    random = np.random.RandomState(0)
+    with tf.Session() as sess:
+        got, want = sess.run(found, {x: random.randn(4, 9), w: random.randn(9, 9) / 3})
+    for mine, plain in zip(got, want, strict=True):
+        np.testing.assert_allclose(mine, plain, rtol=1e-9, atol=1e-12)
+
+
+def test_a_row_that_no_iteration_read_is_not_named():
+    """Iterations read 2, 0 and 1 rows of a table."""
+    table = tf.Variable(np.arange(10.0).reshape(5, 2))
+    ids, ends = tf.constant([3, 3, 4]), tf.constant([0, 2, 2, 3])
+
+    def body(i, total):
+        return i + 1, total + tf.reduce_sum(tf.gather(table, ids[ends[i] : ends[i + 1]]) ** 3)
+
+    _, total = tf.while_loop(lambda i, _: i < 3, body, [0, tf.constant(0.0, tf.float64)])
+    (grad,) = tf.gradients(total, table)
+    again = tf.convert_to_tensor(tf.gradients(tf.reduce_sum(grad.values**2), table)[0])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        rows, second = sess.run([grad, again])
+    value = np.arange(10.0).reshape(5, 2)
+    assert sorted(rows.indices.tolist()) == [3, 3, 4]
+    np.testing.assert_allclose(rows.values, 3 * value[rows.indices] ** 2)
+    want = np.zeros((5, 2))
+    np.add.at(want, [3, 3, 4], 2 * 3 * value[[3, 3, 4]] ** 2 * 6 * value[[3, 3, 4]])
+    np.testing.assert_allclose(second, want)
+
+
+def test_rows_of_other_shapes_are_no_tensor():
+    """What a loop keeps of one row and of three is not spread over three."""
+    x = tf.placeholder(tf.float64, [None, 2])
+    _, (kept,) = scan_loop(
+        lambda variables, _: ([variables[0] + 2], [x[: variables[0]]]),
+        [tf.constant(1)],
+        cond=lambda n: n < 4,
+        element_shapes=lambda _: [[None, 2]],
+    )
+    with tf.Session() as sess:
+        assert sess.run(kept, {x: np.ones((1, 2))}).shape == (2, 1, 2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="differ in shape"):
+            sess.run(kept, {x: np.ones((3, 2))})

@@ -47,13 +47,20 @@ def later(grad: Any, source: Tensor, body: Graph) -> Later | None:
 
 
 def _rows(grad: IndexedSlices, source: Tensor) -> Later:
+    """The rows of all iterations. Where those may differ in their number, each row is kept with a mark of its own."""
+    import graphdock as tf
+
+    kept = [grad.values, grad.indices]
+    if grad.indices._dims is None or None in grad.indices._dims:
+        kept = [_cut_back(grad.values), grad.indices, tf.ones_like(grad.indices, tf.bool)]
+
     def total(histories: Sequence[Tensor]) -> IndexedSlices:
-        values, indices = (
-            _end_to_end(history, like) for history, like in zip(histories, (grad.values, grad.indices), strict=True)
-        )
+        values, indices, *there = (_end_to_end(history, like) for history, like in zip(histories, kept, strict=True))
+        if there:
+            values, indices = (tf.boolean_mask(rows, there[0]) for rows in (values, indices))
         return IndexedSlices(values, indices, _shape_of_value(source))
 
-    return Later((grad.values, grad.indices), total)
+    return Later(tuple(kept), total)
 
 
 def _product(grad: Tensor) -> Later | None:
@@ -72,13 +79,23 @@ def _product(grad: Tensor) -> Later | None:
         result._dims = grad._dims
         return result
 
-    return Later(tuple(op.inputs), total) if function(op) else None
+    return Later(tuple([_cut_back(t) for t in op.inputs]), total) if function(op) else None
+
+
+def _cut_back(element: Tensor) -> Tensor:
+    """The element, whose gradient has its shape: what comes back from a stack is as large as the largest of all elements."""
+    import graphdock as tf
+
+    dims = element._dims or ()
+    return tf.pad(element, [[0, 0]] * len(dims)) if None in dims else element
 
 
 def _stacked(history: Tensor, element: Tensor) -> Tensor:
-    """The elements of a history, with a dim in front."""
+    """The elements of a history, with a dim in front; zeros past the end of those that are smaller than others."""
     dims = [-1 if d is None else d for d in element._dims or ()]
-    made: Tensor = apply_op("HistoryStack", history=history, dims=constant([-1, *dims], int32), T=element.dtype)
+    made: Tensor = apply_op(
+        "HistoryStack", history=history, dims=constant([-1, *dims], int32), T=element.dtype, padded=-1 in dims
+    )
     return made
 
 

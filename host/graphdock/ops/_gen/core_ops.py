@@ -371,7 +371,7 @@ def history_unstack(value, count, reverse=False, name=None):
     return _ops.apply_op("HistoryUnstack", value=value, count=count, reverse=reverse, name=name)
 
 
-def history_stack(history, dims, T, reverse=False, name=None):
+def history_stack(history, dims, T, reverse=False, padded=False, name=None):
     """The elements of a history as the rows of one tensor.
 
     Made by ops.scan_loop and by the gradient of HistoryUnstack.
@@ -382,12 +382,14 @@ def history_stack(history, dims, T, reverse=False, name=None):
         what the elements say.
       T: dtype: any dtype.
       reverse: bool. The last element is the first row. Default False.
+      padded: bool. Elements may differ in their dims that are -1: rows are as large as the largest, with
+        zeros past the end of the others. Default False.
       name: name of the operation (default "HistoryStack").
 
     Returns:
       Tensor of any shape, any dtype.
     """
-    return _ops.apply_op("HistoryStack", history=history, dims=dims, T=T, reverse=reverse, name=name)
+    return _ops.apply_op("HistoryStack", history=history, dims=dims, T=T, reverse=reverse, padded=padded, name=name)
 
 
 def var_handle_op(dtype, container="", shared_name="", shape=None, name=None):

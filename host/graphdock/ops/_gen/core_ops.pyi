@@ -82,6 +82,7 @@ def history_stack(
     dims: TensorLike,
     T: DTypeLike,
     reverse: bool = False,
+    padded: bool = False,
     name: str | None = None,
 ) -> Tensor: ...
 def var_handle_op(

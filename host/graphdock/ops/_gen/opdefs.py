@@ -506,7 +506,18 @@ def history_stack() -> OpDef:
             ),
         ),
         outputs=(ArgDef("value", "T"),),
-        attrs=(AttrDef("reverse", "bool", default=False, doc="The last element is the first row."),),
+        attrs=(
+            AttrDef("reverse", "bool", default=False, doc="The last element is the first row."),
+            AttrDef(
+                "padded",
+                "bool",
+                default=False,
+                doc=(
+                    "Elements may differ in their dims that are -1: rows are as large as the largest, with zeros "
+                    "past the end of the others."
+                ),
+            ),
+        ),
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock.ops.core_shapes:history_stack",
         traits=frozenset({"pure"}),
@@ -539,7 +550,7 @@ def var_handle_op() -> OpDef:
         resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:283",
+        source="specs/core.yaml:285",
     )
 
 
@@ -556,7 +567,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:296",
+        source="specs/core.yaml:298",
     )
 
 
@@ -576,7 +587,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:306",
+        source="specs/core.yaml:308",
     )
 
 
@@ -615,7 +626,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:318",
+        source="specs/core.yaml:320",
     )
 
 
@@ -654,7 +665,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:329",
+        source="specs/core.yaml:331",
     )
 
 
@@ -670,7 +681,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:340",
+        source="specs/core.yaml:342",
     )
 
 
@@ -685,7 +696,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:349",
+        source="specs/core.yaml:351",
     )
 
 
@@ -705,7 +716,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:357",
+        source="specs/core.yaml:359",
     )
 
 
@@ -726,7 +737,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:371",
+        source="specs/core.yaml:373",
     )
 
 
@@ -758,7 +769,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:385",
+        source="specs/core.yaml:387",
     )
 
 
@@ -797,4 +808,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "48a133c3229d3197"}
+SPECS: dict[str, str] = {"core.yaml": "bda59a2a300a084f"}

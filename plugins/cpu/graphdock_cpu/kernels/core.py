@@ -168,7 +168,7 @@ def _history_unstack(ctx: BuildContext) -> Callable[..., Any]:
 
 def _history_stack(ctx: BuildContext) -> Callable[..., Any]:
     """The elements, copied row by row; those of small integers may be Python's own."""
-    dtype, backwards = ctx.outputs[0].dtype.np, ctx.attr("reverse")
+    dtype, backwards, padded = ctx.outputs[0].dtype.np, ctx.attr("reverse"), ctx.attr("padded")
 
     def write(history: list[Any], dims: np.ndarray, out: np.ndarray) -> None:
         if len(history) != len(out):
@@ -179,6 +179,14 @@ def _history_stack(ctx: BuildContext) -> Callable[..., Any]:
             out[...] = history[::-1] if backwards else history
             return
         for place, element in zip(out, reversed(history) if backwards else history, strict=True):
+            shape = np.shape(element)
+            if shape != place.shape:
+                if not padded:
+                    raise errors.ShapeError(
+                        "HistoryStack: the elements differ in shape", expected=str(place.shape), got=str(shape)
+                    )
+                place[...] = 0
+                place = place[tuple([slice(n) for n in shape])]
             place[...] = element
 
     def fresh(history: list[Any], dims: np.ndarray) -> np.ndarray:
@@ -188,6 +196,8 @@ def _history_stack(ctx: BuildContext) -> Callable[..., Any]:
             raise errors.ShapeError(
                 "HistoryStack: the elements have another shape", expected=str(rest), got=str(element)
             )
+        if padded and history:
+            element = [max(sizes) for sizes in zip(*map(np.shape, history), strict=True)]
         out = np.empty([len(history) if count < 0 else count, *element], dtype)
         write(history, dims, out)
         return out

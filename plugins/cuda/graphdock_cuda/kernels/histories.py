@@ -38,7 +38,7 @@ def _unstack(ctx: BuildContext) -> Bound:
 def _stack(ctx: BuildContext) -> Bound:
     """All elements by one launch, or a few, into an array of their own or where the plan says."""
     queue, dtype, backwards = ctx.queue, ctx.outputs[0].dtype, ctx.attr("reverse")
-    join = _joiner(ctx)
+    join, padded = _joiner(ctx), ctx.attr("padded")
 
     def write(history: list[Array], dims: np.ndarray, out: Array) -> None:
         if len(history) != out.shape[0]:
@@ -47,6 +47,14 @@ def _stack(ctx: BuildContext) -> Bound:
                 expected=str(out.shape[0]),
                 got=str(len(history)),
             )
+        shape = out.shape[1:]
+        other = next((x.shape for x in history if x.shape != shape), None)
+        if other is not None:
+            if not padded:
+                raise errors.ShapeError(
+                    "HistoryStack: the elements differ in shape", expected=str(shape), got=str(other)
+                )
+            history = [x if x.shape == shape else _grown(ctx, x, shape) for x in history]
         join(history[::-1] if backwards else history, out)
 
     def fresh(history: list[Array], dims: np.ndarray) -> Array:
@@ -56,11 +64,34 @@ def _stack(ctx: BuildContext) -> Bound:
             raise errors.ShapeError(
                 "HistoryStack: the elements have another shape", expected=str(rest), got=str(element)
             )
+        if padded and history:
+            element = [max(sizes) for sizes in zip(*[x.shape for x in history], strict=True)]
         out: Array = queue.empty(dtype, (len(history) if count < 0 else count, *element))
         write(history, dims, out)
         return out
 
     return Bound(fresh if ctx.fresh else write, capture_safe=False)
+
+
+def _grown(ctx: BuildContext, x: Array, shape: tuple[int, ...]) -> Array:
+    """An array of a larger shape, with zeros past the end of ``x``: a copy for each run of elements that stay side by side."""
+    queue: Any = ctx.queue
+    made: Array = queue.empty(x.dtype, shape)
+    if made.nbytes:
+        queue.driver.fill(made.address, 0, made.nbytes, queue.stream)
+    if not x.nbytes:
+        return made
+    last = max(axis for axis, (old, new) in enumerate(zip(x.shape, shape, strict=True)) if old != new)
+    run = math.prod(x.shape[last:])
+    at, into = x.address - x.block.address, made.address - made.block.address
+    for number, place in enumerate(np.ndindex(x.shape[:last])):
+        start = int(np.ravel_multi_index(place, shape[:last])) * math.prod(shape[last:]) if place else 0
+        size = x.dtype.size
+        queue.copy(
+            array_over(x.block, at + number * run * size, x.dtype, (run,)),
+            array_over(made.block, into + start * size, x.dtype, (run,)),
+        )
+    return made
 
 
 def _joiner(ctx: BuildContext) -> Callable[[list[Array], Array], None]:

@@ -49,6 +49,30 @@ def test_shapes_that_the_step_alone_knows(kit: Any) -> None:
                 np.testing.assert_allclose(back, np.cumsum(2 * sums[::-1], 0)[::-1], rtol=1e-5)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_iterations_of_other_numbers_of_rows(kit: Any, turned: bool) -> None:
+    """The factors of the products of 2, 0, 1 and 3 rows are stacked with zeros past their ends."""
+    random = np.random.default_rng(0)
+    values, weights = (random.standard_normal(s).astype(np.float32) for s in ((6, 9), (9, 9)))
+    with tf.Graph(host=kit.host).as_default():
+        x, w = tf.placeholder(tf.float32, [None, 9]), tf.placeholder(tf.float32, [9, 9])
+        ends = tf.constant([0, 2, 2, 3, 6])
+
+        def body(i: Any, total: Any) -> Any:
+            rows = x[ends[i] : ends[i + 1]]
+            rows = tf.transpose(rows) if turned else rows
+            return i + 1, total + tf.reduce_sum(tf.matmul(rows, w, transpose_a=turned) ** 2)
+
+        _, total = tf.while_loop(lambda i, _: i < 4, body, [0, tf.constant(0.0)])
+        (grad,) = tf.gradients(total, w)
+        config = tf.SessionConfig(backends=("cuda", "cpu"))
+        with tf.Session(config=config, host=kit.host) as session:
+            got = session.run(grad, {x: values, w: weights})
+            placed = {row.op: row.device for row in session.explain(grad, {x: values, w: weights}).rows}
+    assert placed["HistoryStack"].startswith("cuda")
+    np.testing.assert_allclose(got, 2 * values.T @ values @ weights, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("count", [2, 33, 500])
 @pytest.mark.parametrize(("shape", "axis"), [((3,), 0), ((2, 5), 1), ((2, 4, 8), 1), ((1, 3, 2), 2)])
 def test_many_pieces_are_joined(on_cuda: Any, count: int, shape: tuple[int, ...], axis: int) -> None:
