@@ -19,7 +19,7 @@ from graphdock.contracts import KernelRefused, cache_dir, keep, kept
 
 from graphdock_triton.cubin import Cubin, Options, compile_cubin
 
-__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "cubin_for", "cubin_of", "noted", "use"]
+__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "all_of", "cubin_for", "cubin_of", "noted", "use"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +145,30 @@ def cubin_for(job: Job, architecture: str) -> Cubin:
         if plain.exception() is None:
             return plain.result()
     return exact.result()
+
+
+def all_of(futures: Sequence[Future[Cubin]]) -> Future[Any]:
+    """One future for several; it fails with the first failure."""
+    if len(futures) == 1:
+        return futures[0]
+    whole: Future[Any] = Future()
+    left = list(futures)
+    lock = threading.Lock()
+
+    def done(one: Future[Cubin]) -> None:
+        error = one.exception()
+        with lock:
+            left.pop()
+            if whole.done():
+                return
+            if error is not None:
+                whole.set_exception(error)
+            elif not left:
+                whole.set_result(None)
+
+    for future in futures:
+        future.add_done_callback(done)
+    return whole
 
 
 @contextmanager

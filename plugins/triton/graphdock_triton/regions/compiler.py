@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from graphdock.contracts import (
@@ -23,8 +22,7 @@ from graphdock.contracts import (
     dtypes,
 )
 
-from graphdock_triton.compiling import Job, cubin_for, cubin_of
-from graphdock_triton.cubin import Cubin
+from graphdock_triton.compiling import Job, all_of, cubin_for, cubin_of
 from graphdock_triton.regions.kernel import RegionKernel, region_kernel
 from graphdock_triton.regions.layout import what_forbids
 
@@ -79,7 +77,7 @@ class TritonRegions(RegionCompiler):
         service = ctx.device.service("cuda-launch", 1)
         ready = [cubin_of(job_of(k, _aligned(k)), service.architecture) for k in stages.kernels]
         scratch = (Scratch(dtypes.uint8, (stages.scratch,)),) if stages.scratch else ()
-        return Prepared(lambda bind: _bound(bind, stages, service), scratch=scratch, ready=_all(ready))
+        return Prepared(lambda bind: _bound(bind, stages, service), scratch=scratch, ready=all_of(ready))
 
 
 class Stages:
@@ -115,26 +113,6 @@ class Stages:
             given = {f"x{i}": sources[s.source] for i, s in enumerate(rest.program.inputs)}
             found.append(given | {f"y{i}": address for i, address in enumerate(left)})
         return found
-
-
-def _all(futures: Sequence[Future[Cubin]]) -> Future[Any]:
-    """One future for several; it fails with the first failure."""
-    if len(futures) == 1:
-        return futures[0]
-    whole: Future[Any] = Future()
-    left = list(futures)
-
-    def done(one: Future[Cubin]) -> None:
-        left.pop()
-        error = one.exception()
-        if error is not None and not whole.done():
-            whole.set_exception(error)
-        elif not left and not whole.done():
-            whole.set_result(None)
-
-    for future in futures:
-        future.add_done_callback(done)
-    return whole
 
 
 def job_of(kernel: RegionKernel, divisible: Sequence[str]) -> Job:
