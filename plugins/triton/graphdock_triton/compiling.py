@@ -19,7 +19,7 @@ from graphdock.contracts import KernelRefused, cache_dir, keep, kept
 
 from graphdock_triton.cubin import Cubin, Options, compile_cubin
 
-__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "all_of", "cubin_for", "cubin_of", "noted", "use"]
+__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "all_of", "cubin_for", "cubin_of", "noted", "use", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,11 @@ def use(compiler: Compiler) -> Compiler:
 @functools.cache
 def _workers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(8, os.cpu_count() or 1), "graphdock-triton-compile")
+
+
+def version() -> str:
+    """Of the compiler that is in use."""
+    return _compiler.version
 
 
 def cubin_of(job: Job, architecture: str) -> Future[Cubin]:
