@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,28 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path) -> None:
     result = new("plugin", "lab", "--dir", str(tmp_path))
     assert result.exit_code == 1 and "exists" in result.output
     assert list((tmp_path / "graphdock-lab").iterdir()) == []
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+def test_an_op_with_a_kernel_in_triton_passes_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert new("plugin", "lab", "--ops", "--dir", str(tmp_path)).exit_code == 0
+    root = tmp_path / "graphdock-lab"
+    monkeypatch.chdir(root)
+    added = new("op", "SoftClip", "--triton")
+    assert added.exit_code == 0 and "add graphdock-triton to the dependencies" in added.output, added.output
+    again = new("op", "SoftClip", "--triton")
+    assert again.exit_code == 1 and "declares the op 'lab.SoftClip' already" in again.output
+    site = tmp_path / "site"
+    names = install(root, site)
+    assert "graphdock_lab/soft_clip_triton.py" in names
+    done = run("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", cwd=root, site=site)
+    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
+    lint = run(
+        "-m", "ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W", "--exclude=_gen", ".", cwd=root
+    )
+    assert lint.returncode == 0, lint.stdout
+
+
+def test_a_kernel_in_triton_is_for_ops_of_a_name(tmp_path: Path) -> None:
+    done = new("op", "--from", "module:function", "--triton")
+    assert done.exit_code == 2 and "--triton goes with a NAME" in done.output

@@ -23,6 +23,8 @@ _PLUGIN = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN = ("cpu", "std", "host", "user", "core", "opgen", "templates")
 #: Folder of the templates that a package of native kernels has for itself.
 _NATIVE = "scaffold_native"
+#: That of the templates of ops that have a kernel in Triton.
+_TRITON = "scaffold_triton"
 _OP = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 
@@ -117,18 +119,26 @@ def plugin(name: str, device: bool, ops: bool, native: bool, summary: str | None
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The import package. Default: the one below ./src or here that holds specs/ or a manifest.",
 )
-def op(name: str | None, source: str | None, package: Path | None) -> None:
+@click.option(
+    "--triton", is_flag=True, help="With a kernel in Triton for NVIDIA GPUs, and tests of it that need no GPU."
+)
+def op(name: str | None, source: str | None, package: Path | None, triton: bool) -> None:
     """Add the op NAME (CamelCase) to a package: a spec that works, its kernel, its oracle; then change all three.
 
     With --from, MODULE is imported, and the spec says what the op FUNCTION says; the function becomes the oracle, in a module of
     the package. Kernels that were registered for it are left out, and named. A function that imports a module beside MODULE is
     refused. Text is appended to specs/*.yaml, kernels.py and reference.py; no line that is there is changed. A package that has
     no ops yet gets what ops need besides: names.py, the hook register_ops, and its wrappers as attributes.
+
+    With --triton the op has a second kernel, in a module of its own, which kernels.py launches; its tests, in the interpreter and
+    of what the compiler makes, go into the folder tests beside src.
     """
     if (name is None) == (source is None):
         raise click.UsageError("give the op's NAME, or --from MODULE:FUNCTION")
     if name is not None and not _OP.fullmatch(name):
         raise click.UsageError(f"{name!r} is no op name: CamelCase, such as ClipNorm")
+    if triton and name is None:
+        raise click.UsageError("--triton goes with a NAME: what --from takes has a kernel in Python")
     directory = (package or _find_package()).resolve()
     if name is None:
         _op_from(str(source), directory)
@@ -142,11 +152,35 @@ def op(name: str | None, source: str | None, package: Path | None) -> None:
     context = {"op": name, "package": dotted, "snake": snake, "type": type_}
     spec = directory / "specs" / f"{stem}.yaml"
     kernel = _render("op_kernel.py", **context)
-    _add(directory, spec, _render("op.yaml", **context), kernel, namespace)
+    if triton:
+        files = _triton_files(directory, snake)
+        kernel += _render(f"{_TRITON}/op_kernel.py", **context)
+    _add(directory, spec, _render(f"{_TRITON}/op.yaml" if triton else "op.yaml", **context), kernel, namespace)
+    if triton:
+        for path, template in files.items():
+            _write(path, _render(f"{_TRITON}/{template}", **context))
     reference = f'"""Oracles of {dotted}\'s ops."""\n\nimport numpy as np\n'
     _append(directory / "reference.py", _render("op_reference.py", **context), reference)
     _finish(directory)
     click.echo(f"{type_}: change its entry in {spec.name}, then {snake} in kernels.py and in reference.py")
+    if triton:
+        click.echo(
+            f"its kernel for GPUs is in {snake}_triton.py; add graphdock-triton to the dependencies in pyproject.toml"
+        )
+
+
+def _triton_files(directory: Path, snake: str) -> dict[Path, str]:
+    """Files of a kernel in Triton -> their templates. Raises AlreadyExistsError where one of them is there."""
+    root = directory.parents[1] if directory.parent.name == "src" else directory.parent
+    files = {
+        directory / f"{snake}_triton.py": "triton_kernel.py",
+        root / "tests" / f"test_{snake}_interpreted.py": "test_interpreted.py",
+        root / "tests" / f"test_{snake}_cubins.py": "test_cubins.py",
+    }
+    for path in files:
+        if path.exists():
+            raise AlreadyExistsError(f"{path} exists", hint="name the op otherwise, or move the file")
+    return files
 
 
 def _op_from(source: str, directory: Path) -> None:

@@ -200,6 +200,7 @@ class PrepareContext:
         a shape is not known. A candidate that raises is out; when all do, the kernel is refused.
       options: the session's options of the kernel's plugin, as its manifest declares them, defaults filled in;
         none where the plugin is not among the session's ``backends``.
+      deterministic: the session is; what was measured once, and kept, must not count then.
     """
 
     node: PlanNode
@@ -208,6 +209,7 @@ class PrepareContext:
     device: Device
     measure: Callable[[Sequence[Callable[..., Any]]], int]
     options: Mapping[str, Any] = field(default_factory=dict)
+    deterministic: bool = False
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]

@@ -123,4 +123,4 @@ def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> Prep
     allowed = not draft.dry and not setting.deterministic and len(infos) == len(inputs) + len(outputs)
     measure = measurer(node, device, infos, allowed)
     options = setting.options.get(registered.plugin, {})
-    return PrepareContext(node, tuple(inputs), tuple(outputs), device, measure, options)
+    return PrepareContext(node, tuple(inputs), tuple(outputs), device, measure, options, setting.deterministic)

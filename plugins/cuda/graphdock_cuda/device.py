@@ -57,7 +57,7 @@ class CudaDevice(QueuedDevice):
         self.words = ErrorWords(self)
         self._plans: dict[Gemm, GemmPlan | None] = {}
         with self.current():
-            self._own_stream = self.driver.stream()
+            self._own_stream = self.pool.stream = self.driver.stream()
 
     # -- what is current on a thread
 

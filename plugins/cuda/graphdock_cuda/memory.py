@@ -101,7 +101,14 @@ class Pool:
         self.peak = 0
         self._lock = threading.Lock()
         self._gone: deque[_Drop] = deque()
+        self._retired: deque[int] = deque()
+        #: Gives back blocks whose own stream is gone.
+        self.stream = 0
         self._held: set[_Drop] = set()
+
+    def retire(self, stream: int) -> None:
+        """A stream whose queue is gone. It is destroyed at the next settling; this may be called anywhere."""
+        self._retired.append(stream)
 
     def take(self, nbytes: int, stream: int) -> Block:
         """A block for work that is queued on ``stream`` from now on.
@@ -160,6 +167,26 @@ class Pool:
                     continue
                 self._held.discard(drop)
             self._free(drop)
+        while self._retired:
+            try:
+                stream = self._retired.popleft()
+            except IndexError:
+                return
+            self._end(stream)
+
+    def _end(self, stream: int) -> None:
+        """Destroy a stream; blocks that outlive it are given back in no order, which its work, being done, allows."""
+        try:
+            self._driver.stream_synchronize(stream)
+            with self._lock:
+                for drop in self._held:
+                    if drop.stream == stream:
+                        drop.stream = self.stream
+            self._driver.stream_destroy(stream)
+        except Exception as error:
+            raised = explain(error, f"cuda:{self._device}", "end a queue")
+            if not isinstance(raised, errors.DeviceLostError):
+                raise raised from error
 
     def _free(self, drop: _Drop) -> None:
         with self._lock:

@@ -83,7 +83,7 @@ class CudaQueue(Queue):
         self.recording: _Recording | None = None
         with device.current():
             self.stream = self.driver.stream()
-            weakref.finalize(self, _quietly, self.driver.stream_destroy, self.stream).atexit = False
+            weakref.finalize(self, device.pool.retire, self.stream).atexit = False
             self.arguments: Array = device.lasting(device.argument_bytes)
         self._send: Sender | None = None
 

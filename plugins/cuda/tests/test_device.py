@@ -282,3 +282,25 @@ class _Node:
     def site(self) -> str:
         self._happens()
         return "train.py:3"
+
+
+def test_memory_may_outlive_the_queue_in_whose_order_it_was_taken(
+    device: CudaDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    destroyed: list[int] = []
+    destroy = device.driver.stream_destroy
+    monkeypatch.setattr(device.driver, "stream_destroy", lambda stream: (destroyed.append(stream), destroy(stream)))
+    gc.collect()
+    device.pool.settle()
+    before = device.pool.in_use
+    queue = device.new_queue()
+    array, other = queue.empty(dtypes.float32, (64,)), queue.empty(dtypes.float32, (64,))
+    stream = queue.stream
+    del queue
+    gc.collect()
+    device.pool.settle()
+    assert destroyed == [stream]
+    del array
+    device.pool.give(other.block)
+    device.pool.settle()
+    assert device.pool.in_use == before

@@ -43,6 +43,7 @@ def build(
     targets: Sequence[str],
     architecture: str,
     backends: Sequence[str] = BACKENDS,
+    tune: bool = False,
     progress: Callable[[int, int], None] = lambda done, asked: None,
 ) -> Built:
     """Plan programs for a GPU, and compile the kernels of this package that the plans need, into the cache folder.
@@ -52,6 +53,7 @@ def build(
 
     Args:
       targets: programs, as ``graphdock explain`` takes them.
+      tune: estimate first which sizes of tiles suit the GPU, and keep that.
       progress: called with how many kernels are done, and how many were asked for, from any thread.
 
     Raises:
@@ -66,9 +68,12 @@ def build(
             count.add(asked)
 
     explained: list[Any] = []
+    config: dict[str, Any] = {"backends": list(backends), "plan_for": {"cuda": architecture}}
+    for target in targets if tune else ():
+        tools.explain(target, **config, options={"triton": {"tune": "estimate"}})
     with noted(ask):
         for target in targets:
-            explained += tools.explain(target, backends=list(backends), plan_for={"cuda": architecture})
+            explained += tools.explain(target, **config)
         for asked in list(found.values()):
             cubin_of(asked.job.plain, asked.architecture)
     for asked in found.values():

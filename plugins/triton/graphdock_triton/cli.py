@@ -39,6 +39,9 @@ def command() -> None:
 @click.option(
     "--backends", default=",".join(BACKENDS), show_default=True, help="As of the sessions that will run them."
 )
+@click.option(
+    "--tune", is_flag=True, help="Choose sizes of tiles by what compiled kernels take of the GPU; takes longer."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def build_command(
@@ -47,6 +50,7 @@ def build_command(
     architectures: Sequence[str],
     folder: Path | None,
     backends: str,
+    tune: bool,
     as_json: bool,
 ) -> None:
     """Compile the fused kernels that steps of programs need, for GPUs that need not be here.
@@ -61,7 +65,7 @@ def build_command(
     built = []
     for architecture in dict.fromkeys(architectures):
         with _Bar(architecture) as show:
-            built.append(build(tools, targets, architecture, names, show))
+            built.append(build(tools, targets, architecture, names, tune, show))
     if as_json:
         click.echo(json.dumps([dict(zip(map(str.lower, _HEAD), row, strict=True)) for b in built for row in _rows(b)]))
     else:

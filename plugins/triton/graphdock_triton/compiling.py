@@ -19,7 +19,7 @@ from graphdock.contracts import KernelRefused, cache_dir, keep, kept
 
 from graphdock_triton.cubin import Cubin, Options, compile_cubin
 
-__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "cubin_for", "cubin_of", "noted", "together", "use"]
+__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "all_of", "cubin_for", "cubin_of", "noted", "use", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,11 @@ def _workers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(8, os.cpu_count() or 1), "graphdock-triton-compile")
 
 
+def version() -> str:
+    """Of the compiler that is in use."""
+    return _compiler.version
+
+
 def cubin_of(job: Job, architecture: str) -> Future[Cubin]:
     """The cubin of a kernel, perhaps still being compiled. From any thread.
 
@@ -147,22 +152,24 @@ def cubin_for(job: Job, architecture: str) -> Cubin:
     return exact.result()
 
 
-def together(futures: Sequence[Future[Cubin]]) -> Future[Any]:
+def all_of(futures: Sequence[Future[Cubin]]) -> Future[Any]:
     """One future for several; it fails with the first failure."""
     if len(futures) == 1:
         return futures[0]
     whole: Future[Any] = Future()
     left = list(futures)
+    lock = threading.Lock()
 
     def done(one: Future[Cubin]) -> None:
         error = one.exception()
-        with _lock:
+        with lock:
             left.pop()
-            last = not left
-        if error is not None and not whole.done():
-            whole.set_exception(error)
-        elif last and not whole.done():
-            whole.set_result(None)
+            if whole.done():
+                return
+            if error is not None:
+                whole.set_exception(error)
+            elif not left:
+                whole.set_result(None)
 
     for future in futures:
         future.add_done_callback(done)

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphdock.contracts import errors
 
-__all__ = ["Cubin", "Options", "compile_cubin"]
+__all__ = ["Cubin", "Options", "compile_cubin", "pointer"]
 
 #: Bytes of each kind of argument.
 SIZES: Mapping[str, int] = {
@@ -25,6 +25,19 @@ SIZES: Mapping[str, int] = {
     "fp32": 4,
     "fp64": 8,
 }
+
+_ELEMENTS: Mapping[str, str] = {
+    "bool": "i1",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+}
+
+
+def pointer(dtype: str) -> str:
+    """Triton's name of an address of elements: ``*fp32`` of ``float32``."""
+    return "*" + (_ELEMENTS.get(dtype) or dtype.replace("uint", "u").replace("int", "i"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphdock.contracts import BindContext, KernelDef, PrepareContext, Prepared, Scratch, dtypes
 
-from graphdock_triton.compiling import Job, cubin_for, cubin_of, together
+from graphdock_triton.compiling import Job, all_of, cubin_for, cubin_of
 from graphdock_triton.kernels import library
 from graphdock_triton.kernels.spec import WIDTHS, Launch, Plan, plan
 from graphdock_triton.operations.calls import CALLS, Call, Operation
@@ -45,7 +45,7 @@ def _prepare(operation: Operation, ctx: PrepareContext) -> Prepared:
     offsets, size = _offsets(planned)
     scratch = (Scratch(dtypes.uint8, (size,)),) if size else ()
     bind = functools.partial(_bound, operation, call, planned, offsets, service)
-    return Prepared(bind, scratch=scratch, ready=together(ready))
+    return Prepared(bind, scratch=scratch, ready=all_of(ready))
 
 
 def _offsets(planned: Plan) -> tuple[dict[str, int], int]:

@@ -22,9 +22,11 @@ from graphdock.contracts import (
     dtypes,
 )
 
-from graphdock_triton.compiling import Job, cubin_for, cubin_of, together
+from graphdock_triton.compiling import Job, all_of, cubin_for, cubin_of
 from graphdock_triton.regions.kernel import RegionKernel, region_kernel
 from graphdock_triton.regions.layout import what_forbids
+from graphdock_triton.regions.space import space, subject
+from graphdock_triton.tuning import Candidate, choose
 
 __all__ = ["TritonRegions"]
 
@@ -73,11 +75,44 @@ class TritonRegions(RegionCompiler):
         reason = what_forbids(program)
         if reason is not None:
             raise KernelRefused(reason)
-        stages = Stages(region_kernel(program))
         service = ctx.device.service("cuda-launch", 1)
+        stages = Stages(region_kernel(program, _tuned(program, ctx, service)))
         ready = [cubin_of(job_of(k, _aligned(k)), service.architecture) for k in stages.kernels]
         scratch = (Scratch(dtypes.uint8, (stages.scratch,)),) if stages.scratch else ()
-        return Prepared(lambda bind: _bound(bind, stages, service), scratch=scratch, ready=together(ready))
+        return Prepared(lambda bind: _bound(bind, stages, service), scratch=scratch, ready=all_of(ready))
+
+
+def _tuned(program: RegionProgram, ctx: PrepareContext, service: Any) -> tuple[int, ...] | None:
+    """The tiles that were found best for such a program; None where nothing is known, or may count."""
+    if ctx.deterministic:
+        return None
+
+    def candidates() -> list[Candidate]:
+        return [_candidate(program, block, service, len(ctx.inputs)) for block in space(program)]
+
+    how = ctx.options.get("tune", "kept")
+    seconds = float(ctx.options.get("tune_seconds", 20.0))
+    processors = service.multiprocessors or 1
+    found = choose(subject(program), candidates, service.architecture, processors, how, ctx.measure, seconds)
+    return found if found is None or found in space(program) else None
+
+
+def _candidate(program: RegionProgram, block: tuple[int, int, int], service: Any, inputs: int) -> Candidate:
+    stages = Stages(region_kernel(program, block))
+    blocks = math.prod(stages.kernels[0].grid)
+    scratch: list[Any] = []
+
+    def run(queue: Any, *buffers: Any) -> None:
+        if stages.scratch and not scratch:
+            scratch.append(queue.empty(dtypes.uint8, (stages.scratch,)))
+        where = scratch[0].address if scratch else 0
+        addresses = [b.address for b in buffers]
+        for launch in _launches(queue, stages, service, addresses[:inputs], addresses[inputs:], where):
+            launch.run()
+
+    moved = [(t.dtype, t.shape) for t in program.inputs] + [(t.dtype, t.shape) for t in program.outputs]
+    total = sum(dtype.size * math.prod(d or 0 for d in shape) for dtype, shape in moved)
+    return Candidate(block, [job_of(k, _aligned(k)) for k in stages.kernels], blocks, total // blocks, run)
 
 
 class Stages:
@@ -169,7 +204,7 @@ def _bound(ctx: BindContext, stages: Stages, service: Any) -> Callable[..., Any]
         scratch = where[-1] if stages.scratch else 0
         runs = [
             launch.run
-            for launch in _launches(ctx, stages, service, where[:count], where[count : count + outputs], scratch)
+            for launch in _launches(ctx.queue, stages, service, where[:count], where[count : count + outputs], scratch)
         ]
         if len(runs) == 1:
             only = runs[0]
@@ -187,7 +222,7 @@ def _bound(ctx: BindContext, stages: Stages, service: Any) -> Callable[..., Any]
         key = tuple([a % _VECTOR == 0 for a in (*inputs, *outs)])
         launches = known.get(key)
         if launches is None:
-            launches = known[key] = _launches(ctx, stages, service, inputs, outs, scratch)
+            launches = known[key] = _launches(ctx.queue, stages, service, inputs, outs, scratch)
         else:
             for kernel, launch, found in zip(
                 stages.kernels, launches, stages.addresses(inputs, outs, scratch), strict=True
@@ -203,13 +238,13 @@ def _bound(ctx: BindContext, stages: Stages, service: Any) -> Callable[..., Any]
 
 
 def _launches(
-    ctx: BindContext, stages: Stages, service: Any, inputs: Sequence[int], outputs: Sequence[int], scratch: int
+    queue: Any, stages: Stages, service: Any, inputs: Sequence[int], outputs: Sequence[int], scratch: int
 ) -> list[Any]:
     found = stages.addresses(inputs, outputs, scratch)
-    return [_launch(ctx, kernel, service, where) for kernel, where in zip(stages.kernels, found, strict=True)]
+    return [_launch(queue, kernel, service, where) for kernel, where in zip(stages.kernels, found, strict=True)]
 
 
-def _launch(ctx: BindContext, kernel: RegionKernel, service: Any, addresses: Mapping[str, int]) -> Any:
+def _launch(queue: Any, kernel: RegionKernel, service: Any, addresses: Mapping[str, int]) -> Any:
     job = job_of(kernel, _aligned(kernel, addresses))
     cubin = cubin_for(job, service.architecture)
     number = "<q" if kernel.tiles.walk.wide else "<i"
@@ -219,4 +254,4 @@ def _launch(ctx: BindContext, kernel: RegionKernel, service: Any, addresses: Map
     params += [struct.pack("<Q", 0)] * 2  # global and profile scratch, which no region needs
     key = f"{service.architecture} {job.key} {' '.join(job.divisible)}"
     function = service.function(key, cubin.image, cubin.entry, cubin.shared)
-    return service.launch(ctx.queue, function, kernel.grid, (cubin.threads,), params, cubin.shared)
+    return service.launch(queue, function, kernel.grid, (cubin.threads,), params, cubin.shared)

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphdock.contracts import REDUCTIONS, Axis, DType, RegionInput, RegionProgram, Term
 
+from graphdock_triton.cubin import pointer
 from graphdock_triton.modules import load_function
 from graphdock_triton.regions.layout import Layout, is_tall, layout_of, levels
 from graphdock_triton.regions.printer import Text, print_region
 from graphdock_triton.regions.tiles import Tiles, choose, tiles
 
 __all__ = ["RegionKernel", "region_kernel"]
-
-_POINTERS: Mapping[str, str] = {
-    "bool": "*i1",
-    "float16": "*fp16",
-    "bfloat16": "*bf16",
-    "float32": "*fp32",
-    "float64": "*fp64",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +72,11 @@ class RegionKernel:
         found = {}
         for name in self.text.arguments[:-2]:
             if name[0] == "x":
-                found[name] = _pointer(self.program.inputs[int(name[1:])].dtype.name)
+                found[name] = pointer(self.program.inputs[int(name[1:])].dtype.name)
             elif name[0] == "y":
-                found[name] = _pointer(self.program.outputs[int(name[1:])].dtype.name)
+                found[name] = pointer(self.program.outputs[int(name[1:])].dtype.name)
             elif name[0] == "p":
-                found[name] = _pointer(self.program.terms[int(name[1:])].dtype.name)
+                found[name] = pointer(self.program.terms[int(name[1:])].dtype.name)
             else:
                 found[name] = number
         return found
@@ -162,7 +154,3 @@ def _put_together(kernel: RegionKernel, partials: list[str]) -> RegionProgram:
         if all(a is None or a in place for a in o.dims)
     )
     return RegionProgram(f"{program.name}_put_together", axes, tuple(inputs), tuple(terms), outputs)
-
-
-def _pointer(dtype: str) -> str:
-    return _POINTERS.get(dtype) or "*" + dtype.replace("uint", "u").replace("int", "i")

@@ -67,7 +67,9 @@ def trained(process_host, program, layers, backends):
     return found, launches
 
 
-@pytest.mark.parametrize("program", [encoder, pytest.param(lstm, marks=pytest.mark.exhaustive)], ids=["encoder", "lstm"])
+@pytest.mark.parametrize(
+    "program", [encoder, pytest.param(lstm, marks=pytest.mark.exhaustive)], ids=["encoder", "lstm"]
+)
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())
     try:

@@ -9,7 +9,7 @@ import pytest
 from graphdock.plugin.host import Host
 from graphdock_cuda.testing import find_compiler, toolkit
 from graphdock_cuda.testing.install import install
-from graphdock_triton import compiling
+from graphdock_triton import compiling, tuning
 from graphdock_triton.testing.compiler import InterpretingCompiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler for the emulated CUDA")
@@ -185,3 +185,27 @@ def test_a_transformer_s_layer(lab):
     kernels, launched = lab.same(build, {"x": normal(2, 12, 16)}, rtol=2e-4)
     assert kernels["triton.norm_grad"] == 2 and {"cuda.softmax", "cuda.rsqrt"}.isdisjoint(kernels)
     assert (kernels["triton.attention"], kernels["triton.attention_grad"], kernels["triton.matmul"]) == (1, 1, 4)
+
+
+def test_tiles_that_were_measured_best_are_taken_by_sessions_that_are_not_deterministic(lab, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    options = {"triton": {"tune": "measure"}}
+    value = normal(40, 50)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [40, 50])
+        y = tf.reduce_sum(tf.tanh(x) * 2.0, 1)
+        want = np.sum(np.tanh(value) * 2, 1)
+        with lab.session(deterministic=True, options=options) as sess:
+            np.testing.assert_allclose(sess.run(y, {x: value}), want, rtol=1e-5, atol=1e-5)
+        assert not list(tmp_path.rglob("*.choice"))
+        with lab.session(options=options) as sess:
+            np.testing.assert_allclose(sess.run(y, {x: value}), want, rtol=1e-5, atol=1e-5)
+        (path,) = tmp_path.rglob("*.choice")
+        config, how = tuning._read(path)
+        assert how == "measured"
+        compiling.use(lab.compiler)  # forgets what was compiled
+        lab.compiler.compiled.clear()
+        with lab.session() as sess:
+            np.testing.assert_allclose(sess.run(y, {x: value}), want, rtol=1e-5, atol=1e-5)
+        (used,) = {(j.constants["BLOCK_K"], j.constants["BLOCK_R"]) for j in lab.compiler.compiled}
+        assert used == config[:2]

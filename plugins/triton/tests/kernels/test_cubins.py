@@ -24,31 +24,42 @@ FRAME = 64
 QUICK = dict(zip(("norm bf16 1024", "norm_grad fp32 96", "norm rms bf16 4096"), ARCHITECTURES, strict=True))
 
 
-def recorded(name: str) -> list[str]:
+def recorded(name: str) -> list[str] | None:
+    """What the table says of a case; None where it is of another release of triton."""
     if not TABLE.read_text().startswith(HEAD):
-        pytest.skip("the table is of another release of triton")
+        return None
     return [line for line in TABLE.read_text().splitlines() if line.split(" | ")[0] == name]
+
+
+def check(found: list[str], wanted: list[str] | None) -> None:
+    """Each line is as it was, or, of another release, within what a GPU has."""
+    if wanted is not None:
+        assert found == wanted
+    for name, function, architecture, _, registers, frame, shared in (line.split(" | ") for line in found):
+        assert 0 < int(registers) <= 255 and int(frame) <= FRAME, (name, function, architecture)
+        assert int(shared) <= SHARED[architecture], (name, function, architecture)
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_kernel_takes_what_the_table_says(name):
     architecture = QUICK[name]
-    found = rows_of(name, *CASES[name], [architecture])
-    assert found == [line for line in recorded(name) if line.split(" | ")[2] == architecture]
+    wanted = recorded(name)
+    check(
+        rows_of(name, *CASES[name], [architecture]),
+        None if wanted is None else [line for line in wanted if line.split(" | ")[2] == architecture],
+    )
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
 def test_every_kernel_takes_what_the_table_says(name):
-    assert rows_of(name, *CASES[name]) == recorded(name)
+    check(rows_of(name, *CASES[name]), recorded(name))
 
 
 def test_the_table_has_every_case_and_no_kernel_of_it_spills():
-    lines = [line.split(" | ") for line in TABLE.read_text().splitlines()[1:]]
-    assert list(dict.fromkeys(line[0] for line in lines)) == list(CASES)
-    for name, function, architecture, _, registers, frame, shared in lines:
-        assert 0 < int(registers) <= 255 and int(frame) <= FRAME, (name, function, architecture)
-        assert int(shared) <= SHARED[architecture], (name, function, architecture)
+    lines = TABLE.read_text().splitlines()[1:]
+    assert list(dict.fromkeys(line.split(" | ")[0] for line in lines)) == list(CASES)
+    check(lines, lines)
 
 
 #: Kernels that move memory, of sizes that are multiples of 16.

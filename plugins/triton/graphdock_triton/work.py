@@ -1,0 +1,205 @@
+"""Kernels that authors write in Triton, for ops of their own: a function tells once per plan what to launch.
+
+    def soft_clip(work):
+        from graphdock_lab.soft_clip_triton import soft_clip_kernel
+
+        x, y = work.inputs[0], work.outputs[0]
+        grid = (-(-x.size // 1024),)
+        work.launch(soft_clip_kernel, grid, {"x": x, "y": y, "n": x.size, "factor": work.attr("factor")}, {"BLOCK": 1024})
+
+    KERNELS.append(told("lab.SoftClip", soft_clip, types={"T": ("float32",)}))
+
+Importing this imports no triton.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphdock.contracts import BindContext, DType, KernelDef, KernelRefused, PrepareContext, Prepared, errors
+
+from graphdock_triton.compiling import Job, all_of, cubin_for, cubin_of
+from graphdock_triton.cubin import Options, pointer
+
+__all__ = ["Step", "Tell", "Tensor", "Work", "told"]
+
+_VECTOR = 16
+_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input or output of a node: row-major, its elements side by side. ``place``: among the inputs, then the outputs."""
+
+    place: int
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One launch. Attributes: as of :meth:`Work.launch`."""
+
+    function: Any
+    grid: tuple[int, ...]
+    arguments: Mapping[str, Tensor | int | float]
+    constants: Mapping[str, Any]
+    options: Options
+
+    def kind(self, name: str) -> str:
+        """Triton's name of an argument's type."""
+        value = self.arguments[name]
+        if isinstance(value, Tensor):
+            return pointer(value.dtype.name)
+        if isinstance(value, float):
+            return "fp32"
+        return "i32" if -(2**31) <= value < 2**31 else "i64"
+
+    def job(self, aligned: Sequence[bool]) -> Job:
+        """What is compiled. ``aligned``: of each place, whether its address is a multiple of 16."""
+        signature = {n: self.kind(n) for n in self.arguments}
+        divisible = tuple(n for n, v in self.arguments.items() if _is_divisible(v, aligned))
+        name = self.function.__name__
+        facts = (getattr(self.function, "cache_key", name), signature, sorted(self.constants.items()), self.options)
+        return Job(name, repr(facts), lambda: self.function, signature, self.constants, self.options, divisible)
+
+    def packed(self, addresses: Sequence[int]) -> list[bytes]:
+        """The arguments of the compiled kernel, in its order; the two last are scratch memory that it does not use."""
+        found = []
+        for name in self.function.arg_names:
+            if name in self.constants:
+                continue
+            value, kind = self.arguments[name], self.kind(name)
+            if isinstance(value, Tensor):
+                found.append(struct.pack("<Q", addresses[value.place]))
+            else:
+                found.append(struct.pack({"fp32": "<f", "i32": "<i", "i64": "<q"}[kind], value))
+        return [*found, *[struct.pack("<Q", 0)] * 2]
+
+
+def _is_divisible(value: Any, aligned: Sequence[bool]) -> bool:
+    if isinstance(value, Tensor):
+        return aligned[value.place]
+    return isinstance(value, int) and value % _VECTOR == 0
+
+
+class Work:
+    """What one node computes, as launches in order.
+
+    Attributes:
+      inputs, outputs: tensors, whose shapes are known. ``steps``: what was told so far.
+    """
+
+    def __init__(self, node: Any, inputs: Sequence[tuple[DType, Any]], outputs: Sequence[tuple[DType, Any]]) -> None:
+        self._node = node
+        places = [Tensor(i, dtype, tuple(shape)) for i, (dtype, shape) in enumerate((*inputs, *outputs))]
+        self.inputs, self.outputs = places[: len(inputs)], places[len(inputs) :]
+        self.steps: list[Step] = []
+
+    def attr(self, name: str) -> Any:
+        return self._node.attrs[name]
+
+    def refuse(self, reason: str) -> KernelRefused:
+        """To be raised where the kernel can't compute this node; another one is chosen."""
+        return KernelRefused(reason)
+
+    def launch(
+        self,
+        function: Any,
+        grid: Sequence[int],
+        arguments: Mapping[str, Tensor | int | float],
+        constants: Mapping[str, Any],
+        warps: int = 4,
+        stages: int = 2,
+    ) -> None:
+        """Launch a ``triton.jit`` function. A grid that is empty launches nothing.
+
+        Args:
+          grid: up to three numbers of programs.
+          arguments: what is passed: tensors, whole numbers, and numbers that are float32.
+          constants: what the code is made for (``tl.constexpr``).
+          warps, stages: as of Triton's ``num_warps`` and ``num_stages``.
+
+        Raises InternalError where arguments and constants are not the function's.
+        """
+        unknown = sorted((arguments.keys() | constants.keys()) ^ set(function.arg_names))
+        if unknown:
+            raise errors.InternalError(
+                f"{function.__name__}: arguments {', '.join(unknown)} do not match the function's"
+            )
+        if math.prod(grid):
+            self.steps.append(Step(function, tuple(grid), dict(arguments), dict(constants), Options(warps, stages)))
+
+
+#: Says with which launches a node is computed.
+Tell = Callable[[Work], None]
+
+
+def told(op: str, tell: Tell, **declared: Any) -> KernelDef:
+    """The kernel of an op for the device ``cuda``. ``declared``: what KernelDef takes by keyword, such as ``types``."""
+    return KernelDef(op, "cuda", prepare=lambda ctx: _prepare(ctx, tell), **declared)
+
+
+def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
+    shapes = [*(x.shape for x in ctx.inputs), *(o.shape for o in ctx.outputs)]
+    if any(shape is None or None in shape for shape in shapes):
+        raise KernelRefused("shapes are not known")
+    work = Work(ctx.node, [(x.dtype, x.shape) for x in ctx.inputs], [(o.dtype, o.shape) for o in ctx.outputs])
+    tell(work)
+    service = ctx.device.service("cuda-launch", 1)
+    aligned = [True] * (len(ctx.inputs) + len(ctx.outputs))
+    ready = [cubin_of(step.job(aligned), service.architecture) for step in work.steps]
+    return Prepared(lambda bind: _bound(bind, work, service), ready=all_of(ready) if ready else None)
+
+
+def _bound(ctx: BindContext, work: Work, service: Any) -> Callable[..., Any]:
+    """The launches, packed once where nothing moves between steps; else once for each set of addresses, of which some are kept."""
+    count = len(ctx.inputs)
+    made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
+    buffers: list[Any] = list(ctx.buffers)
+    if not made and None not in buffers:
+        fixed = _launches(ctx, work, service, [b.address for b in buffers])
+        return lambda *_: [run() for run in fixed] and None
+    empty, known = ctx.queue.empty, dict[tuple[int, ...], list[Callable[[], None]]]()
+
+    def compute(*args: Any) -> Any:
+        results = list(args[count:])
+        for i in made:
+            results.insert(i, empty(work.outputs[i].dtype, work.outputs[i].shape))
+        addresses = tuple([a.address for a in (*args[:count], *results)])
+        runs = known.get(addresses)
+        if runs is None:
+            runs = known[addresses] = _launches(ctx, work, service, addresses)
+            if len(known) > _KEPT:
+                known.pop(next(iter(known)))
+        for run in runs:
+            run()
+        given = [results[i] for i in made]
+        return None if not given else given[0] if len(given) == 1 else tuple(given)
+
+    return compute
+
+
+def _launches(ctx: BindContext, work: Work, service: Any, addresses: Sequence[int]) -> list[Callable[[], None]]:
+    aligned = [a % _VECTOR == 0 for a in addresses]
+    found = []
+    for step in work.steps:
+        job = step.job(aligned)
+        cubin = cubin_for(job, service.architecture)
+        if cubin.scratch:
+            raise KernelRefused(f"{job.name} takes global scratch memory, which no kernel of this package is given")
+        function = service.function(
+            f"{service.architecture} {job.key} {' '.join(job.divisible)}", cubin.image, cubin.entry, cubin.shared
+        )
+        launch = service.launch(ctx.queue, function, step.grid, (cubin.threads,), step.packed(addresses), cubin.shared)
+        found.append(launch.run)
+    return found
