@@ -11,7 +11,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError, UnknownOpError
-from graphdock.tensorflow import messages
+from graphdock import messages
 from graphdock.tensorflow.files import graph_of
 
 F = tf.float32
