@@ -10,8 +10,8 @@ import time
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError, UnknownOpError
 from graphdock import messages
+from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError, UnknownOpError
 from graphdock.tensorflow.files import graph_of
 
 F = tf.float32

@@ -71,7 +71,7 @@ class OldCheckpoint(Checkpoint):
                 meta = from_bytes("SavedTensorSlices", table.get(b"") or b"", f"the file {paths[number]!r}").meta
                 for entry in meta.tensor:
                     self._add(number, entry, found)
-        except BaseException:
+        except BaseException:  # Ctrl-C too leaves no file open; it goes on
             self.close()
             raise
         self.tensors = {name: Stored(dtype, shape, tuple(parts)) for name, (dtype, shape, parts) in found.items()}
