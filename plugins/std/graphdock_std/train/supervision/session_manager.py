@@ -125,14 +125,18 @@ class SessionManager:
         session, restored = self._restored(
             master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
         )
-        why = self._init_locals(session)
-        if not restored:
-            return session, False
-        path = checkpoint_dir or checkpoint_filename_with_path
-        if why is not None:
-            _log.info("Restoring model from %s did not make model ready for local init: %s", path, why)
-            return session, False
-        why = _not_ready(self._ready_op, session)
+        try:
+            why = self._init_locals(session)
+            if not restored:
+                return session, False
+            path = checkpoint_dir or checkpoint_filename_with_path
+            if why is not None:
+                _log.info("Restoring model from %s did not make model ready for local init: %s", path, why)
+                return session, False
+            why = _not_ready(self._ready_op, session)
+        except BaseException:  # nobody else knows the session; Ctrl-C too goes on
+            session.close()
+            raise
         if why is not None:
             _log.info("Restoring model from %s did not make model ready: %s", path, why)
             return session, False
