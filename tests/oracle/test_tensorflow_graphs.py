@@ -177,9 +177,6 @@ def assert_same(found, expected, what=""):
     """Equal to a millionth of the largest element: float32 sums are taken in another order, and terms that cancel leave an error of
     their own size, not of the sum's."""
     limit = 1e-6 * np.abs(expected).max()
-    open("/tmp/scratch/outlive/errs", "a").write(
-        f"{os.environ['PYTEST_CURRENT_TEST']} {what} {np.abs(found - expected).max() / np.abs(expected).max():.2g} {(np.abs(found - expected) / np.abs(expected)).max():.2g}\n"
-    )
     np.testing.assert_allclose(found, expected, rtol=0, atol=limit, err_msg=what)
 
 
