@@ -85,6 +85,11 @@ from graphdock.graph.graph import reset_default_graph as reset_default_graph
 from graphdock.graph.graph_def import import_graph_def as import_graph_def
 from graphdock.graph.operation import Operation as Operation
 from graphdock.graph.tensor import Tensor as Tensor
+from graphdock.messages import AttrValue as AttrValue
+from graphdock.messages import GraphDef as GraphDef
+from graphdock.messages import MetaGraphDef as MetaGraphDef
+from graphdock.messages import NameAttrList as NameAttrList
+from graphdock.messages import NodeDef as NodeDef
 from graphdock.ops._gen.core_ops import add_n as add_n
 from graphdock.ops._gen.core_ops import check_numerics as check_numerics
 from graphdock.ops._gen.core_ops import identity as identity
@@ -126,11 +131,6 @@ from graphdock.session.run_options import RunOptions as RunOptions
 from graphdock.session.session import Session as Session
 from graphdock.tensor_shape import Dimension as Dimension
 from graphdock.tensor_shape import TensorShape as TensorShape
-from graphdock.tensorflow.messages import AttrValue as AttrValue
-from graphdock.tensorflow.messages import GraphDef as GraphDef
-from graphdock.tensorflow.messages import MetaGraphDef as MetaGraphDef
-from graphdock.tensorflow.messages import NameAttrList as NameAttrList
-from graphdock.tensorflow.messages import NodeDef as NodeDef
 from graphdock.variables.collections import GraphKeys as GraphKeys
 from graphdock.variables.collections import add_to_collection as add_to_collection
 from graphdock.variables.collections import add_to_collections as add_to_collections

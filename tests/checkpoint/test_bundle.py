@@ -125,7 +125,7 @@ def test_what_is_not_read_is_said(tmp_path, tensorflow_files, monkeypatch):
 def test_without_the_library_it_says_what_to_install(tmp_path, tensorflow_files, monkeypatch):
     import sys
 
-    from graphdock.checkpoint import messages
+    from graphdock import messages
 
     tensorflow_files.write_v2(str(tmp_path / "m"), {"a": np.ones(2)})
     messages._classes.cache_clear()

@@ -74,7 +74,7 @@ def mutate(data, rng):
     return bytes(data)
 
 
-SEEDS = [pytest.param(range(40), id="sample"), pytest.param(range(40, 2000), id="rest", marks=pytest.mark.exhaustive)]
+SEEDS = [pytest.param(range(40), id="sample"), pytest.param(range(40, 4000), id="rest", marks=pytest.mark.exhaustive)]
 
 
 @pytest.mark.parametrize("seeds", SEEDS)

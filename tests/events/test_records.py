@@ -86,7 +86,7 @@ def mutated(rng, data):
     return data[:at] + data[rng.randrange(len(data)) :]
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [60, pytest.param(4000, marks=pytest.mark.exhaustive)])
 def test_mutated_files_and_events_give_clear_errors(tmp_path, count):
     """Bytes of files, and of events within good records: what is read is right up to the damage, which is told as such."""
     import graphdock as tf

@@ -77,7 +77,8 @@ def refitted(files, data, rng):
     return bytes(block) + files.masked(files.crc32c(block)).to_bytes(4, "little") + data[end:]
 
 
-SEEDS = [pytest.param(range(24), id="sample"), pytest.param(range(24, 1000), id="rest", marks=pytest.mark.exhaustive)]
+#: Of those of format V2 every third is the data file, of which there are to be 2,000 too.
+SEEDS = [pytest.param(range(24), id="sample"), pytest.param(range(24, 6000), id="rest", marks=pytest.mark.exhaustive)]
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
@@ -90,7 +91,7 @@ def test_only_clear_errors(tmp_path, files, version, seeds):
         files.write_v2(prefix, TENSORS)
     paths = sorted(tmp_path.iterdir())
     whole, expected, refused = {p: p.read_bytes() for p in paths}, values(prefix), 0
-    for seed in seeds:
+    for seed in seeds[:2000] if version == 1 else seeds:
         rng = random.Random(seed)
         path = paths[-1] if seed % 3 else paths[0]
         lying = seed % 4 == 1

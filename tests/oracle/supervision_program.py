@@ -211,18 +211,17 @@ for path in sorted(Path(FOLDER, "seen").glob("events.*")):
             out.append((event.step, value.tag))
 
 out.append("== graphs")
+for folder in (Path(FOLDER, "seen"), Path(FOLDER, "supervised")):
+    # the last one of each folder: TensorFlow's cache of writers adds one before the graph is whole
+    events = [e for path in sorted(folder.glob("events*")) for e in tf.train.summary_iterator(str(path))]
+    (folder / "event.meta").write_bytes([e.meta_graph_def for e in events if e.meta_graph_def][-1])
 for path in sorted([*Path(FOLDER, "seen").glob("*"), *Path(FOLDER, "supervised").glob("*")]):
     if path.suffix == ".pbtxt":
         found = text_format.Parse(path.read_text(), tf.GraphDef())
         shapes = all("_output_shapes" in node.attr for node in found.node if node.op == "Const")
         out.append((path.name, [field.name for field, _ in found.ListFields()], shapes))
-    graphs = [path.read_bytes()] if path.suffix == ".meta" else []
-    if path.name.startswith(
-        "events"
-    ):  # TensorFlow's cache of writers writes one by itself, before the graph is finalized
-        graphs = [e.meta_graph_def for e in tf.train.summary_iterator(str(path)) if e.meta_graph_def][-1:]
-    for data in graphs:
-        found = tf.MetaGraphDef.FromString(data)
+    if path.suffix == ".meta":
+        found = tf.MetaGraphDef.FromString(path.read_bytes())
         out.append(([field.name for field, _ in found.ListFields()], str(found.saver_def).split()))
         for key, held in sorted(found.collection_def.items()):
             if key != "cond_context":  # TensorFlow's note on its own control flow

@@ -13,7 +13,7 @@ class Made:
     """Builds a GraphDef of TensorFlow, and imports it."""
 
     def __init__(self):
-        from graphdock.tensorflow.messages import make
+        from graphdock.messages import make
 
         self.message = make("GraphDef")
         self.message.versions.producer = 134

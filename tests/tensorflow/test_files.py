@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 from graphdock.cli import cli
 from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
+from graphdock.messages import make, to_text
 from graphdock.tensorflow.files import choose, graph_of, read_message, read_saved_model, write_message
-from graphdock.tensorflow.messages import make, to_text
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import time
 import graphdock as tf
 import numpy as np
 import pytest
+from graphdock import messages
 from graphdock.errors import GraphdockError, InvalidArgumentError, NotFoundError, UnknownOpError
-from graphdock.tensorflow import messages
 from graphdock.tensorflow.files import graph_of
 
 F = tf.float32
@@ -36,6 +36,20 @@ def test_what_is_missing_is_listed(partly):
     report = partly.read().report
     assert report.left_out == {"odd", "z", "after"} and report.ops == {"Neg": 1, "Placeholder": 1}
     assert not report.complete and report.missing[0].nodes == ("odd",)
+
+
+def test_what_loops_of_tensorflow_keep_is_listed_with_its_reason(made):
+    """The gradients of its loops have stacks, and its scans arrays."""
+    made.const("n", np.int32(4))
+    made.node("stack", "StackV2", "n", elem_type=F)
+    made.node("rows", "TensorArrayV3", "n", dtype=F)
+    made.node("size", "TensorArraySizeV3", "rows", "rows:1")
+    with pytest.raises(UnknownOpError, match="graphdock lacks") as error:
+        tf.import_graph_def(made.message)
+    assert "StackV2 (what gradients of TensorFlow's loops keep; tf.gradients makes them anew): stack" in str(
+        error.value
+    )
+    assert "TensorArraySizeV3 (rows that TensorFlow's loops read and write" in str(error.value)
 
 
 def test_the_part_that_is_there_computes(partly):

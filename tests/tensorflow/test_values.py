@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphdock.dtypes import ALL
 from graphdock.errors import DataLossError, InvalidArgumentError
-from graphdock.tensorflow.messages import make
+from graphdock.messages import make
 from graphdock.tensorflow.values import array_of, attr_of, dims_of, dtype_name, from_attr, number_of, tensor_proto
 
 NUMERIC = [d for d in ALL.values() if d.kind not in "SRV"]

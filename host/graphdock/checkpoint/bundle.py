@@ -10,7 +10,6 @@ import numpy as np
 from graphdock.checkpoint.crc32c import crc32c, masked
 from graphdock.checkpoint.encoding import as_strings, bytes_of
 from graphdock.checkpoint.layout import Stored
-from graphdock.checkpoint.messages import parse
 from graphdock.checkpoint.reading import Checkpoint, OpenFiles, damaged
 from graphdock.checkpoint.slices import Slice
 from graphdock.checkpoint.table import Table
@@ -18,6 +17,7 @@ from graphdock.checkpoint.tensorflow import dims_of, dtype_of, key_of_slice, sli
 from graphdock.checkpoint.varint import read_varint
 from graphdock.dtypes import string
 from graphdock.errors import DataLossError, UnimplementedError
+from graphdock.messages import from_bytes
 
 __all__ = ["BundleCheckpoint"]
 
@@ -47,10 +47,12 @@ class BundleCheckpoint(Checkpoint):
 
     def __init__(self, prefix: str, table: Table) -> None:
         super().__init__(prefix, {})
-        header = parse("Header", table.get(b"") or b"", f"the index of {prefix!r}")
+        header = from_bytes("BundleHeaderProto", table.get(b"") or b"", f"the index of {prefix!r}")
         if header.endianness == _BIG_ENDIAN:
             raise UnimplementedError(f"the checkpoint {prefix!r} was written on a big-endian machine")
-        entries: dict[bytes, Any] = {k: parse("Entry", v, f"the index of {prefix!r}") for k, v in table if k}
+        entries: dict[bytes, Any] = {
+            k: from_bytes("BundleEntryProto", v, f"the index of {prefix!r}") for k, v in table if k
+        }
         shards = sorted({e.shard_id for e in entries.values() if not e.slices})
         self._number = {shard: i for i, shard in enumerate(shards)}
         self.tensors = {}

@@ -11,12 +11,12 @@ import numpy as np
 from graphdock.checkpoint.crc32c import crc32c, masked
 from graphdock.checkpoint.encoding import bytes_of
 from graphdock.checkpoint.files import Sink, make_folder, replaced, sync_folder
-from graphdock.checkpoint.messages import make
 from graphdock.checkpoint.slices import Slice
 from graphdock.checkpoint.table import MAGIC
 from graphdock.checkpoint.tensorflow import key_of_slice, number_of
 from graphdock.checkpoint.varint import varint
 from graphdock.dtypes import as_dtype
+from graphdock.messages import make
 
 __all__ = ["write_bundle"]
 
@@ -35,7 +35,7 @@ def write_bundle(prefix: str, tensors: Mapping[str, Any]) -> None:
       GraphdockError: of the class that fits what the system says. UnavailableError: the library protobuf is not installed.
     """
     make_folder(os.path.dirname(prefix))
-    entries: dict[bytes, bytes] = {b"": make("Header", num_shards=1).SerializeToString()}
+    entries: dict[bytes, bytes] = {b"": make("BundleHeaderProto", num_shards=1).SerializeToString()}
     with replaced(f"{prefix}.data-00000-of-00001") as sink:
         data = _Data(sink)
         for name in sorted(tensors):
@@ -44,7 +44,7 @@ def write_bundle(prefix: str, tensors: Mapping[str, Any]) -> None:
                 entries[name.encode()] = _entry(np.asarray(value), data).SerializeToString()
                 continue
             shape, parts = value
-            whole = make("Entry", dtype=number_of(as_dtype(parts[0][1].dtype)))
+            whole = make("BundleEntryProto", dtype=number_of(as_dtype(parts[0][1].dtype)))
             _fill_shape(whole.shape, shape)
             for part, array in parts:
                 message = whole.slices.add()
@@ -84,7 +84,9 @@ def _entry(array: Any, out: _Data) -> Any:
         data = bytes_of(np.ascontiguousarray(array))
         checksum = crc32c(data)
         out.add(data)
-    made = make("Entry", dtype=number_of(dtype), offset=start, size=out.size - start, crc32c=masked(checksum))
+    made = make(
+        "BundleEntryProto", dtype=number_of(dtype), offset=start, size=out.size - start, crc32c=masked(checksum)
+    )
     _fill_shape(made.shape, array.shape)
     return made
 

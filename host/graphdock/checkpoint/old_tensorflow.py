@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from graphdock.checkpoint.layout import Stored
-from graphdock.checkpoint.messages import parse
 from graphdock.checkpoint.reading import Checkpoint, OpenFiles, damaged
 from graphdock.checkpoint.slices import Slice
 from graphdock.checkpoint.table import Table
 from graphdock.checkpoint.tensorflow import dims_of, dtype_of, key_of_slice, slice_of
 from graphdock.dtypes import DType, string
 from graphdock.errors import DataLossError
+from graphdock.messages import from_bytes
 
 __all__ = ["OldCheckpoint"]
 
@@ -68,10 +68,10 @@ class OldCheckpoint(Checkpoint):
             self._tables = [Table(self._files.fd(i), path) for i, path in enumerate(paths)]
             found: dict[str, tuple[DType, tuple[int, ...], list[_Part]]] = {}
             for number, table in enumerate(self._tables):
-                meta = parse("SavedSlices", table.get(b"") or b"", f"the file {paths[number]!r}").meta
+                meta = from_bytes("SavedTensorSlices", table.get(b"") or b"", f"the file {paths[number]!r}").meta
                 for entry in meta.tensor:
                     self._add(number, entry, found)
-        except BaseException:
+        except BaseException:  # Ctrl-C too leaves no file open; it goes on
             self.close()
             raise
         self.tensors = {name: Stored(dtype, shape, tuple(parts)) for name, (dtype, shape, parts) in found.items()}
@@ -90,7 +90,7 @@ class OldCheckpoint(Checkpoint):
     def part(self, name: str, stored: Stored, part: _Part) -> Any:
         try:
             value = self._tables[part.table].get(part.key)
-            saved = None if value is None else parse("SavedSlices", value, "it")
+            saved = None if value is None else from_bytes("SavedTensorSlices", value, "it")
         except DataLossError as error:
             raise damaged(self, name, error.message) from error
         if saved is None or saved.data.name != name:
@@ -105,7 +105,7 @@ class OldCheckpoint(Checkpoint):
 
 
 def _values(message: Any, dtype: DType) -> Any:
-    """The values of a Tensor message as a vector; None where they are no whole number of elements."""
+    """The values of a TensorProto as a vector; None where they are no whole number of elements."""
     if dtype is string:
         out = np.empty(len(message.string_val), object)
         out[:] = list(message.string_val)

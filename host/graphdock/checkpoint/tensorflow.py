@@ -52,7 +52,7 @@ def number_of(dtype: DType) -> int:
 
 
 def dims_of(shape: Any, what: str) -> tuple[int, ...]:
-    """The dims of a ShapeMessage.
+    """The dims of a TensorShapeProto.
 
     Raises:
       DataLossError: there is no such shape; ``what`` names the tensor.
@@ -64,7 +64,7 @@ def dims_of(shape: Any, what: str) -> tuple[int, ...]:
 
 
 def slice_of(message: Any, shape: Sequence[int], what: str) -> Slice:
-    """The slice that a SliceMessage is of a tensor of that shape; an extent without a length is the whole axis.
+    """The slice that a TensorSliceProto is of a tensor of that shape; an extent without a length is the whole axis.
 
     Raises:
       DataLossError: there is no such slice.

@@ -78,7 +78,7 @@ def write(prefix: str, items: Iterable[Item]) -> None:
         try:
             parts, size = _write_data(prefix + suffix, found)
             _write_index(prefix, Index((DataFile(suffix, size),), _joined(found, parts)))
-        except BaseException:
+        except BaseException:  # Ctrl-C too leaves no draft; it goes on
             _discard(prefix, [suffix])
             raise
         _finish(prefix, {suffix})
@@ -117,7 +117,7 @@ def merge(prefixes: Sequence[str], destination: str, delete_old_dirs: bool = Tru
             for source, target in moves:
                 _rename(source, target)
             _write_index(destination, Index(tuple(files), tensors))
-        except BaseException:
+        except BaseException:  # as in write
             _discard(destination, [f.suffix for f in files])
             raise
         _unlink([prefix + INDEX for prefix in prefixes])

@@ -54,7 +54,7 @@ class EventFile:
         self._torn = False
         try:
             self.append(framed(Event(wall_time=now, file_version=VERSION).SerializeToString()))
-        except BaseException:
+        except BaseException:  # Ctrl-C too leaves no empty file; it goes on
             self.close()
             with contextlib.suppress(OSError):
                 os.unlink(self.path)

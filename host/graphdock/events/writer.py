@@ -110,7 +110,7 @@ class EventWriter:
     def _frame(self, taken: list[tuple[float, int | None, bytes, bytes]]) -> None:
         try:
             records = framed(*[event_bytes(*event) for event in taken])
-        except BaseException:  # no memory, or Ctrl-C
+        except BaseException:  # no memory, or Ctrl-C, which goes on: what was taken waits again
             with self._lock:
                 self._waiting = taken + self._waiting
             raise
@@ -133,7 +133,7 @@ class EventWriter:
                 if self._file is not None:
                     self._file.close()
                     self._file = None
-        except BaseException:
+        except BaseException:  # Ctrl-C too leaves it open, with what waits; it goes on
             self.closed = False
             raise
         with self._lock:

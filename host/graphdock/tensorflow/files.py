@@ -7,7 +7,7 @@ from typing import Any
 
 from graphdock.checkpoint.files import explained, make_folder, replaced, sync_folder
 from graphdock.errors import DataLossError, InvalidArgumentError, NotFoundError
-from graphdock.tensorflow.messages import from_bytes, from_text, to_text
+from graphdock.messages import from_bytes, from_text, to_text
 
 __all__ = ["SAVED_MODEL", "graph_of", "read_message", "read_saved_model", "write_message"]
 

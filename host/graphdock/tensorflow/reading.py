@@ -23,6 +23,7 @@ from graphdock.tensorflow.nodes import Level, op_of, port
 from graphdock.tensorflow.references import without_references
 from graphdock.tensorflow.report import ImportReport, Missing
 from graphdock.tensorflow.sums import make_sums
+from graphdock.tensorflow.table import LACKING
 
 __all__ = ["Read", "read_graph"]
 
@@ -128,7 +129,7 @@ def _leave_out(level: Level, replaced: set[str], total: int) -> ImportReport:
         groups.setdefault((op, why), []).append(name)
     for name in bad:
         node = level[name]
-        groups.setdefault((node.wrote, "" if node.why == "op" else node.why), []).append(name)
+        groups.setdefault((node.wrote, _lacking(node.wrote) if node.why == "op" else node.why), []).append(name)
     missing = [Missing(op, why, tuple(names)) for (op, why), names in sorted(groups.items())]
     for name in left:
         del level[name]
@@ -137,6 +138,11 @@ def _leave_out(level: Level, replaced: set[str], total: int) -> ImportReport:
         node.controls = [c for c in node.controls if c in level]
     counts = Counter(n.wrote for n in level.values())
     return ImportReport(total, dict(sorted(counts.items())), missing, frozenset(left))
+
+
+def _lacking(op: str) -> str:
+    """Why there is no such op; empty where there is nothing to say."""
+    return next((why for prefix, why in LACKING.items() if op.startswith(prefix)), "")
 
 
 def _needing(level: Level, bad: list[str], cut: dict[str, list[str]] | None) -> set[str]:

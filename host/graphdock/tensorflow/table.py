@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ATTRS", "HARMLESS", "HISTORIES", "NAMES", "OUTPUTS", "OWN_WHILE", "WRITE_AS"]
+__all__ = ["ATTRS", "HARMLESS", "HISTORIES", "LACKING", "NAMES", "OUTPUTS", "OWN_WHILE", "WRITE_AS"]
 
 #: The op of a loop that reads or keeps histories, which TensorFlow's do not; a graph that has one comes back here only.
 OWN_WHILE = "GraphdockWhile"
@@ -167,4 +167,9 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
     "OptionalGetValue": ("components",),
     "Where": ("index",),
     "FakeQuantWithMinMaxVarsPerChannelGradient": ("backprops_wrt_input", "backprop_wrt_min", "backprop_wrt_max"),
+}
+#: What the names of ops begin with that are not here -> why.
+LACKING = {
+    "Stack": "what gradients of TensorFlow's loops keep; tf.gradients makes them anew",
+    "TensorArray": "rows that TensorFlow's loops read and write; loops keep rows by themselves here",
 }

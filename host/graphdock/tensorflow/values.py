@@ -13,7 +13,7 @@ import numpy as np
 
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError, InvalidArgumentError
-from graphdock.tensorflow.messages import DATA_TYPES, make
+from graphdock.messages import DATA_TYPES, make
 
 __all__ = ["array_of", "attr_of", "dims_of", "dtype_name", "from_attr", "number_of", "shape_proto", "tensor_proto"]
 

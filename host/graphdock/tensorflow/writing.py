@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.messages import make
 from graphdock.plugin.registry import OpRegistry
-from graphdock.tensorflow.messages import make
 from graphdock.tensorflow.nodes import op_of, output_counts, port
 from graphdock.tensorflow.table import ATTRS, HISTORIES, OUTPUTS, OWN_WHILE, WRITE_AS
 from graphdock.tensorflow.values import attr_of, number_of, shape_proto

@@ -22,7 +22,7 @@ def to_proto(variable: Variable, export_scope: str | None = None) -> Any:
     Raises:
       UnavailableError: the library protobuf is not installed.
     """
-    from graphdock.tensorflow.messages import make
+    from graphdock.messages import make
 
     prefix = f"{export_scope}/" if export_scope else ""
     if not variable.name.startswith(prefix):

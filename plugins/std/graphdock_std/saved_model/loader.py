@@ -8,8 +8,8 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError
+from graphdock.messages import make
 from graphdock.tensorflow.files import choose, read_saved_model
-from graphdock.tensorflow.messages import make
 
 from graphdock_std.saved_model import constants
 from graphdock_std.train.checkpoint_files import checkpoint_exists

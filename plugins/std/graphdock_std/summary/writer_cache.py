@@ -6,6 +6,8 @@ import os
 import threading
 from typing import ClassVar
 
+from graphdock.errors import GraphdockError
+
 from graphdock_std.summary.file_writer import FileWriter
 
 __all__ = ["FileWriterCache"]
@@ -29,8 +31,15 @@ class FileWriterCache:
 
     @staticmethod
     def clear() -> None:
-        """Close all writers and forget them. Raises GraphdockError: one can't write what waits; it is kept."""
+        """Close all writers and forget them. Raises GraphdockError: of the first that can't write what waits; those are kept."""
+        first: GraphdockError | None = None
         with FileWriterCache._lock:
             for path, writer in list(FileWriterCache._cache.items()):
-                writer.close()
-                del FileWriterCache._cache[path]
+                try:
+                    writer.close()
+                except GraphdockError as error:
+                    first = first or error
+                else:
+                    del FileWriterCache._cache[path]
+        if first is not None:
+            raise first

@@ -12,7 +12,7 @@ __all__ = ["checkpoints_iterator"]
 
 _log = logging.getLogger("graphdock")
 
-#: Seconds between two looks at the folder.
+#: Seconds between two looks at the folder, in which another process writes: it wakes nobody here.
 _POLL = 1.0
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError, GraphdockError, InvalidArgumentError
+from graphdock.messages import from_bytes, make
 from graphdock.tensorflow.files import read_message, write_message
-from graphdock.tensorflow.messages import from_bytes, make
 from graphdock.tensorflow.reading import read_graph
 
 from graphdock_std.train.saver import Saver

@@ -137,18 +137,35 @@ def test_feeds_and_values_at_the_end(train, caplog):
     assert "no more elements" in caplog.text
 
 
-def test_a_worker_waits_for_a_global_step(train, monkeypatch):
-    from graphdock_std.train.hooks import stopping
-
+def test_a_worker_waits_for_a_global_step(train):
     waits = []
     hook = tf.train.GlobalStepWaiterHook(3)
-    with tf.train.MonitoredSession(hooks=[hook]) as sess:
-        raw = sess.run_step_fn(lambda step_context: step_context.session)
-        monkeypatch.setattr(stopping.time, "sleep", lambda seconds: (waits.append(seconds), raw.run(train)))
+
+    class Others(tf.train.SessionRunHook):
+        """Other workers train while this one waits."""
+
+        def after_create_session(self, session, coord):
+            coord.wait_for_stop = lambda seconds: (waits.append(seconds), session.run(train))[2:]
+
+    with tf.train.MonitoredSession(hooks=[Others(), hook]) as sess:
         assert sess.run("global_step:0") == 3
         sess.run(train)
     assert len(waits) == 3
     with tf.train.MonitoredSession(hooks=[tf.train.GlobalStepWaiterHook(0)]) as sess:
+        sess.run(train)
+
+
+def test_a_worker_that_waits_is_stopped(train):
+    """A thread of the session's that fails ends the wait, and the loop gets its error."""
+
+    class Failing(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            coord.request_stop(ValueError("a thread failed"))
+
+    with (
+        pytest.raises(ValueError, match="a thread failed"),
+        tf.train.MonitoredSession(hooks=[Failing(), tf.train.GlobalStepWaiterHook(1 << 40)]) as sess,
+    ):
         sess.run(train)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,8 @@ class StopAtStepHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Lets the first step wait until the global step has come so far: workers of one model may begin one after the other.
+    """Lets the first step wait until the global step has come so far: workers of one model may begin one after the other. A session
+    that is to stop waits no longer.
 
     Args:
       wait_until_step: the global step; 0 for no wait.
@@ -66,10 +68,14 @@ class GlobalStepWaiterHook(SessionRunHook):
 
     def __init__(self, wait_until_step: int) -> None:
         self._wait_until_step = wait_until_step
+        self._stopped: Callable[[float], bool] = threading.Event().wait
 
     def begin(self) -> None:
         self._started = self._wait_until_step <= 0
         self._step = step_read(type(self).__name__)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._stopped = coord.wait_for_stop
 
     def before_run(self, run_context: SessionRunContext) -> None:
         if self._started:
@@ -84,7 +90,8 @@ class GlobalStepWaiterHook(SessionRunHook):
                     self._wait_until_step,
                     now,
                 )
-            time.sleep(_POLL)
+            if self._stopped(_POLL):
+                return
         self._started = True
 
 

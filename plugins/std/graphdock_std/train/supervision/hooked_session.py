@@ -35,7 +35,7 @@ class HookedSession:
                 runner.create_threads(session, coord=self.coord, daemon=True, start=True)
             for hook in hooks:
                 hook.after_create_session(session, self.coord)
-        except BaseException:
+        except BaseException:  # nobody else knows the session and its threads; Ctrl-C too goes on
             self.close()
             raise
 

@@ -106,7 +106,7 @@ class SessionManager:
                     f"Init operations did not make model ready.  {given}, local_init_op: {_named(self._local_init_op)}, "
                     f"error: {why}"
                 )
-        except BaseException:
+        except BaseException:  # nobody else knows the session; Ctrl-C too goes on
             session.close()
             raise
         return session
@@ -125,14 +125,18 @@ class SessionManager:
         session, restored = self._restored(
             master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
         )
-        why = self._init_locals(session)
-        if not restored:
-            return session, False
-        path = checkpoint_dir or checkpoint_filename_with_path
-        if why is not None:
-            _log.info("Restoring model from %s did not make model ready for local init: %s", path, why)
-            return session, False
-        why = _not_ready(self._ready_op, session)
+        try:
+            why = self._init_locals(session)
+            if not restored:
+                return session, False
+            path = checkpoint_dir or checkpoint_filename_with_path
+            if why is not None:
+                _log.info("Restoring model from %s did not make model ready for local init: %s", path, why)
+                return session, False
+            why = _not_ready(self._ready_op, session)
+        except BaseException:  # nobody else knows the session; Ctrl-C too goes on
+            session.close()
+            raise
         if why is not None:
             _log.info("Restoring model from %s did not make model ready: %s", path, why)
             return session, False
@@ -154,14 +158,14 @@ class SessionManager:
                     why = _not_ready(self._ready_op, session)
                 if why is None:
                     return session
-            except BaseException:
+            except BaseException:  # nobody else knows the session; Ctrl-C too goes on
                 session.close()
                 raise
             session.close()
             if time.monotonic() + self._wait > end:
                 raise DeadlineExceededError(f"Session was not ready after waiting {max_wait_secs} secs.", got=why)
             _log.info("Waiting for model to be ready.  %s", why)
-            time.sleep(self._wait)
+            time.sleep(self._wait)  # what is waited for is another process's work, which wakes nobody here
 
     def _restored(
         self,
@@ -195,7 +199,7 @@ class SessionManager:
             saver.restore(session, state.model_checkpoint_path)
             saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
             return session, True
-        except BaseException:
+        except BaseException:  # nobody else knows the session; Ctrl-C too goes on
             session.close()
             raise
 

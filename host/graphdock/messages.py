@@ -1,9 +1,9 @@
-"""The protocol buffers of TensorFlow's graphs, for the library ``protobuf`` to read and write.
+"""The protocol buffers of TensorFlow's graphs and checkpoints, for the library ``protobuf`` to read and write.
 
 Names, numbers and types are those of TensorFlow's ``graph.proto``, ``node_def.proto``, ``attr_value.proto``, ``tensor.proto``,
-``function.proto``, ``meta_graph.proto``, ``saver.proto``, ``saved_model.proto`` and ``variable.proto``. Fields that are
-not here are kept when a
-message is read and written again. The classes stand in a pool of their own, so that TensorFlow may be in the same process.
+``function.proto``, ``meta_graph.proto``, ``saver.proto``, ``saved_model.proto``, ``variable.proto``, ``tensor_bundle.proto``,
+``tensor_slice.proto`` and ``saved_tensor_slice.proto``. Fields that are not here are kept when a message is read and written
+again. The classes stand in a pool of their own, so that TensorFlow may be in the same process.
 """
 
 from __future__ import annotations
@@ -218,8 +218,31 @@ _MESSAGES: dict[str, dict[str, tuple[int, str]]] = {
         "tensorflow_git_version": (6, "string"),
         "stripped_default_attrs": (7, "bool"),
     },
+    "TensorSliceProto": {"extent": (1, "*TensorSliceProto.Extent")},
+    "TensorSliceProto.Extent": {"start": (1, "int64"), "length": (2, "|int64")},
+    "BundleHeaderProto": {"num_shards": (1, "int32"), "endianness": (2, "int32"), "version": (3, "VersionDef")},
+    "BundleEntryProto": {
+        "dtype": (1, "DataType"),
+        "shape": (2, "TensorShapeProto"),
+        "shard_id": (3, "int32"),
+        "offset": (4, "int64"),
+        "size": (5, "int64"),
+        "crc32c": (6, "fixed32"),
+        "slices": (7, "*TensorSliceProto"),
+    },
+    "SavedSliceMeta": {
+        "name": (1, "string"),
+        "shape": (2, "TensorShapeProto"),
+        "type": (3, "DataType"),
+        "slice": (4, "*TensorSliceProto"),
+    },
+    "SavedTensorSliceMeta": {"tensor": (1, "*SavedSliceMeta"), "versions": (2, "VersionDef")},
+    "SavedSlice": {"name": (1, "string"), "slice": (2, "TensorSliceProto"), "data": (3, "TensorProto")},
+    "SavedTensorSlices": {"meta": (1, "SavedTensorSliceMeta"), "data": (2, "SavedSlice")},
     "SavedModel": {"saved_model_schema_version": (1, "int64"), "meta_graphs": (2, "*MetaGraphDef")},
 }
+#: Message -> what its union is called, where that is not "kind".
+_UNIONS = {"AttrValue": "value", "TensorInfo": "encoding", "Extent": "has_length"}
 #: Messages whose class is an attribute of this module.
 NAMES = tuple(name for name in _MESSAGES if "." not in name)
 
@@ -251,7 +274,7 @@ def _classes() -> dict[str, Any]:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError as error:
         raise UnavailableError(
-            "TensorFlow's graphs are read and written with the library protobuf, which is not installed",
+            "TensorFlow's files are read and written with the library protobuf, which is not installed",
             hint="pip install 'graphdock[tensorflow-files]'; Graph.to_json() writes graphdock's own form without it",
         ) from error
     file = descriptor_pb2.FileDescriptorProto(name="graphdock/tensorflow.proto", package="tensorflow", syntax="proto3")
@@ -292,7 +315,7 @@ def _add_field(message: Any, full: str, field: str, number: int, spelled: str) -
     if spelled[0] == "|":
         made.oneof_index = 0
         if not message.oneof_decl:
-            message.oneof_decl.add(name={"AttrValue": "value", "TensorInfo": "encoding"}.get(message.name, "kind"))
+            message.oneof_decl.add(name=_UNIONS.get(message.name, "kind"))
 
 
 def __getattr__(name: str) -> Any:

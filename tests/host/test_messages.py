@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
+from graphdock import messages
 from graphdock.errors import DataLossError, UnavailableError
-from graphdock.tensorflow import messages
 
 
 def test_bytes_are_those_of_the_description():
@@ -31,6 +31,15 @@ def test_text_and_what_is_not_known_of_it():
 def test_fields_of_later_versions_are_kept():
     data = b"\x0a\x03\x0a\x01a" + b"\xfa\x07\x02hi"  # field 127
     assert messages.from_bytes("GraphDef", data, "it").SerializeToString() == data
+
+
+def test_what_checkpoints_say():
+    entry = messages.from_bytes(
+        "BundleEntryProto", b"\x08\x03\x12\x08\x12\x02\x08\x02\x12\x02\x08\x05\x98\x06\x01", "it"
+    )
+    assert (entry.dtype, [d.size for d in entry.shape.dim], entry.size) == (3, [2, 5], 0)
+    extents = messages.from_bytes("TensorSliceProto", b"\x0a\x04\x08\x01\x10\x00\x0a\x00", "it").extent
+    assert [(e.start, e.HasField("length")) for e in extents] == [(1, True), (0, False)]
 
 
 def test_what_is_no_message_says_so():
