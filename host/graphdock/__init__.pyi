@@ -343,6 +343,10 @@ from graphdock_std.diagonals import matrix_diag as matrix_diag
 from graphdock_std.diagonals import matrix_diag_part as matrix_diag_part
 from graphdock_std.diagonals import matrix_set_diag as matrix_set_diag
 from graphdock_std.einsum import einsum as einsum
+from graphdock_std.functional import foldl as foldl
+from graphdock_std.functional import foldr as foldr
+from graphdock_std.functional import map_fn as map_fn
+from graphdock_std.functional import scan as scan
 from graphdock_std.functions import lbeta as lbeta
 from graphdock_std.image_color import saturate_cast as saturate_cast
 from graphdock_std.image_geometry import random_crop as random_crop
@@ -730,6 +734,8 @@ __all__ = [
     "floor_div",
     "floordiv",
     "floormod",
+    "foldl",
+    "foldr",
     "gather",
     "gather_nd",
     "get_collection",
@@ -809,6 +815,7 @@ __all__ = [
     "losses",
     "make_template",
     "manip",
+    "map_fn",
     "math",
     "matmul",
     "matrix_band_part",
@@ -902,6 +909,7 @@ __all__ = [
     "saturate_cast",
     "saved_model",
     "scalar_mul",
+    "scan",
     "scatter_add",
     "scatter_div",
     "scatter_max",
