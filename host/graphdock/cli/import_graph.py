@@ -58,7 +58,7 @@ def _show(kind: str, report: Any) -> None:
     rows += [(m.op, len(m.nodes), f"missing{f': {m.why}' if m.why else ''}, as {m.nodes[0]}") for m in report.missing]
     click.echo(table(("OP", "NODES", "WHAT IS WRONG"), sorted(rows), right=("NODES",)))
     made = sum(report.ops.values())
-    text = f"{kind} of {count(report.nodes, 'node')}: {count(made, 'node')} made of them"
+    text = f"{kind} of {count(report.nodes, 'node')}: {made} imported"
     if not report.complete:
         text += f", {len(report.left_out)} left out, for they are missing here or need what is"
     click.echo(text + ".")
