@@ -24,6 +24,7 @@ from graphdock._facade import losses as losses
 from graphdock._facade import manip as manip
 from graphdock._facade import math as math
 from graphdock._facade import metrics as metrics
+from graphdock._facade import nest as nest
 from graphdock._facade import nn as nn
 from graphdock._facade import quantization as quantization
 from graphdock._facade import random as random
@@ -343,6 +344,10 @@ from graphdock_std.diagonals import matrix_diag as matrix_diag
 from graphdock_std.diagonals import matrix_diag_part as matrix_diag_part
 from graphdock_std.diagonals import matrix_set_diag as matrix_set_diag
 from graphdock_std.einsum import einsum as einsum
+from graphdock_std.functional import foldl as foldl
+from graphdock_std.functional import foldr as foldr
+from graphdock_std.functional import map_fn as map_fn
+from graphdock_std.functional import scan as scan
 from graphdock_std.functions import lbeta as lbeta
 from graphdock_std.image_color import saturate_cast as saturate_cast
 from graphdock_std.image_geometry import random_crop as random_crop
@@ -403,6 +408,7 @@ from graphdock_std.platform.compat import off as control_flow_v2_enabled
 from graphdock_std.platform.compat import off as executing_eagerly
 from graphdock_std.platform.compat import on as resource_variables_enabled
 from graphdock_std.platform.log import get_logger as get_logger
+from graphdock_std.printing import print_ as print
 from graphdock_std.quantization import dequantize as dequantize
 from graphdock_std.quantization import quantize as quantize
 from graphdock_std.quantization import quantize_v2 as quantize_v2
@@ -522,6 +528,8 @@ from graphdock_std.train.clipping import clip_by_average_norm as clip_by_average
 from graphdock_std.train.clipping import clip_by_global_norm as clip_by_global_norm
 from graphdock_std.train.clipping import clip_by_norm as clip_by_norm
 from graphdock_std.train.clipping import global_norm as global_norm
+from graphdock_std.train.supervision.scaffold import tables_initializer as initialize_all_tables
+from graphdock_std.train.supervision.scaffold import tables_initializer as tables_initializer
 from graphdock_std.uninitialized import report_uninitialized_variables as report_uninitialized_variables
 
 __all__ = [
@@ -730,6 +738,8 @@ __all__ = [
     "floor_div",
     "floordiv",
     "floormod",
+    "foldl",
+    "foldr",
     "gather",
     "gather_nd",
     "get_collection",
@@ -768,6 +778,7 @@ __all__ = [
     "image",
     "import_graph_def",
     "init_scope",
+    "initialize_all_tables",
     "initialize_all_variables",
     "initialize_local_variables",
     "initialize_variables",
@@ -809,6 +820,7 @@ __all__ = [
     "losses",
     "make_template",
     "manip",
+    "map_fn",
     "math",
     "matmul",
     "matrix_band_part",
@@ -834,6 +846,7 @@ __all__ = [
     "multiply",
     "name_scope",
     "negative",
+    "nest",
     "newaxis",
     "nn",
     "no_gradient",
@@ -853,6 +866,7 @@ __all__ = [
     "placeholder_with_default",
     "polygamma",
     "pow",
+    "print",
     "py_func",
     "qr",
     "quantization",
@@ -902,6 +916,7 @@ __all__ = [
     "saturate_cast",
     "saved_model",
     "scalar_mul",
+    "scan",
     "scatter_add",
     "scatter_div",
     "scatter_max",
@@ -990,6 +1005,7 @@ __all__ = [
     "subtract",
     "summary",
     "svd",
+    "tables_initializer",
     "tan",
     "tanh",
     "tensor_scatter_add",

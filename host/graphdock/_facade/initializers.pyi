@@ -15,6 +15,7 @@ from graphdock_std.initializers import TruncatedNormal as truncated_normal
 from graphdock_std.initializers import UniformUnitScaling as uniform_unit_scaling
 from graphdock_std.initializers import VarianceScaling as variance_scaling
 from graphdock_std.initializers import Zeros as zeros
+from graphdock_std.train.supervision.scaffold import tables_initializer as tables_initializer
 
 __all__ = [
     "constant",
@@ -29,6 +30,7 @@ __all__ = [
     "orthogonal",
     "random_normal",
     "random_uniform",
+    "tables_initializer",
     "truncated_normal",
     "uniform_unit_scaling",
     "variance_scaling",

@@ -82,11 +82,8 @@ def _said(name: str, found: Entry | None) -> dict[str, Any]:
     if found is None:
         package = name.partition(".")[0]
         if package in _INSIDES:
-            return {
-                "status": "inside",
-                "why": f"tensorflow.{package} is {_INSIDES[package][0]}",
-                "instead": _INSIDES[package][1],
-            }
+            what, instead = _INSIDES[package]
+            return {"status": "inside", "why": f"tensorflow.{package} is {what}", "instead": instead}
         return {"status": "unknown", "why": "TensorFlow 1.15's core API has no such name", "instead": None}
     return {"status": found.status, "why": found.why, "instead": found.instead}
 
@@ -104,8 +101,9 @@ def _report(files: Sequence[Path], names: dict[str, Entry | None], missing: Sequ
     if lines:
         click.echo(table(("NAME", "STATUS", "WHERE", "WHY, AND WHAT INSTEAD"), lines))
     here = sum(e is not None and e.status == "here" for e in names.values())
+    verb = "uses" if len(files) == 1 else "use"
     click.echo(
-        f"{count(len(files), 'file')} {'uses' if len(files) == 1 else 'use'} {count(len(names), 'name')} of TensorFlow: {here} here, {len(names) - here} not."
+        f"{count(len(files), 'file')} {verb} {count(len(names), 'name')} of TensorFlow: {here} here, {len(names) - here} not."
     )
 
 

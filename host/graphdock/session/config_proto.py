@@ -164,7 +164,6 @@ _MEANINGLESS = {
     "device_filters": "a session sees the devices of its backends: SessionConfig(backends=[...])",
     "gpu_options": "devices manage their own memory and polling; see the options of the backend's plugin",
     "gpu_options.per_process_gpu_memory_fraction": _MEMORY,
-    "gpu_options.allow_growth": _MEMORY,
     "gpu_options.allocator_type": _MEMORY,
     "gpu_options.deferred_deletion_bytes": _MEMORY,
     "gpu_options.visible_device_list": "set CUDA_VISIBLE_DEVICES before the program starts, or SessionConfig(device_count={...})",
@@ -194,7 +193,7 @@ def translated(proto: ConfigProto) -> SessionConfig:
             given["passes"] = dict.fromkeys(PASSES, False)
         elif name == "graph_options.optimizer_options.global_jit_level":
             given["fusion"] = value != OptimizerOptions.OFF
-        else:
+        elif name != "gpu_options.allow_growth":  # what it asks for is so anyway: memory is taken as needed
             _tell(name, value)
     return SessionConfig(**given)
 

@@ -101,6 +101,15 @@ def _of_contrib(name: str) -> Entry:
     if name in here or any(n.startswith(name + ".") for n in here):
         return Entry(name, "here")
     about = _groups()["contrib"]
+    package = ".".join(name.split(".")[:2])
+    if any(n.startswith(package + ".") for n in here):
+        return Entry(
+            name,
+            "refused",
+            "contrib",
+            f"of {package} only what people use is here",
+            f"dir(tf.{package}) lists what there is",
+        )
     return Entry(name, "refused", "contrib", about["why"], about.get("instead"))
 
 

@@ -117,6 +117,8 @@ def test_a_name_of_contrib_that_is_not_here():
         _ = tf.contrib.layers.convv2d
     with pytest.raises(AttributeError, match="of contrib only what people use is here"):
         _ = tf.contrib.learn
+    with pytest.raises(AttributeError, match=r"dir\(tf.contrib.slim\) lists what there is"):
+        _ = tf.contrib.slim.evaluation
     assert entry("contrib.slim.conv2d").status == "here" == entry("contrib.layers").status
     assert entry("contrib.learn.DNNClassifier").status == "refused"
 

@@ -141,3 +141,15 @@ def test_without_protobuf_a_checkpoint_is_saved_without_its_graph(graph, tmp_pat
             saver.save(sess, str(tmp_path / "m"))
     assert caplog.text.count("saved without their graphs") == 1
     assert os.path.exists(tmp_path / "m.index") and not os.path.exists(tmp_path / "m.meta")
+
+
+def test_variables_in_a_collection_of_the_program_s_own_come_back_by_name(graph, tmp_path):
+    """They were bytes of a message that nobody reads; TensorFlow writes names."""
+    tf.add_to_collection("vars", tf.Variable(2.0, name="bias"))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(sess, str(tmp_path / "m"))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.train.import_meta_graph(path + ".meta").restore(sess, path)
+        (found,) = tf.get_collection("vars")
+        assert sess.run([found, "bias:0"]) == [2.0, 2.0]

@@ -94,4 +94,10 @@ ENDPOINTS = {
     "logging.warn": "graphdock_std.platform.log:warn",
     "logging.warning": "graphdock_std.platform.log:warning",
     "resource_variables_enabled": "graphdock_std.platform.compat:on",
+    "nest.assert_same_structure": "graphdock_std.nest:assert_same_structure",
+    "nest.flatten": "graphdock_std.nest:flatten",
+    "nest.is_nested": "graphdock_std.nest:is_nested",
+    "nest.map_structure": "graphdock_std.nest:map_structure",
+    "nest.pack_sequence_as": "graphdock_std.nest:pack_sequence_as",
+    "print": "graphdock_std.printing:print_",
 }

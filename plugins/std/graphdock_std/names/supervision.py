@@ -4,6 +4,9 @@ from __future__ import annotations
 
 #: Public names that mean nothing in a formula: they work on sessions and threads.
 ENDPOINTS = {
+    "initialize_all_tables": "graphdock_std.train.supervision.scaffold:tables_initializer",
+    "initializers.tables_initializer": "graphdock_std.train.supervision.scaffold:tables_initializer",
+    "tables_initializer": "graphdock_std.train.supervision.scaffold:tables_initializer",
     "report_uninitialized_variables": "graphdock_std.uninitialized:report_uninitialized_variables",
     "train.ChiefSessionCreator": "graphdock_std.train.supervision.session_creators:ChiefSessionCreator",
     "train.CheckpointSaverHook": "graphdock_std.train.hooks.checkpoint_saver:CheckpointSaverHook",

@@ -130,11 +130,14 @@ def _fill_saver(message: Any, saver_def: Any) -> None:
 
 
 def collect(collections: Any, key: str, items: Sequence[Any], export_scope: str | None = None) -> None:
-    """Write a collection as a CollectionDef. What has no form in one is said and left out."""
+    """Write a collection as a CollectionDef. What has no form in one is said and left out.
+
+    Variables in a collection of the program's own are written by name, as TensorFlow writes them: who reads it gets their values.
+    """
     prefix = f"{export_scope}/" if export_scope else ""
     for item in items:
         made = collections[key]
-        if isinstance(item, _tf.Variable):
+        if isinstance(item, _tf.Variable) and key in _VARIABLES:
             proto = item.to_proto(export_scope)
             if proto is not None:
                 made.bytes_list.value.append(proto.SerializeToString())
@@ -144,7 +147,7 @@ def collect(collections: Any, key: str, items: Sequence[Any], export_scope: str 
                 message = make("SaverDef")
                 _fill_saver(message, definition)
                 made.bytes_list.value.append(message.SerializeToString())
-        elif isinstance(item, _tf.Tensor | _tf.Operation):
+        elif isinstance(item, _tf.Tensor | _tf.Operation | _tf.Variable):
             if item.name.startswith(prefix):
                 made.node_list.value.append(item.name.removeprefix(prefix))
         elif isinstance(item, bool | int):

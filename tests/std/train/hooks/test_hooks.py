@@ -69,6 +69,10 @@ def test_values_are_logged(train, caplog):
     later = [re.fullmatch(r"loss = (\S+), x:0 = \S+ \(\d+\.\d{3} sec\)", x) for x in lines if x.startswith("loss")][1:]
     assert [m and m[1] for m in later] == ["0.0625", "0.00390625"]
     assert "end 0.03125" in lines and lines.count("a = 1.0, b = 1.0") == 1
+    hook = tf.train.LoggingTensorHook({"tenth": tf.constant(0.1)}, every_n_iter=1)
+    with caplog.at_level(logging.INFO, "graphdock"), tf.train.MonitoredSession(hooks=[hook]) as sess:
+        sess.run([])
+    assert caplog.records[-1].message == "tenth = 0.1"  # a float32's own digits, not those of the double
     for wrong in ({}, {"every_n_iter": 1, "every_n_secs": 1}, {"every_n_iter": 0}):
         with pytest.raises(InvalidArgumentError, match="every_n_iter"):
             tf.train.LoggingTensorHook([], **wrong)

@@ -248,3 +248,12 @@ def test_a_worker_waits_for_the_chief():
             with tf.train.MonitoredTrainingSession(is_chief=False, max_wait_secs=0) as worker:
                 assert worker.run(again) == 5.0
     tf.Session.reset(containers=["workers of test_monitored_session"])
+
+
+def test_tables_that_a_plugin_brings_are_initialised_with_the_others() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        sess.run(tf.tables_initializer())  # there are none
+        table = tf.get_variable("table", initializer=3, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+        tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, table.initializer)
+        sess.run(tf.tables_initializer(name="tables"))
+        assert sess.run(table) == 3 and tf.get_default_graph().get_operation_by_name("tables")

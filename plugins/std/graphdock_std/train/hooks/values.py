@@ -76,7 +76,7 @@ class LoggingTensorHook(SessionRunHook):
             if self._formatter is not None:
                 text = self._formatter(values)
             else:
-                text = ", ".join(f"{label} = {values[label]}" for label in self._labels)
+                text = ", ".join(f"{label} = {values[label]!s}" for label in self._labels)
                 text += "" if seconds is None else f" ({seconds:.3f} sec)"
         _log.info("%s", text)
 

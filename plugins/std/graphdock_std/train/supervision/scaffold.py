@@ -11,7 +11,7 @@ from graphdock.errors import ArgumentTypeError, FailedPreconditionError
 
 from graphdock_std.train.saver import Saver
 
-__all__ = ["Scaffold", "initialize_locals"]
+__all__ = ["Scaffold", "initialize_locals", "tables_initializer"]
 
 _log = logging.getLogger("graphdock")
 
@@ -20,6 +20,11 @@ def initialize_locals() -> Any:
     """An operation that initialises local variables and tables."""
     tables = _tf.get_collection(_tf.GraphKeys.TABLE_INITIALIZERS)
     return _tf.group(_tf.local_variables_initializer(), *tables)
+
+
+def tables_initializer(name: str = "init_all_tables") -> Any:
+    """An operation that initialises the tables of the graph: what is in the collection ``TABLE_INITIALIZERS`` so far."""
+    return _tf.group(*_tf.get_collection(_tf.GraphKeys.TABLE_INITIALIZERS), name=name)
 
 
 class Scaffold:
