@@ -47,6 +47,8 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from graphdock.contracts.device import Buffer, Device, DeviceInfo, Storage
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError
@@ -164,6 +166,37 @@ class Queue(ABC):
         """
         return None
 
+    def branch(self, flag: Buffer, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
+        """Do what ``then`` queues where the bool in ``flag`` holds once all that was queued before has run, else ``otherwise``.
+
+        Optional; default: the host waits, and calls one of the two. Within ``capture``, of a device that is not ``undecided``, both
+        are called, once each, and recorded: a replay does what one of them has queued. They queue work of this queue alone:
+        kernels, copies, ``branch`` and ``loop``; no events, and none that was recorded before is waited for behind.
+        """
+        self.synchronize()
+        if self._holds(flag):
+            then()
+        elif otherwise is not None:
+            otherwise()
+
+    def loop(self, flag: Buffer, test: Callable[[], None], body: Callable[[], None]) -> None:
+        """Do what ``test`` queues, and as long as the bool in ``flag`` holds then, what ``body`` and ``test`` queue.
+
+        Optional, and recorded, as ``branch``. How often they are called while it is recorded is not specified.
+        """
+        test()
+        self.synchronize()
+        while self._holds(flag):
+            body()
+            test()
+            self.synchronize()
+
+    def _holds(self, flag: Buffer) -> bool:
+        """What a bool of the device is; all work that writes it has run."""
+        found = np.empty((), np.bool_)
+        self.device.to_host(flag, found)
+        return bool(found)
+
     def measure(self, work: Callable[[], None]) -> float:
         """Seconds that what ``work`` queues here takes, alone, for tuning. Fences before and after.
 
@@ -190,11 +223,13 @@ class QueuedDevice(Device):
         steps in flight. Buffers and staging are each instance's own.
       alignment: see Device.
       argument_bytes: size of every queue's ``arguments``.
+      undecided: why recordings can't hold ``Queue.branch`` and ``Queue.loop``, in words; empty where they can.
       fetch_bytes: what is fetched and has so many bytes gets staging memory of its own in every step, which the caller keeps as
         his array; for devices that keep a pool of it. 0: nothing does, and the host copies what is fetched.
     """
 
     lanes: int = 2
+    undecided: str = "recordings of it hold no conditions"
     fetch_bytes: int = 0
     alignment: int = 256
     argument_bytes: int = 1 << 16

@@ -267,7 +267,7 @@ class Spaces:
 
     def _find_wanted(self, graph: PlanGraph) -> None:
         levels = list(graph.all_graphs())
-        if not any(node.verb == "loop" for level in levels for node in level.nodes):
+        if len(levels) == 1:
             return
         for level in levels:
             for node in level.nodes:
@@ -290,11 +290,17 @@ class Spaces:
                         self._wanted.setdefault(value, (need, node.device))
 
     def branch(self, node: PlanNode, level: _Level) -> Iterator[PlanGraph]:
-        self.bind(node, [SCALAR, *[None] * (len(node.inputs) - 1)], level)
-        for _, outer, inside in captures(node):
+        maker = self.home.get(node.inputs[0])
+        inputs = [self.moved(node.inputs[0], SCALAR, level, node), *node.inputs[1:]]
+        for position, outer, inside in captures(node):
+            space, device = self._before(outer, inside, maker) or (self.home.get(outer, HOST_MEMORY), self.near(outer))
+            if outer in self.home and self.home[outer] != space:
+                inputs[position] = self.moved(outer, space, level, node, device)
             for inner in inside:
-                self.home[inner] = self.home.get(outer, HOST_MEMORY)
-                self._note(inner, self.near(outer))
+                self.home[inner] = space
+                self._note(inner, device)
+        if inputs != list(node.inputs):
+            level.change.rebind(node, inputs=inputs)
         yield from node.bodies
         spaces: list[str | None] = []
         readers: list[DeviceSpec | None] = []
@@ -314,6 +320,19 @@ class Spaces:
             readers.append(self._near.get(out))
         for body in node.bodies:
             self.returned(body, spaces, readers)
+
+    def _before(self, outer: Value, inside: Sequence[Value], maker: str | None) -> tuple[str, DeviceSpec | None] | None:
+        """Where a branch wants a value, and for whom, if it is to be moved there before the branch: the space in which the
+        predicate is made, whose device may decide then without the host."""
+        wanted = next((self._wanted[inner] for inner in inside if inner in self._wanted), None)
+        if (
+            wanted is None
+            or wanted[0] != maker
+            or maker in (None, HOST_MEMORY, SCALAR)
+            or outer.dtype.kind in _PLACELESS
+        ):
+            return None
+        return wanted
 
     def _note(self, value: Value, device: DeviceSpec | None) -> None:
         if device is not None:

@@ -38,12 +38,14 @@ class Source:
     Attributes:
       name: for messages and files. ``parts``: files of ``graphdock_cuda/source``, in order, after the base.
       defines: macros that stand before everything. ``code``: what stands behind everything.
+      linked: the driver finishes it, and links it with functions of its own.
     """
 
     name: str
     parts: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     code: str = ""
+    linked: bool = False
 
     @property
     def text(self) -> str:
@@ -145,7 +147,10 @@ class Images:
 
     def image(self, source: Source) -> Image:
         """Its image for this GPU, perhaps still being compiled."""
-        return self._compiled.image(source, self._device.architecture)
+        architecture = self._device.architecture
+        if source.linked:
+            architecture = "compute_" + architecture.removeprefix("sm_").rstrip("af")
+        return self._compiled.image(source, architecture)
 
     def function(self, source: Source, entry: str, shared: int = 0) -> int:
         """A kernel, loaded; ``shared``: bytes of dynamic shared memory that its launches ask for.

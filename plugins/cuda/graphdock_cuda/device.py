@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Device, DeviceInfo, DType, Event, Queue, QueuedDevice, dtypes, errors
 
-from graphdock_cuda.compiled import Images
+from graphdock_cuda.compiled import Images, Source
 from graphdock_cuda.driver.api import Driver, Gemm, GemmPlan, Toolkit
 from graphdock_cuda.driver.errors import STICKY, explain
 from graphdock_cuda.error_words import ErrorWords
@@ -22,6 +23,7 @@ __all__ = ["FETCH_BYTES", "CudaDevice"]
 
 #: What is fetched and has so many bytes comes in pinned memory of its own; less is copied by the host in a few microseconds.
 FETCH_BYTES = 1 << 18
+_CONDITION = Source("condition", ("condition.cuh",), linked=True)
 
 
 class CudaDevice(QueuedDevice):
@@ -226,6 +228,22 @@ class CudaDevice(QueuedDevice):
                 plans = blas.plans(gemm, int(self.options.get("workspace", 1 << 25))) if blas is not None else ()
             self._plans[gemm] = plans[0] if plans else None
         return self._plans[gemm]
+
+    @functools.cached_property
+    def undecided(self) -> str:  # type: ignore[override]
+        """See QueuedDevice: the driver says it, and the kernel that sets conditions, which the driver links, must load."""
+        try:
+            with self.current():
+                missing = self.driver.conditions()
+            if not missing:
+                self.set_condition()
+        except (errors.InternalError, errors.KernelRefused) as error:  # the host decides then, and plans say why
+            return f"the kernel that sets conditions does not load ({str(error).splitlines()[0]})"
+        return missing
+
+    def set_condition(self) -> int:
+        """The kernel that makes a bool the condition of recorded work."""
+        return self.images.function(_CONDITION, "set_condition")
 
     def service(self, name: str, version: int) -> Any:
         """``cuda-launch``, version 1: :class:`graphdock_cuda.launch.Launcher`, for packages that bring kernels."""

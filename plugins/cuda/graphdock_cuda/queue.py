@@ -14,6 +14,7 @@ from graphdock.contracts import DType, Event, Queue, errors
 
 from graphdock_cuda.arguments import Sender
 from graphdock_cuda.driver.api import Driver
+from graphdock_cuda.launch import Launch, u64
 from graphdock_cuda.memory import Array, Block, array_over
 
 if TYPE_CHECKING:
@@ -278,6 +279,50 @@ class CudaQueue(Queue):
             finally:
                 if collecting:
                     gc.enable()
+
+    def branch(self, flag: Array, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
+        if self._open("branch") is None:
+            super().branch(flag, then, otherwise)
+            return
+        first, second = self._condition(), 0 if otherwise is None else self._condition()
+        self._set(flag, first, second)
+        self._body(first, False, then)
+        if otherwise is not None:
+            self._body(second, False, otherwise)
+
+    def loop(self, flag: Array, test: Callable[[], None], body: Callable[[], None]) -> None:
+        if self._open("loop") is None:
+            super().loop(flag, test, body)
+            return
+
+        def iteration() -> None:
+            body()
+            test()
+            self._set(flag, condition, 0)
+
+        test()
+        condition = self._condition()
+        self._set(flag, condition, 0)
+        self._body(condition, True, iteration)
+
+    def _condition(self) -> int:
+        with self._calling("record a condition"):
+            return self.driver.condition(self.stream)
+
+    def _set(self, flag: Array, condition: int, other: int) -> None:
+        """Queue the kernel that sets the conditions of nodes behind it."""
+        params = (u64(flag.address), u64(condition), u64(other))
+        with self._calling("record a condition"):
+            function = self.device.set_condition()
+            Launch(self.driver, function, (1,), (1,), 0, params, self.stream).run()
+
+    def _body(self, condition: int, repeats: bool, body: Callable[[], None]) -> None:
+        """Record a conditional node. Where ``body`` raises, the whole recording is discarded."""
+        with self._calling("record a condition"):
+            self.driver.body_begin(self.stream, condition, repeats)
+        body()
+        with self._calling("record a condition"):
+            self.driver.body_end(self.stream)
 
     def _discard(self, error: BaseException) -> None:
         """Leave a recording that failed."""

@@ -16,7 +16,7 @@ from graphdock.runtime.lower.keeping import is_kept, own
 from graphdock.runtime.lower.records import Slot
 from graphdock.runtime.lower.state import State, keep, method, mover, new_root, slot, worker
 from graphdock.runtime.program.names import Literal, Name, Operand
-from graphdock.runtime.program.statements import Block, Branch, Compute, Copy, Leave, Let, Loop
+from graphdock.runtime.program.statements import Block, Branch, Compute, Copy, Leave, Let, Loop, Pair
 from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
 from graphdock.shape import concrete
@@ -54,7 +54,9 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
         state.assigned = set(before)
     for i, (value, target) in enumerate(zip(node.outputs, targets, strict=True)):
         if value.dtype.kind == "V":
-            target = left_by_branch(state, node, i, target, left[i])
+            target = _left_in_place(state, value, target, left[i], blocks) or left_by_branch(
+                state, node, i, target, left[i]
+            )
         keep(state, value, target, end)
     state.after[end] = (block, len(block.statements))
 
@@ -75,6 +77,21 @@ def _branch_target(state: State, node: PlanNode, index: int, at: int, end: int) 
         return Slot(buffer, (root,), True, True, "cond")
     name = state.names.new("value")
     return Slot(name, (Root("fresh", space, value.dtype, (), at, end, name.text),), True, False, "own")
+
+
+def _left_in_place(
+    state: State, value: Value, target: Slot, left: Sequence[Slot], blocks: Sequence[Block]
+) -> Slot | None:
+    """Where a branch leaves something and the other one nothing: whoever reads it knows that the branch was taken.
+
+    It is read where it is, under no name of its own, in a step that may be recorded; None where it is not always there.
+    """
+    given = [s for s in left if s.kind != "empty"]
+    if state.given.capture is None or value in state.kept or len(given) != 1 or not given[0].static:
+        return None
+    for block in blocks:
+        block.statements = [s for s in block.statements if not isinstance(s, Let) or s.targets != (target.at,)]
+    return given[0]
 
 
 def _write_straight(state: State, body: PlanGraph, direct: Sequence[tuple[Value, Root, Name]]) -> None:
@@ -120,7 +137,10 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     begin_histories(state, node, block, end)
     inner = Block()
     takes = scan_all(state, node, block, inner, at)
-    block.add(Loop(inner, node=node, hold="the host decides when the loop ends"))
+    loop = Loop(inner, node=node, hold="the host decides when the loop ends")
+    loop.pairs = tuple(state.pairs.get(node, ()))
+    loop.whole = counter is None and len(loop.pairs) == len(variables)
+    block.add(loop)
     before = set(state.assigned)
     counters = [counter] if counter is not None and node in state.counted else []
     state.counters += counters
@@ -175,6 +195,8 @@ def _enter(state: State, node: PlanNode, index: int, block: Block, at: int, end:
         block.add(Copy(copy, source.at, first_name, node=node, device=device, reads=source.roots, writes=(first,)))
         block.add(Let((name,), (first_name,), node=node))
         block.add(Let((after,), (second_name,), node=node))
+        pair = Pair(name, after, first_name, second_name, (first, second))
+        state.pairs.setdefault(node, []).append(pair)
     else:
         name = state.names.new("loop")
         root = Root("fresh", space, value.dtype, (), at, end, name.text)

@@ -14,6 +14,7 @@ from graphdock.contracts.device import HOST_MEMORY
 from graphdock.contracts.ir import PlanGraph, PlanNode
 from graphdock.contracts.queue import QueuedDevice
 from graphdock.runtime.lower.bodies import Bodies, lower_branch, lower_loop
+from graphdock.runtime.lower.deciding import decide_on
 from graphdock.runtime.lower.guards import check_promises, check_rule
 from graphdock.runtime.lower.host import lower_host
 from graphdock.runtime.lower.keeping import kept_values
@@ -94,6 +95,8 @@ def lower(given: Given) -> Lowered:
     state.queues = any(isinstance(d, QueuedDevice) for d in given.spaces.values())
     state.crowded = _crowded(given) if state.queues else set()
     _levels(state, graph, out.block)
+    if isinstance(given.capture, QueuedDevice):
+        decide_on(state, given.capture)
     _fetches(state)
     if given.debug:
         _poison(state)

@@ -14,7 +14,7 @@ from graphdock.runtime.liveness import Liveness
 from graphdock.runtime.lower.form import Form
 from graphdock.runtime.lower.records import Lowered, Slot
 from graphdock.runtime.program.names import Apply, Literal, Name, Names, Operand, helper
-from graphdock.runtime.program.statements import Activate, Block, Call, Copy
+from graphdock.runtime.program.statements import Activate, Block, Call, Copy, Pair
 from graphdock.runtime.resources import Resource, Variable
 from graphdock.runtime.spaces import SCALAR
 from graphdock.runtime.storage import Root
@@ -87,6 +87,7 @@ class State:
       kept: values that histories hold, and what hands its buffer on to them.
       branches: how many branches stand around the node that is being lowered.
       counted: loops in which something is drawn. ``counters``: names of the iteration numbers of those around here.
+      pairs: loop -> the buffers of its variables, as far as these are pairs.
       active: the synchronous device that is current on the step's thread, as far as is known here.
     """
 
@@ -106,6 +107,7 @@ class State:
     branches: int = 0
     counted: set[PlanNode] = field(default_factory=set)
     counters: list[Name] = field(default_factory=list)
+    pairs: dict[PlanNode, list[Pair]] = field(default_factory=dict)
     active: Device | None = None
     queues: bool = False
     forms: dict[tuple[int, ...], Form] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from graphdock.runtime.program.statements import (
     Call,
     Compute,
     Copy,
+    Decide,
     Fence,
     Fill,
     Flag,
@@ -72,8 +73,8 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand], 
     source = Source()
     tail = "," if len(results) == 1 else ""
     returned = f"return ({', '.join([r.text for r in results])}{tail})"
-    for segment in [s for s in walk(block) if isinstance(s, Segment)]:
-        _Printer(source, "").function(f"{segment.replay.text}_body", segment.body)
+    for name, body in _recorded(block):
+        _Printer(source, "").function(name, body)
     if _is_small(block):
         source.emit(f"def step({', '.join([f.text for f in feeds])}):")
         _Printer(source, between).lines(block, 1)
@@ -99,6 +100,17 @@ def print_step(block: Block, feeds: Sequence[Name], results: Sequence[Operand], 
         source.emit(f"    {' = '.join(row)} = None")
     source.emit("    return")
     return source
+
+
+def _recorded(block: Block) -> Iterator[tuple[str, Block]]:
+    """The functions that are called while something is recorded."""
+    for statement in walk(block):
+        if isinstance(statement, Segment):
+            yield f"{statement.replay.text}_body", statement.body
+        elif isinstance(statement, Decide):
+            for name, inner in statement.functions():
+                yield name, inner
+                yield from _recorded(inner)
 
 
 def _is_small(block: Block) -> bool:
@@ -251,6 +263,10 @@ def _copy(s: Any) -> str:
     return _claimed(s, s.method, (s.source, s.target))
 
 
+def _decide(s: Any) -> str:
+    return f"{s.method.text}({', '.join([s.flag.text, *(name for name, _ in s.functions())])})"
+
+
 def _let(s: Any) -> str:
     return f"{_args(s.targets)} = {_args(s.values)}"
 
@@ -279,6 +295,7 @@ def _take(s: Any) -> str:
 _TEXT: dict[type[Statement], Callable[[Any], str]] = {
     Launch: _launch,
     Copy: _copy,
+    Decide: _decide,
     Call: _call,
     Let: _let,
     Compute: _compute,

@@ -16,6 +16,7 @@ from graphdock.runtime.program.statements import (
     Activate,
     Block,
     Copy,
+    Decide,
     Flag,
     Launch,
     Segment,
@@ -23,7 +24,7 @@ from graphdock.runtime.program.statements import (
     blocks_of,
 )
 
-__all__ = ["Boundary", "find_segments"]
+__all__ = ["Boundary", "find_segments", "why_not", "within"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def _split(block: Block, device: Device, names: Names, segments: list[Segment], 
 
     def close() -> None:
         work = [s for s in run if not isinstance(s, Activate)]
-        if any(isinstance(s, Launch) for s in work):
+        if any(isinstance(s, (Decide, Launch)) for s in work):
             last = run.index(work[-1])
             result.statements += [s for s in run[:last] if isinstance(s, Activate)]
             segments.append(Segment(names.new("replay"), Block(work), device=device, node=work[0].node))
@@ -74,7 +75,7 @@ def _split(block: Block, device: Device, names: Names, segments: list[Segment], 
         if isinstance(statement, Flag):
             notes.append(statement)
             continue
-        reason = _reason(statement, device)
+        reason = why_not(statement, device)
         if reason is None:
             run.append(statement)
             continue
@@ -85,20 +86,31 @@ def _split(block: Block, device: Device, names: Names, segments: list[Segment], 
     return result
 
 
+def within(block: Block) -> Iterator[Statement]:
+    """The statements of a block, and of what a device decides."""
+    for statement in block.statements:
+        yield statement
+        if isinstance(statement, Decide):
+            for inner in (statement.first, statement.second):
+                yield from within(inner)
+
+
 def _name(node: PlanNode | None) -> str:
     return "" if node is None else node.origin
 
 
-def _reason(statement: Statement, device: Device) -> str | None:
+def why_not(statement: Statement, device: Device) -> str | None:
     """Why the device can't record a statement; None when it can."""
     if statement.hold:
         return statement.hold
     if isinstance(statement, Activate):
         return None
-    if not isinstance(statement, (Copy, Launch)):
+    if not isinstance(statement, (Copy, Decide, Launch)):
         return "the host runs it"
     if statement.device is not device:
         return "the host runs it" if statement.device is None else f"{statement.device!r} runs it"
+    if isinstance(statement, Decide):
+        return None
     if statement.access is not None:
         return "it claims a variable for itself"
     if any(is_local(o) for o in _operands(statement)):
@@ -116,5 +128,8 @@ def _operands(statement: Copy | Launch) -> Iterator[Operand]:
 
 def described(segments: Sequence[Segment], boundaries: Sequence[Boundary]) -> list[str]:
     """Lines for ``explain``: each recording with its length, and each reason for an end."""
-    lines = [f"recorded: {len(s.body.statements)} statements from {_name(s.node)}" for s in segments]
+    lines = []
+    for segment in segments:
+        lines.append(f"recorded: {len(segment.body.statements)} statements from {_name(segment.node)}")
+        lines += [f"decided by the device: {_name(s.node)}" for s in within(segment.body) if isinstance(s, Decide)]
     return lines + [f"not recorded: {b.node or 'the step'}: {b.reason}" for b in boundaries]

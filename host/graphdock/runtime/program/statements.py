@@ -21,6 +21,7 @@ __all__ = [
     "Call",
     "Compute",
     "Copy",
+    "Decide",
     "Fence",
     "Fill",
     "Flag",
@@ -28,6 +29,7 @@ __all__ = [
     "Leave",
     "Let",
     "Loop",
+    "Pair",
     "Push",
     "Put",
     "Require",
@@ -204,11 +206,27 @@ class Branch(Statement):
     otherwise: Block
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """The two buffers of a loop variable, and the names that stand for its value's and its next value's in turn."""
+
+    value: Name
+    following: Name
+    first: Name
+    second: Name
+    roots: tuple[Root, Root]
+
+
 @dataclass(slots=True, eq=False)
 class Loop(Statement):
-    """Runs a block until it is left."""
+    """Runs a block until it is left.
+
+    ``pairs``: of its variables, of those that have buffers of one size; ``whole``: all have, and the host counts no iterations.
+    """
 
     body: Block
+    pairs: tuple[Pair, ...] = ()
+    whole: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -217,6 +235,27 @@ class Leave(Statement):
 
     test: Operand
     limit: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Decide(Statement):
+    """The device decides by ``flag``, a bool in its memory: which of two blocks runs; or it repeats the second, after the first.
+
+    What stands in the blocks is work of the one device: ``reads`` and ``writes`` are those of all of it. Its text is
+    ``method(flag, first, second)``; the blocks are functions, called what ``name`` says.
+    """
+
+    method: Name
+    flag: Operand
+    name: Name
+    first: Block
+    second: Block
+    repeats: bool = False
+
+    def functions(self) -> tuple[tuple[str, Block], ...]:
+        """The blocks with the names of their functions; a second one that is empty has none."""
+        blocks = (self.first, self.second) if self.repeats or self.second.statements else (self.first,)
+        return tuple([(f"{self.name.text}_{i}", block) for i, block in enumerate(blocks)])
 
 
 @dataclass(slots=True, eq=False)

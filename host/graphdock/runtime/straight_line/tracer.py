@@ -19,7 +19,7 @@ from graphdock.contracts.step import StepContext, TraceEvent, TraceLevel
 from graphdock.runtime.lanes import Lanes
 from graphdock.runtime.lower import Build
 from graphdock.runtime.program.names import Name, Operand
-from graphdock.runtime.program.statements import Call, Copy, Fence, Launch, Segment, Statement, Wait
+from graphdock.runtime.program.statements import Call, Copy, Decide, Fence, Launch, Segment, Statement, Wait
 from graphdock.shape import concrete
 
 __all__ = ["Tracer"]
@@ -118,7 +118,7 @@ def _callees(statement: Statement) -> tuple[Operand, ...]:
     """What a statement calls and a trace shows."""
     if isinstance(statement, Launch):
         return (statement.kernel,)
-    if isinstance(statement, (Copy, Fence)):
+    if isinstance(statement, (Copy, Decide, Fence)):
         return (statement.method,)
     if isinstance(statement, Call):
         return (statement.function,)
@@ -151,7 +151,7 @@ def _planned(ctx: BuildContext) -> int | None:
 
 def _measured(statement: Statement, args: Sequence[Any], result: Any) -> int:
     """Bytes of the host arrays that a call touched; of a copy, those of one side, which are as many as the other's."""
-    if isinstance(statement, (Fence, Wait, Segment)):
+    if isinstance(statement, (Decide, Fence, Wait, Segment)):
         return 0
     if isinstance(statement, Copy):
         planned = [root.nbytes for root in (*statement.writes, *statement.reads) if root.shape]
@@ -164,6 +164,7 @@ def _measured(statement: Statement, args: Sequence[Any], result: Any) -> int:
 _KINDS: Mapping[type[Statement], str] = {
     Launch: "kernel",
     Copy: "copy",
+    Decide: "wait",
     Call: "host",
     Fence: "wait",
     Wait: "wait",

@@ -165,10 +165,34 @@ class Driver(Protocol):
         ...
 
     def capture_end(self, stream: int) -> int:
-        """The graph. Raises where something broke the recording; the stream has left it either way."""
+        """The graph. Raises where something broke the recording, and within a body; the stream has left it either way."""
         ...
 
     def capturing(self, stream: int) -> bool: ...
+
+    # -- conditions within recorded work
+
+    def conditions(self) -> str:
+        """Why graphs can't hold conditional nodes here; empty where they can."""
+        ...
+
+    def condition(self, stream: int) -> int:
+        """A number for one conditional node of the graph that ``stream`` records: kernels set it by ``cudaGraphSetConditional``."""
+        ...
+
+    def body_begin(self, stream: int, condition: int, repeats: bool) -> None:
+        """Record a conditional node behind what ``stream`` has recorded, and from now on its body, until ``body_end``.
+
+        It runs once when the condition is not 0 there; where it ``repeats``, as long as it is not 0. It holds kernels, copies,
+        fills and conditional nodes of one device. No event of before means anything behind.
+        """
+        ...
+
+    def body_end(self, stream: int) -> None:
+        """Go on behind the node."""
+        ...
+
+    # -- graphs
 
     def instantiate(self, graph: int) -> int:
         """An executable graph, uploaded to the device."""
@@ -192,6 +216,9 @@ class Compiler(Protocol):
 
     def compile(self, source: str, name: str, architecture: str) -> bytes:
         """An image that ``Driver.load`` takes, of one self-contained source.
+
+        Args:
+          architecture: ``sm_90a`` for code of one GPU; ``compute_90`` for code that the driver finishes and links with its own.
 
         Raises CompileError with the compiler's log.
         """

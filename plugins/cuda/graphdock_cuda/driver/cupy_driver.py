@@ -12,6 +12,8 @@ from cupy_backends.cuda.api import driver as _driver
 from cupy_backends.cuda.api import runtime as _runtime
 
 from graphdock_cuda.driver.api import Properties
+from graphdock_cuda.driver.conditional import Conditionals
+from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.driver.libcuda import allow_pool_access
 
 __all__ = ["CupyDriver"]
@@ -23,6 +25,7 @@ _NO_TIMING = 2  # cudaEventDisableTiming
 _PORTABLE_MAPPED = 3  # cudaHostAllocPortable | cudaHostAllocMapped
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _NOT_READY = 600
+_FIRST_CONDITIONS = 12040
 _PEER_ALREADY = 704
 
 
@@ -52,7 +55,6 @@ class CupyDriver:
     unload = staticmethod(_driver.moduleUnload)
     function = staticmethod(_driver.moduleGetFunction)
 
-    capture_end = staticmethod(_runtime.streamEndCapture)
     capturing = staticmethod(_runtime.streamIsCapturing)
     graph_destroy = staticmethod(_runtime.graphDestroy)
     graph_exec_destroy = staticmethod(_runtime.graphExecDestroy)
@@ -66,6 +68,10 @@ class CupyDriver:
 
         self.launch = without_extra
         self._pooled: set[int] = set()
+        self._conditionals = Conditionals()
+        self.condition = self._conditionals.condition
+        self.body_begin = self._conditionals.begin
+        self.body_end = self._conditionals.end
 
     def device_count(self) -> int:
         count: int = _runtime.getDeviceCount()
@@ -156,6 +162,17 @@ class CupyDriver:
 
     def capture_begin(self, stream: int) -> None:
         _runtime.streamBeginCapture(stream, _THREAD_LOCAL)
+
+    def capture_end(self, stream: int) -> int:
+        if self._conditionals.leave(stream):
+            raise CudaError("capture_end", 901, "the recording ended within the body of a condition")
+        made: int = _runtime.streamEndCapture(stream)
+        return made
+
+    def conditions(self) -> str:
+        if _runtime.driverGetVersion() < _FIRST_CONDITIONS:
+            return "the driver is older than CUDA 12.4"
+        return self._conditionals.missing()
 
     def instantiate(self, graph: int) -> int:
         made: int = _runtime.graphInstantiate(graph)

@@ -59,7 +59,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 class Nvrtc:
-    """See Compiler; images are cubins. Safe from any thread.
+    """See Compiler; images are cubins, or PTX, which ends with a zero. Safe from any thread.
 
     Args:
       major: of CUDA, as the driver supports it; a newer library is passed over. None: any will do.
@@ -91,12 +91,13 @@ class Nvrtc:
                 name, source, f"{self.version} knows no {architecture}; it knows {list(self.architectures)}"
             )
         with self._program(source, name) as program:
-            options = [f"-arch={architecture}", *OPTIONS]
+            portable = architecture.startswith("compute_")
+            options = [f"-arch={architecture}", *OPTIONS, *(["-rdc=true"] if portable else [])]
             array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
             status = self._library.nvrtcCompileProgram(program, len(options), array)
             if status != 0:
                 raise CompileError(name, source, self._log(program) or self._text(status))
-            return self._image(program)
+            return self._image(program, "PTX" if portable else "CUBIN")
 
     @contextlib.contextmanager
     def _program(self, source: str, name: str) -> Iterator[ctypes.c_void_p]:
@@ -116,11 +117,11 @@ class Nvrtc:
         self._check(self._library.nvrtcGetProgramLog(program, text))
         return text.value.decode(errors="replace").strip()
 
-    def _image(self, program: ctypes.c_void_p) -> bytes:
+    def _image(self, program: ctypes.c_void_p, kind: str) -> bytes:
         size = ctypes.c_size_t()
-        self._check(self._library.nvrtcGetCUBINSize(program, ctypes.byref(size)))
+        self._check(getattr(self._library, f"nvrtcGet{kind}Size")(program, ctypes.byref(size)))
         image = ctypes.create_string_buffer(size.value)
-        self._check(self._library.nvrtcGetCUBIN(program, image))
+        self._check(getattr(self._library, f"nvrtcGet{kind}")(program, image))
         return image.raw
 
     def _check(self, status: int) -> None:

@@ -10,7 +10,7 @@ from graphdock.testing.driver.capture import Segment
 from graphdock.testing.driver.scheduler import Work
 
 from graphdock_cuda.driver.errors import CudaError
-from graphdock_cuda.testing.state import Capture, Device, State, Use
+from graphdock_cuda.testing.state import UNSET, Capture, Condition, Device, State, Use
 
 __all__ = ["CaptureCalls", "Graph"]
 
@@ -24,6 +24,7 @@ class Graph:
       uses: the memory and the modules that it points at, frozen with their addresses.
       counted: its kernels, copies and fills, for the log.
       lines: each of them with its stream, for listings.
+      conditions: of its conditional nodes, those in bodies too.
     """
 
     device: Device
@@ -31,6 +32,7 @@ class Graph:
     uses: frozenset[Use]
     counted: tuple[tuple[str, str, int], ...]
     lines: tuple[tuple[str, str], ...]
+    conditions: tuple[Condition, ...] = ()
 
 
 class CaptureCalls(State):
@@ -61,12 +63,12 @@ class CaptureCalls(State):
             if capture.thread != threading.get_ident():
                 raise self.break_capture(capture, CudaError("capture_end", 908))
             # it ends whatever happens
-            self._captures.remove(capture)
-            for member in capture.streams:
-                member.capture = None
+            within = capture.around is not None
+            capture = self._ended(capture)
             broken, capture.broken = capture.broken, None
-            capture.open = False
             with self.call("capture_end", device=found.device):
+                if within:
+                    raise CudaError("capture_end", 901, "the recording ended within the body of a condition")
                 if broken is not None:
                     raise CudaError("capture_end", 901, f"capture invalidated: {broken}")
                 try:
@@ -74,9 +76,25 @@ class CaptureCalls(State):
                 except FailedPreconditionError as error:
                     raise CudaError("capture_end", 904, str(error)) from None
                 graph = Graph(
-                    found.device, segment, frozenset(capture.uses), tuple(capture.counted), tuple(capture.lines)
+                    found.device,
+                    segment,
+                    frozenset(capture.uses),
+                    tuple(capture.counted),
+                    tuple(capture.lines),
+                    tuple(capture.conditions),
                 )
                 return self.new_handle("graph", graph)
+
+    def _ended(self, capture: Capture) -> Capture:
+        """The outermost recording around one: all of them have ended."""
+        while True:
+            self._captures.remove(capture)
+            for member in capture.streams:
+                member.capture = None
+            capture.open = False
+            if capture.around is None:
+                return capture
+            capture = capture.around[0]
 
     def capturing(self, stream: int) -> bool:
         with self.lock:
@@ -88,6 +106,10 @@ class CaptureCalls(State):
         with self.lock:
             found: Graph = self.thing("graph", graph, "instantiate")
             with self.call("instantiate", f"{len(found.counted)} nodes", device=found.device, unsafe=True):
+                if any(not condition.used for condition in found.conditions):
+                    raise self.misuse("instantiate", 1, "a condition of the graph steers no node")
+                if found.conditions and ("executable", found) in self._objects.values():
+                    raise self.misuse("instantiate", 1, "a graph with conditional nodes has one executable at a time")
                 return self.new_handle("executable", found)
 
     def graph_destroy(self, graph: int) -> None:
@@ -118,6 +140,8 @@ class CaptureCalls(State):
                 def run() -> None:
                     if late is not None:
                         self.end_context(on.device, late.status, f"{what}, call {late.number}, was told to fail late")
+                    for condition in found.conditions:
+                        condition.word.value = UNSET
                     found.segment.run(self.scheduler.random)
 
                 self.scheduler.add(on.line, Work(what, run))

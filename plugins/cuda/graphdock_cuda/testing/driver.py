@@ -8,6 +8,7 @@ from graphdock_cuda.driver.api import Properties
 from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.capture_calls import CaptureCalls, Graph
 from graphdock_cuda.testing.code_calls import CodeCalls
+from graphdock_cuda.testing.conditional_calls import ConditionalCalls
 from graphdock_cuda.testing.memory_calls import MemoryCalls
 from graphdock_cuda.testing.state import Device
 from graphdock_cuda.testing.stream_calls import StreamCalls
@@ -15,7 +16,7 @@ from graphdock_cuda.testing.stream_calls import StreamCalls
 __all__ = ["FakeDriver"]
 
 
-class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls):
+class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, CaptureCalls, ConditionalCalls):
     """See Driver. Queued work runs when somebody waits or asks, streams interleaved by a seed. Safe from any thread.
 
     What CUDA allows and makes no sense of is an error: Misuse, a CudaError that ``verify`` raises again should nobody have let it

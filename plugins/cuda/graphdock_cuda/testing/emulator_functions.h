@@ -44,6 +44,11 @@ static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
 
+// A condition of recorded work is the address of the word that the fake driver looks at.
+static inline void cudaGraphSetConditional(unsigned long long condition, unsigned value) {
+  *reinterpret_cast<unsigned*>(condition) = value;
+}
+
 // ---- atomics: one thread runs at a time
 
 #define GD_ATOMIC(T)                                                                            \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +22,10 @@ from graphdock_cuda.testing.image import KernelFailure
 from graphdock_cuda.testing.log import Log
 from graphdock_cuda.testing.memory import Arena, Block
 
-__all__ = ["Capture", "Device", "Event", "Misuse", "Record", "State", "Stream", "Use", "bytes_of"]
+__all__ = ["UNSET", "Capture", "Condition", "Device", "Event", "Misuse", "Record", "State", "Stream", "Use", "bytes_of"]
 
+#: What a condition is before a kernel of the launch has set it.
+UNSET = 0xFFFFFFFF
 #: Seconds that each piece of work takes on the clock of its device.
 _TICK = 1e-6
 
@@ -94,10 +97,29 @@ class Use:
     module: int = 0
 
 
+@dataclass(eq=False, slots=True)
+class Condition:
+    """What steers one conditional node: kernels set ``word``, whose address is its handle.
+
+    Attributes:
+      capture: the recording whose graph it was made for.
+      used: a node has it.
+    """
+
+    capture: Capture
+    used: bool = False
+    word: ctypes.c_uint32 = field(default_factory=lambda: ctypes.c_uint32(UNSET))
+
+
 @dataclass(eq=False)
 class Capture(Recording):
-    """A recording, what it points at, and what each launch of its graph adds to the log."""
+    """A recording, what it points at, and what each launch of its graph adds to the log.
 
+    ``around``: of the body of a conditional node, the recording that the node is in, the condition, and whether it repeats.
+    """
+
+    around: tuple[Capture, Condition, bool] | None = None
+    conditions: list[Condition] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     uses: set[Use] = field(default_factory=set)
     counted: list[tuple[str, str, int]] = field(default_factory=list)
@@ -336,9 +358,12 @@ class State:
                 raise self.break_capture(capture, CudaError(call, 900))
 
     def break_capture(self, capture: Capture, error: CudaError) -> CudaError:
-        """The recording is of no more use; gives the error."""
-        capture.broken = capture.broken or error
-        return error
+        """The recording is of no more use, nor are those around it; gives the error."""
+        while True:
+            capture.broken = capture.broken or error
+            if capture.around is None:
+                return error
+            capture = capture.around[0]
 
     def check_capture(self, capture: Capture, call: str) -> None:
         """Raises CudaError when the recording is broken."""

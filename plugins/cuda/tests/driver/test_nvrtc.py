@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from graphdock_cuda.driver.errors import CompileError
 from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
-from graphdock_cuda.source import prelude
+from graphdock_cuda.source import part, prelude
 
 EVERYTHING = """
 GD_KERNEL(everything)(half_t* h, bfloat16_t* b, float* f, double* d, i64* l, complex64* c, complex128* z, u8* u, bool* o, i64 n) {
@@ -116,3 +116,9 @@ def test_a_library_newer_than_the_driver_is_passed_over(places):
 def test_no_library_says_what_to_install(places):
     with pytest.raises(FileNotFoundError, match="no NVRTC: pip install nvidia-cuda-nvrtc, or set CUDA_PATH"):
         Nvrtc()
+
+
+def test_code_that_the_driver_links_is_ptx(nvrtc: Nvrtc) -> None:
+    """The function that it is to find is left open, and the text ends as C has it."""
+    made = nvrtc.compile(prelude() + part("condition.cuh"), "condition", "compute_90")
+    assert made.endswith(b"\0") and b".extern .func cudaGraphSetConditional" in made and b"set_condition(" in made

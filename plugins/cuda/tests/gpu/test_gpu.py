@@ -1,4 +1,4 @@
-"""On a real GPU: conformance, the training steps, a stress of threads. Skipped where there is none. ``pytest -m gpu``."""
+"""On a real GPU: conformance, training steps, loops, conditions, examples, many threads. Skipped without one. ``pytest -m gpu``."""
 
 from __future__ import annotations
 
@@ -61,10 +61,47 @@ def _losses(host: Host, make: Callable[[], Any], backends: tuple[str, ...], step
             return np.array([session.run([step.loss, step.train], step.feed(random))[0] for _ in range(steps)])
 
 
-@pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
+@pytest.mark.parametrize("name", sorted(programs.PROGRAMS | programs.LOOPS))
 def test_training_agrees_with_the_cpu(host: Host, name: str) -> None:
-    make = programs.PROGRAMS[name]
+    make = (programs.PROGRAMS | programs.LOOPS)[name]
     np.testing.assert_allclose(_losses(host, make, ("cuda", "cpu")), _losses(host, make, ("cpu",)), rtol=1e-3)
+
+
+#: Example -> options for a few steps of it.
+EXAMPLES = {
+    "mlp": "--steps 12 --hidden 32",
+    "digits_cnn": "--steps 12 --batch 32 --width 16 --seed 1",
+    "transformer": "--steps 12 --batch 8 --length 8 --width 16 --heads 2 --vocabulary 8",
+    "lstm_lm": "--steps 12 --layers 1 --units 32 --text 8000 --words 10 --length 8",
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_an_example_trains_as_on_the_cpu(host: Host, name: str) -> None:
+    program = importlib.import_module(f"examples.{name}")
+    found = [program.main(["--backend", backends, *EXAMPLES[name].split()]).losses for backends in ("cuda,cpu", "cpu")]
+    np.testing.assert_allclose(*found, rtol=1e-2)
+
+
+def test_what_the_gpu_decides_itself(host: Host) -> None:
+    """A loop in a branch, and a branch, in one training step. Its driver must have conditional nodes, and link what sets them."""
+    device: Any = host.open_device("/device:cuda:0")
+    if device.driver.conditions():
+        pytest.skip(device.driver.conditions())
+    assert device.undecided == ""
+    make = programs.decided_by_the_gpu
+    found = []
+    for backends in (("cuda", "cpu"), ("cpu",)):
+        with tf.Graph(host=host).as_default():
+            step = make()
+            with tf.Session(config=tf.SessionConfig(backends=backends), host=host) as session:
+                session.run(tf.global_variables_initializer())
+                random = np.random.default_rng(7)
+                feeds = [step.feed(random) for _ in range(20)]
+                found.append([session.run([step.train, step.loss], feed)[1] for feed in feeds])
+                told = str(session.explain([step.train, step.loss]))
+                assert backends == ("cpu",) or told.count("decided by the device") == 4, told
+    np.testing.assert_allclose(*found, rtol=1e-4)
 
 
 def test_steps_of_many_threads_count_right(host: Host) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import graphdock as tf
 import numpy as np
 
-__all__ = ["LOOPS", "PROGRAMS", "Step"]
+__all__ = ["LOOPS", "PROGRAMS", "Step", "decided_by_the_gpu"]
 
 
 class Step(NamedTuple):
@@ -135,6 +135,20 @@ def lstm_over_rows() -> Step:
         return {t: r.integers(0, vocabulary, (batch, steps), np.int32) for t in (tokens, targets)}
 
     return Step(train, loss, feed)
+
+
+def decided_by_the_gpu() -> Step:
+    """A branch with a loop in it and dropout beside it, another branch, and the way back of that."""
+    x = tf.placeholder(tf.float32, [3])
+    w = tf.Variable(np.array([0.5, -0.25, 2.0], np.float32))
+    wide = tf.cond(
+        tf.reduce_sum(x) > 0,
+        lambda: tf.while_loop(lambda y: tf.reduce_max(y) < 50, lambda y: y * 2 + 1, [tf.abs(x)]),
+        lambda: tf.nn.dropout(x, 0.5, seed=4),
+    )
+    loss = tf.reduce_sum(tf.cond(tf.reduce_sum(x * w) > 1, lambda: tf.square(w * wide), lambda: tf.sin(w)))
+    train = tf.train.GradientDescentOptimizer(1e-4).minimize(loss)
+    return Step(train, loss, lambda r: {x: (r.standard_normal(3) * 5).astype(np.float32)})
 
 
 #: Programs whose steps are one recording.
