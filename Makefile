@@ -10,8 +10,8 @@ JOBS ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 # distributions of their own, which the tests need and the demo does not
 PLUGINS := plugins/cuda plugins/triton
-# tests that run no step in pytest's own process, so that its debug mode says nothing about them
-NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance plugin/test_wheel.py
+# tests that run hardly a step in pytest's own process, so that its debug mode says nothing about them
+NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance completeness config opdef checkpoint oracle plugin
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-debug test-exhaustive check format bench bench-gpu wheelhouse generate clean
@@ -36,7 +36,7 @@ demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digi
 
 test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not exhaustive"
-	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not exhaustive and not plain" $(NO_STEPS:%=--ignore=tests/%) $(PLUGINS:%=--ignore=%/tests)
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not (slow or exhaustive or plain or modes or oracle)" $(NO_STEPS:%=--ignore=tests/%) $(PLUGINS:%=--ignore=%/tests)
 
 test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
 	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive

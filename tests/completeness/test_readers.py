@@ -38,16 +38,25 @@ WAITING = {
 
 
 @functools.cache
+def _nodes(folder: Path) -> list[tuple[Path, ast.AST]]:
+    """What attributes and comparisons stand in the sources below a folder, each file parsed once."""
+    paths = (p for p in folder.rglob("*.py") if "_gen" not in p.parts)
+    return [
+        (path, node)
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute | ast.Compare)
+    ]
+
+
+@functools.cache
 def _readers() -> dict[str, set[Path]]:
     """Attribute name -> the files that read an attribute of that name."""
     found: dict[str, set[Path]] = {}
     for folder in ("host", "plugins", "opgen", "templates"):
-        for path in (ROOT / folder).rglob("*.py"):
-            if "_gen" in path.parts:
-                continue
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                    found.setdefault(node.attr, set()).add(path)
+        for path, node in _nodes(ROOT / folder):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found.setdefault(node.attr, set()).add(path)
     return found
 
 
@@ -117,18 +126,14 @@ def _traits() -> list[str]:
 
 def _trait_is_read(name: str) -> bool:
     """Whether the host compares a trait with something, in any module."""
-    for path in HOST.rglob("*.py"):
-        if "_gen" in path.parts:
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Compare)
-                and isinstance(node.left, ast.Constant)
-                and node.left.value == name
-                and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops)
-            ):
-                return True
-    return False
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Constant)
+        and node.left.value == name
+        and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops)
+        for path, node in _nodes(ROOT / "host")
+        if HOST in path.parents
+    )
 
 
 def test_every_field_of_a_contract_has_a_reader_or_a_reason():

@@ -1,8 +1,8 @@
 """The asynchronous device passes the kit: every op in late execution, from a memory space of its own, under the race checker.
 
-A few dtypes, one error and one gradient per op are enough: the kernels are cpu's, which ``test_cpu.py`` runs with all of them; what
-is checked here is the runtime around them. `make test-exhaustive` takes every sample and gradient. The oracles are the specs', so
-that cpu and this device can't be wrong together.
+What is checked here is the runtime around cpu's kernels, which ``test_cpu.py`` runs in all dtypes: one case of an op is taken in
+every mode, its other samples and one gradient in plans of known shapes. `make test-exhaustive` takes every sample and gradient of a
+few dtypes in every mode. The oracles are the specs', so that cpu and this device can't be wrong together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import pytest
 from graphdock.plugin.host import Host
 from graphdock.testing import queued
 from graphdock.testing.conformance import Conformance
-from graphdock.testing.covering import covering
 
 CPU = Conformance("cpu")
 #: Ops with a kernel for host memory alone, whatever the device; test_cpu.py runs them.
@@ -31,11 +30,13 @@ def kit() -> Conformance:
 
 @pytest.mark.parametrize("op", OPS)
 def test_op(kit: Conformance, op: str) -> None:
-    seen: set[str] = set()
-    for case in covering(c for c in kit.cases(op) if c.dtype in DTYPES or c.kind == "gradient"):
-        if case.kind == "value" or case.kind not in seen:
-            kit.check(case)
-        seen.add(case.kind)
+    seen: set[tuple[str, int]] = set()
+    for case in kit.cases(op):
+        index = case.index if case.kind in ("value", "device") else 0
+        if (case.kind, index) in seen or case.kind == "value" and case.dtype not in DTYPES:
+            continue
+        kit.check(case, brief=case.kind == "gradient" or any(kind == case.kind for kind, _ in seen))
+        seen.add((case.kind, index))
 
 
 @pytest.mark.exhaustive

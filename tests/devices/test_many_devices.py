@@ -32,6 +32,7 @@ def test_the_list_is_whole(programs: Any) -> None:
     assert [p.__name__ for p in programs.ALL] == NAMES
 
 
+@pytest.mark.modes
 @pytest.mark.parametrize("debug", [False, True], ids=["", "debug"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", NAMES)

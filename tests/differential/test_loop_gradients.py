@@ -13,6 +13,7 @@ from graphdock.testing import fake
 
 OFF = dict.fromkeys(PASSES, False)
 VARIANTS = [{}, {"debug": True}, {"debug": True, "passes": OFF}, {"shape_policy": "generic", "debug": True}]
+pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 PLACES = ["/device:fake:0", "/device:fake:1", "/cpu:0", "/device:fake:0"]
 CHUNK = 6
 

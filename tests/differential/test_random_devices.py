@@ -12,6 +12,7 @@ from graphdock.plugin.host import Host
 from graphdock.testing import fake, queued
 from graphdock.testing.driver import races
 
+pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 ON_ONE = ("/device:cpu:0", "/device:cpu:1", "/device:cpu:2")
 
 

@@ -8,6 +8,7 @@ import pytest
 from graphdock.passes.pipeline import PASSES
 
 OFF = dict.fromkeys(PASSES, False)
+pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 VARIANTS = [
     {},
     {"debug": True},

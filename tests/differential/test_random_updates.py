@@ -9,6 +9,7 @@ from graphdock.ops import apply_op
 from graphdock.passes.pipeline import PASSES
 
 OFF = dict.fromkeys(PASSES, False)
+pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 VARIANTS = [{}, {"debug": True}, {"passes": OFF}, {"debug": True, "passes": OFF}]
 
 

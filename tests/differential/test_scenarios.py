@@ -10,6 +10,7 @@ from graphdock.passes.pipeline import PASSES
 OFF = dict.fromkeys(PASSES, False)
 
 
+pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 VARIANTS = {
     "plain": {},
     "debug": {"debug": True},

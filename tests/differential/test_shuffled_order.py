@@ -8,6 +8,7 @@ import pytest
 from graphdock.contracts import PlanNode
 from graphdock.passes.pipeline import PASSES
 
+pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 OFF = dict.fromkeys(PASSES, False)
 ORDERS = 3
 

@@ -9,6 +9,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.modes  # every program runs in debug mode, too
 THREADS, STEPS = 8, 120
 
 

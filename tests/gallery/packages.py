@@ -17,7 +17,7 @@ def run(*command, cwd, site=None, **variables):
     """A command of Python's, in a folder, with what is installed in ``site``."""
     path = [str(site)] if site else []
     inherited = os.environ.get("PYTHONPATH")
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1", **variables}
+    env = {**os.environ, "NO_COLOR": "1", **variables}
     env["PYTHONPATH"] = os.pathsep.join(path + ([inherited] if inherited else []))
     env.pop("PYTEST_XDIST_WORKER", None)
     return subprocess.run([sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, check=False)

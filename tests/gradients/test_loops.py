@@ -207,6 +207,7 @@ def test_two_first_derivatives_of_one_loop_have_a_second_together(sess):
     assert sess.run(second, {x: 1.5}) == pytest.approx(32 * 6 * 1.5**5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("outside", [True, False])
 def test_second_derivatives_of_loops_and_conds_in_one_another(taken, outside):

@@ -129,7 +129,17 @@ def test_beside_a_broken_plugin_cpu_and_toy_give_the_right_numbers(launches, bui
     np.testing.assert_allclose(after, w - 0.01 * (x.T @ (2 * hidden)), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", [n for n, (_, _, stage, _) in BROKEN.items() if stage in FAULTS])
+def one_of_each_stage():
+    """Broken plugins; the status depends on where a plugin stands, so that one of each stage is enough for `make test`."""
+    seen = set()
+    for name, (_, _, stage, _) in BROKEN.items():
+        if stage in FAULTS:
+            yield pytest.param(name, marks=[pytest.mark.exhaustive] if stage in seen else [])
+            seen.add(stage)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", one_of_each_stage())
 def test_doctor_strict_exits_1_on_each(toy, builder, name):
     stage, _ = install(toy, builder, name)
     env = {**os.environ, "PYTHONPATH": str(toy.folder)}

@@ -22,8 +22,8 @@ CASES = {
 }
 #: Debug mode looks at buffers, which conformance does with every rank unknown; here outcomes are compared.
 pytestmark = pytest.mark.slow
-#: Sets of feeds per sample, half of them meant to fit.
-ROUNDS = 8
+#: Sets of feeds per sample, beside the one that fits.
+ROUNDS = 6
 
 
 class Lab:
@@ -150,12 +150,10 @@ def test_each_op_alone(op):
                 fetches = list(first.op.outputs)
             lab = Lab(graph, fetches)
             values = "random" not in opdef.effects
-            for _ in range(ROUNDS):
-                fits += lab.compare(fed, op, values)
-                places = list(fed)
-                runs += 1
-                if not places:
-                    break
+            fits += lab.compare(fed, op, values)
+            runs += 1
+            places = list(fed)
+            for _ in range(ROUNDS if places else 0):
                 sizes = resized(rng, [fed[p] for p in places], [p._dims for p in places])
                 other = dict(zip(places, sizes, strict=True))
                 for place in steering:
@@ -247,7 +245,7 @@ class Program:
 
 
 @pytest.mark.parametrize("passes", ["all passes", "no passes"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(4, 8))])
 def test_programs(seed, passes):
     plain = {"passes": dict.fromkeys(PASSES, False)} if passes == "no passes" else {}
     fits = runs = 0

@@ -265,7 +265,8 @@ def quick_and_slow(quick):
     )
 
 
-@quick_and_slow(11)
+@pytest.mark.slow
+@quick_and_slow(17)
 def test_a_fault_fails_its_step_and_nothing_else(program, stride):
     bench = Bench(program)
     wanted, calls = bench.clean()

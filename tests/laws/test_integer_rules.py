@@ -189,6 +189,7 @@ def agree(known, want, what):
     return 1
 
 
+@pytest.mark.slow
 def test_every_rule_knows_what_a_step_computes_in_every_dtype():
     cases, known, seen = 0, 0, set()
     for seed in range(GRAPHS):

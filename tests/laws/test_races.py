@@ -25,6 +25,7 @@ from graphdock.testing.driver import races
 TESTS = Path(__file__).parent.parent
 OFF = dict.fromkeys(PASSES, False)
 ONE, TWO = "/device:queued:0", "/device:queued:1"
+pytestmark = pytest.mark.modes  # every kind of program runs in debug mode, too
 PLACES = [ONE, TWO, "/cpu:0", ONE]
 #: Where the stages of a program run, and the settings of the session.
 WAYS = {

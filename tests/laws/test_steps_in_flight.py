@@ -67,6 +67,7 @@ MANY = [
 ]
 
 
+@pytest.mark.modes
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 @pytest.mark.parametrize(
     ("seeds", "ways"),

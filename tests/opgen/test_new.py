@@ -48,7 +48,14 @@ def install(root: Path, site: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "flags", [(), ("--device",), ("--ops",), ("--device", "--ops")], ids=lambda f: "+".join(f) or "none"
+    "flags",
+    [
+        (),
+        pytest.param(("--device",), marks=pytest.mark.exhaustive),
+        pytest.param(("--ops",), marks=pytest.mark.exhaustive),
+        ("--device", "--ops"),
+    ],
+    ids=lambda f: "+".join(f) or "none",
 )
 def test_a_new_package_builds_installs_and_passes_its_tests(tmp_path: Path, flags: tuple[str, ...]) -> None:
     made = new("plugin", "my_chip", *flags, "--dir", str(tmp_path))

@@ -38,6 +38,7 @@ class Bench:
       pins: as in ``SessionConfig.kernels``.
       oracle: ``"reference"`` for the specs' oracles, or the backend to agree with.
       device: the device type to place the op on; None for the backend's first.
+      brief: only plans of known shapes are tried, and not the other modes.
     """
 
     host: Host
@@ -47,6 +48,7 @@ class Bench:
     pins: Mapping[str, str]
     oracle: str
     device: str | None = None
+    brief: bool = False
 
     def build(self, graph: Graph, *args: Any, **options: Any) -> Program:
         """:func:`graphdock.testing.programs.build`, on the device."""

@@ -104,6 +104,7 @@ def assert_same(got, want):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.modes
 @pytest.mark.parametrize("shape", ["known", "unknown"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_variable_is_updated_from_another_device_as_from_its_own(place, program, shape):

@@ -13,12 +13,17 @@ OPS = ["device cuda", *sorted({k.op for k in kernels()})]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", OPS)
-def test_op(conforms: Callable[[str], None], op: str) -> None:
-    conforms(op)
+def test_op(conforms: Callable[[str], int], op: str) -> None:
+    assert conforms(op) > 0, "no case was checked"
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("op", OPS)
 def test_every_case(every_kit: Conformance, op: str) -> None:
+    if op in every_kit.untested:
+        pytest.skip(f"the spec of {op} has no samples")
+    checked = 0
     for case in every_kit.cases(op):
-        every_kit.check(case)
+        every_kit.check(case)  # raises ConformanceError
+        checked += 1
+    assert checked

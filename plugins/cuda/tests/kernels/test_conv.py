@@ -12,7 +12,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def _agree(run: Callable[..., Any], function: Any, *arrays: np.ndarray) -> None:
+def assert_agree(run: Callable[..., Any], function: Any, *arrays: np.ndarray) -> None:
+    """Both backends give near results, and the GPU the same bits again."""
     got = run(function, *arrays)
     for mine, theirs in zip(got, run(function, *arrays, backend="cpu"), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=2e-4)
@@ -43,13 +44,13 @@ def _of(convolution: Callable[..., Any]) -> Callable[..., Any]:
 def test_images(run: Callable[..., Any], x: Any, w: Any, attrs: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
     arrays = (rng.standard_normal(s).astype(np.float32) for s in (x, w))
-    _agree(run, _of(lambda a, b: tf.nn.conv2d(a, b, **attrs)), *arrays)
+    assert_agree(run, _of(lambda a, b: tf.nn.conv2d(a, b, **attrs)), *arrays)
 
 
 def test_volumes(run: Callable[..., Any]) -> None:
     rng = np.random.default_rng(2)
     arrays = (rng.standard_normal(s).astype(np.float32) for s in ((2, 6, 7, 9, 3), (2, 3, 2, 3, 20)))
-    _agree(run, _of(lambda a, b: tf.nn.conv3d(a, b, [1, 2, 1, 1, 1], "SAME")), *arrays)
+    assert_agree(run, _of(lambda a, b: tf.nn.conv3d(a, b, [1, 2, 1, 1, 1], "SAME")), *arrays)
 
 
 def test_shapes_known_in_the_step(run: Callable[..., Any]) -> None:
@@ -61,4 +62,4 @@ def test_shapes_known_in_the_step(run: Callable[..., Any]) -> None:
         y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME")
         return [y, *tf.gradients(y, [x, w])]
 
-    _agree(run, made, *arrays)
+    assert_agree(run, made, *arrays)

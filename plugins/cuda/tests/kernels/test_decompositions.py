@@ -54,8 +54,15 @@ def test_eigenvalues(computed: Computed, size: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 9), (9, 3), (31, 33), (80, 30)])
-@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "full"),
+    [
+        *((shape, full) for shape in [(1, 1), (4, 4), (3, 9), (9, 3)] for full in (False, True)),
+        ((31, 33), True),
+        pytest.param((31, 33), False, marks=pytest.mark.exhaustive),
+        *(pytest.param((80, 30), full, marks=pytest.mark.exhaustive) for full in (False, True)),
+    ],
+)
 def test_singular_values(computed: Computed, shape: tuple[int, int], dtype: str, full: bool) -> None:
     x = _matrix(*shape, dtype)
     s, u, v = computed("Svd", {"input": x}, full_matrices=full, Tout="float64")

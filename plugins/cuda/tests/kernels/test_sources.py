@@ -40,7 +40,7 @@ class Nothing:
 class Sources:
     """What plans need compiled. ``seen``: by text; ``ran``: ops whose kernels tell what they need in the step only.
 
-    ``refused``: names of sources that no compiler takes.
+    ``refused``: names of sources that no compiler takes. ``untested``: ops whose specs have no samples.
     """
 
     def __init__(self) -> None:
@@ -52,14 +52,15 @@ class Sources:
         plain, running = toolkit(), toolkit(seed=1)
         self._planning = self._kit(replace(plain, compiler=Nothing(), cache=False))
         self._running = self._kit(running)
+        self.untested = set(self._planning.untested)
 
     def _kit(self, tools: object) -> Conformance:
         host = Host()
         install(host, tools)  # type: ignore[arg-type]
         return Conformance("cuda", host=host, oracle="reference")
 
-    def needed(self, op: str, dtype: str | None = None) -> None:
-        """See what the cases of an op need; in the plan, and where that tells nothing, in a step."""
+    def needed(self, op: str, dtype: str | None = None) -> int:
+        """See what the cases of an op need; in the plan, and where that tells nothing, in a step. How many cases were planned."""
         before = len(self.seen)
         cases = [c for c in self._planning.cases(op) if c.kind == "value" and dtype in (None, c.dtype)]
         planned = []
@@ -74,6 +75,7 @@ class Sources:
             self.ran.add(op)
             for case in planned:
                 run_program(*_opened(self._running, case))
+        return len(planned)
 
     def compile(self) -> None:
         """Compile what is new. Raises CompileError with the log.
@@ -129,8 +131,10 @@ def sources() -> Iterator[Sources]:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("op", OPS)
 def test_every_source_compiles(sources: Sources, op: str) -> None:
-    sources.needed(op)
+    planned = sources.needed(op)
+    assert planned > 0 or op in sources.untested
     sources.compile()
+    assert sources._compiled == set(sources.seen)
 
 
 def test_sources_are_seen_in_plans_and_in_steps(sources: Sources) -> None:

@@ -20,7 +20,7 @@ GD_KERNEL(narrow_double)(const double* f, half_t* h, bfloat16_t* b, i64 n) {
 BF16 = ml_dtypes.bfloat16
 
 
-def _like(found: np.ndarray, wanted: np.ndarray) -> None:
+def assert_same_bits(found: np.ndarray, wanted: np.ndarray) -> None:
     """The same bits, but for those of a NaN."""
     nan = np.isnan(wanted.astype(np.float32))
     assert np.array_equal(np.isnan(found.astype(np.float32)), nan)
@@ -51,8 +51,8 @@ def test_narrowing_rounds_to_nearest_even(rig):
         f = np.concatenate([f, np.nextafter(f, np.float32(np.inf)), np.nextafter(f, np.float32(-np.inf))])
         n = f.size
         _, h, b = rig.compute(HALVES, "narrow", f, np.zeros(n, "f2"), np.zeros(n, BF16), n, grid=8, block=256)
-        _like(h, f.astype(np.float16))
-        _like(b, f.astype(BF16))
+        assert_same_bits(h, f.astype(np.float16))
+        assert_same_bits(b, f.astype(BF16))
 
 
 def test_narrowing_a_double_rounds_once_to_float16(rig):
@@ -66,8 +66,8 @@ def test_narrowing_a_double_rounds_once_to_float16(rig):
         )
         n = f.size
         _, h, b = rig.compute(HALVES, "narrow_double", f, np.zeros(n, "f2"), np.zeros(n, BF16), n, grid=8, block=256)
-        _like(h, f.astype(np.float16))
-        _like(b, f.astype(BF16))
+        assert_same_bits(h, f.astype(np.float16))
+        assert_same_bits(b, f.astype(BF16))
 
 
 CTYPES = {"i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64", "u1": "u8", "u2": "u16", "u4": "u32", "u8": "u64"}
