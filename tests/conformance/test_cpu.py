@@ -36,7 +36,7 @@ def test_every_pair_of_sample_and_dtype(kit: Conformance, op: str) -> None:
 
 
 def sampled(cases: Iterable[Case]) -> Iterator[tuple[Case, bool]]:
-    """What `make test` takes of an op, and whether briefly: a case of each sample, which bring dtypes by turns, and of each dtype."""
+    """What `make test` takes of an op, and whether briefly: a case of each sample, dtypes by turns, and of each dtype."""
     rest: list[Case] = []
     seen: set[Any] = set()
     for (_, index), group in groupby(cases, lambda case: (case.kind, case.index)):
@@ -61,9 +61,7 @@ def test_each_sample_stays_and_each_dtype(kit: Conformance) -> None:
         chosen = [case for case, _ in sampled(every)]
         assert {(c.kind, c.index) for c in chosen} == {(c.kind, c.index) for c in every}
         for kind in ("value", "gradient"):
-            wanted, found = (
-                set().union(*(brings(c) for c in cases if c.kind == kind)) for cases in (every, chosen)
-            )
+            wanted, found = (set().union(*(brings(c) for c in cases if c.kind == kind)) for cases in (every, chosen))
             assert found == wanted, op
 
 

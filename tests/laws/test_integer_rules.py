@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import graphdock as tf
 import numpy as np
+import pytest
 from graphdock.opdef.shape_values import plan_integers
 from graphdock.passes.pipeline import PASSES
 from graphdock.plugin.host import default_host
