@@ -22,8 +22,10 @@ from graphdock.plugin.registry import RegisteredPattern
 from graphdock.runtime.translate import translate
 from graphdock.shape import Dims
 
-__all__ = ["PatternGraph", "PatternGraphs"]
+__all__ = ["WIDTHS", "PatternGraph", "PatternGraphs"]
 
+#: How many leading dims people leave open: none, a batch, or all but the last. Gradients are built in other ways accordingly.
+WIDTHS = (0, 1, 8)
 #: Graphs that are kept.
 _KEPT = 1024
 
@@ -59,22 +61,22 @@ class PatternGraphs:
 
     def sought(self, asked: RegisteredPattern, dtype: str) -> PatternGraph | str:
         """What is looked for, of shapes that the pattern leaves open; or why it can't be built."""
-        return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, ""), False, ())
+        return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, ""), 0, ())
 
-    def sought_at(self, asked: RegisteredPattern, found: Found, wide: bool) -> PatternGraph | str:
+    def sought_at(self, asked: RegisteredPattern, found: Found, wide: int) -> PatternGraph | str:
         """The same and all of its gradients, of the shapes that were found.
 
         Args:
-          wide: the size of the first dim was unknown when the gradients were built.
+          wide: how many dims, of :data:`WIDTHS`, were unknown when the gradients were built; the last one never.
         """
         return self._of(asked, asked.pattern.pattern, found, wide, tuple(_smooth(asked, found)))
 
     def standing(self, asked: RegisteredPattern, found: Found, wanted: tuple[str, ...]) -> PatternGraph | str:
         """What stands for it, and its gradients by the inputs that ``wanted`` names."""
-        return self._of(asked, asked.pattern.replacement, found, False, wanted)
+        return self._of(asked, asked.pattern.replacement, found, 0, wanted)
 
     def _of(
-        self, asked: RegisteredPattern, function: Callable[..., Any], found: Found, wide: bool, wanted: tuple[str, ...]
+        self, asked: RegisteredPattern, function: Callable[..., Any], found: Found, wide: int, wanted: tuple[str, ...]
     ) -> PatternGraph | str:
         constants = tuple([(n, a.tobytes()) for n, a in found.constants.items()])
         key = asked.full_name, function, found.dtype, tuple(found.shapes.items()), constants, wide, wanted
@@ -86,7 +88,7 @@ class PatternGraphs:
         return made
 
     def _trace(
-        self, asked: RegisteredPattern, function: Callable[..., Any], found: Found, wide: bool, wanted: tuple[str, ...]
+        self, asked: RegisteredPattern, function: Callable[..., Any], found: Found, wide: int, wanted: tuple[str, ...]
     ) -> PatternGraph | str:
         stands = function is asked.pattern.replacement
         try:
@@ -100,8 +102,8 @@ class PatternGraphs:
                         array = found.constants[name]
                         given[name] = array if stands else convert_to_tensor(array, dtype)
                         continue
-                    open_ = wide and shape and len(shape) > 1
-                    tensor = placeholder(dtype, (None, *shape[1:]) if open_ and shape else shape)
+                    unknown = 0 if shape is None else max(min(wide, len(shape) - 1), 0)
+                    tensor = placeholder(dtype, shape and (None,) * unknown + shape[unknown:])
                     fed[name] = tensor, shape
                     given[name] = tensor
                 value = function(**given)

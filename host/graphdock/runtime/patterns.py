@@ -18,7 +18,7 @@ from graphdock.placement.match import Index, Match, Matcher
 from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredPattern
 from graphdock.runtime.decompose import lacks
-from graphdock.runtime.pattern_graphs import PatternGraph, PatternGraphs
+from graphdock.runtime.pattern_graphs import WIDTHS, PatternGraph, PatternGraphs
 
 __all__ = ["PatternKey", "Patterns"]
 
@@ -173,7 +173,7 @@ class Patterns:
     ) -> tuple[PatternGraph, Match]:
         """The pattern with as many of its gradients as the plan has."""
         best: tuple[PatternGraph, Match, int] | None = None
-        for wide in (False, True):
+        for wide in WIDTHS:
             graph = self._graphs.sought_at(asked, found, wide)
             if isinstance(graph, str):
                 raise _broken(asked, graph)
