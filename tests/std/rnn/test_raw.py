@@ -87,6 +87,8 @@ def test_what_is_refused():
         tf.nn.raw_rnn(3, len)
     with pytest.raises(InvalidArgumentError, match="inputs and a state"):
         tf.nn.raw_rnn(cell, lambda *_: ([True], tf.ones([1, 2]), None, None, None))
+    with pytest.raises(InvalidArgumentError, match="next_input=None"):
+        tf.nn.raw_rnn(cell, lambda *_: ([True], None, tf.ones([1, 2]), None, None))
 
     def changing(time, output, state, own):
         state = tf.zeros([1, 2]) if output is None else (state, state)
