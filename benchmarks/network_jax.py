@@ -59,6 +59,12 @@ class Jax:
     def joined(self, parts: Sequence[Any]) -> Any:
         return jnp.concatenate(list(parts), 0)
 
+    def along(self, parts: Sequence[Any]) -> Any:
+        return jnp.concatenate(list(parts), 1)
+
+    def softmax(self, x: Any) -> Any:
+        return jax.nn.softmax(x)
+
     def pair(self, left: Any, right: Any) -> Any:
         return jnp.concatenate([left, right], 1)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from examples.training import Training, command_line, session, train
 
-__all__ = ["affine", "conv", "loss_of", "main", "max_pool"]
+__all__ = ["affine", "classified", "conv", "loss_of", "main", "max_pool"]
 
 
 def conv(x: Any, size: int, outputs: int, name: str, stride: int = 1, padding: str = "SAME") -> Any:
@@ -41,6 +41,13 @@ def affine(x: Any, outputs: int, name: str, relu: bool = True) -> Any:
         biases = tf.get_variable("biases", [outputs], initializer=tf.zeros_initializer())
         y = tf.nn.bias_add(tf.matmul(tf.reshape(x, [-1, inputs]), weights), biases)
         return tf.nn.relu(y) if relu else y
+
+
+def classified(x: Any, hidden: tuple[int, int], classes: int) -> Any:
+    """Logits by three fully connected layers, which AlexNet brought in and its successors kept."""
+    x = affine(x, hidden[0], "fc6")
+    x = affine(x, hidden[1], "fc7")
+    return affine(x, classes, "fc8", relu=False)
 
 
 def loss_of(logits: Any, labels: Any) -> Any:

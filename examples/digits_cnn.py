@@ -11,11 +11,10 @@ import sys
 from typing import Any
 
 import graphdock as tf
-import numpy as np
 
 from examples import digits
-from examples.convnet import affine, conv, loss_of, max_pool
-from examples.training import Training, command_line, session, train
+from examples.convnet import affine, conv, max_pool
+from examples.training import Training, command_line
 
 #: What the network has to reach on digits held out.
 GOAL = 0.98
@@ -43,31 +42,16 @@ def main(arguments: list[str] | None = None) -> Training:
         rate=(0.004, "learning rate of the first step"),
         keep=(0.5, "share of the hidden units that dropout keeps"),
     )
-    data = digits.load()
-    order = np.random.RandomState(options.seed)
-    with tf.Graph().as_default():
-        tf.set_random_seed(options.seed)
-        images = tf.placeholder(tf.float32, [None, 8, 8, 1], name="images")
-        labels = tf.placeholder(tf.int32, [None], name="labels")
-        keep_prob = tf.placeholder_with_default(1.0, [], name="keep_prob")
-        logits = inference(images, keep_prob, options.width)
-        loss = loss_of(logits, labels)
-        accuracy = tf.reduce_mean(tf.cast(tf.nn.in_top_k(logits, labels, 1), tf.float32))
+
+    def network(images: Any, keep_prob: Any) -> Any:
+        return inference(images, keep_prob, options.width)
+
+    def minimize(loss: Any) -> Any:
         global_step = tf.train.get_or_create_global_step()
         rate = tf.train.exponential_decay(options.rate, global_step, 200, 0.5)
-        step = tf.train.AdamOptimizer(rate).minimize(loss, global_step=global_step)
+        return tf.train.AdamOptimizer(rate).minimize(loss, global_step=global_step)
 
-        def feed(_: int) -> dict[Any, Any]:
-            pick = order.randint(len(data.train_labels), size=options.batch)
-            return {images: data.train_images[pick], labels: data.train_labels[pick], keep_prob: options.keep}
-
-        with session(options) as sess:
-
-            def measure() -> dict[str, float]:
-                held_out = {images: data.test_images, labels: data.test_labels}
-                return {"accuracy on digits held out": float(sess.run(accuracy, held_out))}
-
-            return train(sess, options, step, loss, feed, measure)
+    return digits.train_reader(options, network, minimize)
 
 
 if __name__ == "__main__":

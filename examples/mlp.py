@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as tf
-import numpy as np
 
 from examples import digits
-from examples.convnet import affine, loss_of
-from examples.training import Training, command_line, session, train
+from examples.convnet import affine
+from examples.training import Training, command_line
 
 
 def inference(x: Any, hidden: Sequence[int], classes: int, keep_prob: Any = None) -> Any:
@@ -36,29 +35,11 @@ def main(arguments: list[str] | None = None) -> Training:
         rate=(0.002, "learning rate"),
         keep=(0.7, "share of the hidden units that dropout keeps"),
     )
-    data = digits.load()
-    order = np.random.RandomState(options.seed)
-    with tf.Graph().as_default():
-        tf.set_random_seed(options.seed)
-        images = tf.placeholder(tf.float32, [None, 8, 8, 1], name="images")
-        labels = tf.placeholder(tf.int32, [None], name="labels")
-        keep_prob = tf.placeholder_with_default(1.0, [], name="keep_prob")
-        logits = inference(images, [options.hidden] * 2, 10, keep_prob)
-        loss = loss_of(logits, labels)
-        accuracy = tf.reduce_mean(tf.cast(tf.nn.in_top_k(logits, labels, 1), tf.float32))
-        step = tf.train.AdamOptimizer(options.rate).minimize(loss)
 
-        def feed(_: int) -> dict[Any, Any]:
-            pick = order.randint(len(data.train_labels), size=options.batch)
-            return {images: data.train_images[pick], labels: data.train_labels[pick], keep_prob: options.keep}
+    def network(images: Any, keep_prob: Any) -> Any:
+        return inference(images, [options.hidden] * 2, 10, keep_prob)
 
-        with session(options) as sess:
-
-            def measure() -> dict[str, float]:
-                held_out = {images: data.test_images, labels: data.test_labels}
-                return {"accuracy on digits held out": float(sess.run(accuracy, held_out))}
-
-            return train(sess, options, step, loss, feed, measure)
+    return digits.train_reader(options, network, tf.train.AdamOptimizer(options.rate).minimize)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from examples import convnet
-from examples.convnet import affine, conv, max_pool
+from examples.convnet import classified, conv, max_pool
 from examples.training import Training
 
 SIZE = 231
@@ -27,9 +27,7 @@ def inference(images: Any, classes: int = 1000, narrow: int = 1) -> Any:
     x = conv(x, 3, 1024 // narrow, "conv4")
     x = conv(x, 3, 1024 // narrow, "conv5")
     x = max_pool(x, 2, 2)
-    x = affine(x, 3072 // narrow, "fc6")
-    x = affine(x, 4096 // narrow, "fc7")
-    return affine(x, classes, "fc8", relu=False)
+    return classified(x, (3072 // narrow, 4096 // narrow), classes)
 
 
 def main(arguments: list[str] | None = None) -> Training:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from examples import convnet
-from examples.convnet import affine, conv, max_pool
+from examples.convnet import classified, conv, max_pool
 from examples.training import Training
 
 SIZE = 224
@@ -26,9 +26,7 @@ def inference(images: Any, classes: int = 1000, narrow: int = 1) -> Any:
         for number, width in enumerate(widths, 1):
             x = conv(x, 3, width // narrow, f"conv{group}_{number}")
         x = max_pool(x, 2, 2)
-    x = affine(x, 4096 // narrow, "fc6")
-    x = affine(x, 4096 // narrow, "fc7")
-    return affine(x, classes, "fc8", relu=False)
+    return classified(x, (4096 // narrow, 4096 // narrow), classes)
 
 
 def main(arguments: list[str] | None = None) -> Training:

@@ -55,12 +55,12 @@ def test_the_loop_of_dynamic_rnn():
 
 
 def test_what_is_emitted_is_a_structure_of_ones_own():
-    """The cell reads its own output; nothing is emitted where all have finished at first."""
+    """The cell reads its own output; what has finished once stays so; nothing is emitted where all have finished at first."""
     cell = tf.nn.rnn_cell.BasicRNNCell(2)
     steps = tf.placeholder(tf.int32, [])
 
     def loop_fn(time, output, state, _):
-        finished = tf.fill([3], time >= steps)
+        finished = tf.stack([time >= steps, tf.logical_or(tf.equal(time, 2), time >= steps), time >= steps])
         if output is None:
             return finished, tf.ones([3, 2]), tf.zeros([3, 2]), {"h": tf.zeros([2]), "n": tf.constant(0)}, None
         return finished, output, state, {"h": output, "n": tf.fill([3], time)}, None
@@ -73,8 +73,9 @@ def test_what_is_emitted_is_a_structure_of_ones_own():
         h, n, end = sess.run(fetched, {steps: 4})
         assert [a.shape for a in sess.run(fetched[:2], {steps: 0})] == [(0, 3, 2), (0, 3)]
         kernel, bias = sess.run(tf.trainable_variables())
-    np.testing.assert_array_equal(n, np.repeat([[1], [2], [3], [4]], 3, 1))
-    np.testing.assert_array_equal(h[-1], end)
+    np.testing.assert_array_equal(n, [[1, 1, 1], [2, 2, 2], [3, 0, 3], [4, 0, 4]])
+    np.testing.assert_array_equal(end, [h[3, 0], h[1, 1], h[3, 2]])
+    assert (h[2:, 1] == 0).all()
     np.testing.assert_allclose(h[1], np.tanh(np.hstack([h[0], h[0]]) @ kernel + bias), rtol=1e-6)
 
 
@@ -86,6 +87,8 @@ def test_what_is_refused():
         tf.nn.raw_rnn(3, len)
     with pytest.raises(InvalidArgumentError, match="inputs and a state"):
         tf.nn.raw_rnn(cell, lambda *_: ([True], tf.ones([1, 2]), None, None, None))
+    with pytest.raises(InvalidArgumentError, match="next_input=None"):
+        tf.nn.raw_rnn(cell, lambda *_: ([True], None, tf.ones([1, 2]), None, None))
 
     def changing(time, output, state, own):
         state = tf.zeros([1, 2]) if output is None else (state, state)

@@ -117,8 +117,6 @@ def searched(network, width, start, entry, steps, length_penalty=0.0, coverage_p
                     )
                 )
         beams = sorted(candidates, key=lambda c: -c.score)[:width]
-        if all(b.over for b in beams):
-            break
     return beams
 
 
@@ -166,14 +164,15 @@ def test_a_narrow_beam_with_attention(length_penalty, coverage_penalty):
     assert outputs.predicted_ids.shape.as_list()[2] == 3
     with tf.Session() as sess:
         network.drawn(sess)
-        got, last, parents = sess.run(
-            [outputs.predicted_ids, state, outputs.beam_search_decoder_output.parent_ids], {start: [1, 2]}
-        )
+        steps = outputs.beam_search_decoder_output
+        fetched = [outputs.predicted_ids, state, steps.parent_ids, steps.scores]
+        got, last, parents, scores = sess.run(fetched, {start: [1, 2]})
     assert (parents[:, 1:] != np.arange(3)).any(), "the beams never changed places"
     lengths: set[int] = set()
     history = last.cell_state.alignment_history.reshape(-1, 2, 3, 4)
     for entry, first in enumerate([1, 2]):
-        want = searched(network, 3, first, entry, 6, length_penalty, coverage_penalty)
+        want = searched(network, 3, first, entry, got.shape[1], length_penalty, coverage_penalty)
+        np.testing.assert_allclose(scores[entry, -1], [f.score for f in want], rtol=1e-9)
         lengths |= {f.length for f in want}
         for k, found in enumerate(want):
             ids = got[entry, :, k].tolist()

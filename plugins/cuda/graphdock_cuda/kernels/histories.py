@@ -82,11 +82,10 @@ def _grown(ctx: BuildContext, x: Array, shape: tuple[int, ...]) -> Array:
     if not x.nbytes:
         return made
     last = max(axis for axis, (old, new) in enumerate(zip(x.shape, shape, strict=True)) if old != new)
-    run = math.prod(x.shape[last:])
+    run, size = math.prod(x.shape[last:]), x.dtype.size
     at, into = x.address - x.block.address, made.address - made.block.address
     for number, place in enumerate(np.ndindex(x.shape[:last])):
         start = int(np.ravel_multi_index(place, shape[:last])) * math.prod(shape[last:]) if place else 0
-        size = x.dtype.size
         queue.copy(
             array_over(x.block, at + number * run * size, x.dtype, (run,)),
             array_over(made.block, into + start * size, x.dtype, (run,)),

@@ -51,10 +51,13 @@ def raw_rnn(
         raise TypeError(f"loop_fn must be callable, received: {type(loop_fn)}")
     with _tf.variable_scope(scope or "rnn"):
         finished, inputs, state, row, loop_state = loop_fn(_tf.constant(0), None, None, None)
+        if finished is None or inputs is None or state is None:
+            raise InvalidArgumentError(
+                "raw_rnn: loop_fn has to return inputs and a state at time 0",
+                got=f"finished={finished}, next_input={inputs}, next_cell_state={state}",
+            )
         finished = _tf.convert_to_tensor(finished)
         given = [_tf.convert_to_tensor(x) for x in leaves(inputs)]
-        if inputs is None or state is None or not given:
-            raise InvalidArgumentError("raw_rnn: loop_fn has to return inputs and a state at time 0")
         batch_size = batch_of(given, 0)
         states, arrays = parted(state)
         carried = [

@@ -81,7 +81,7 @@ def scores_of(
 
 
 def _scalar(name: str, value: Any, dtype: Any) -> Any:
-    weight = _tf.cast(_tf.convert_to_tensor(value), dtype)
+    weight = _tf.cast(_tf.convert_to_tensor(value, preferred_dtype=dtype), dtype)
     if weight.shape.rank not in (None, 0):
         raise ShapeError(f"{name} must be a scalar", got=str(weight.shape))
     return weight
