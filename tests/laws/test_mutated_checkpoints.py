@@ -91,7 +91,8 @@ def test_only_clear_errors(tmp_path, files, version, seeds):
         files.write_v2(prefix, TENSORS)
     paths = sorted(tmp_path.iterdir())
     whole, expected, refused = {p: p.read_bytes() for p in paths}, values(prefix), 0
-    for seed in seeds[:2000] if version == 1 else seeds:
+    seeds = seeds[:2000] if version == 1 else seeds
+    for seed in seeds:
         rng = random.Random(seed)
         path = paths[-1] if seed % 3 else paths[0]
         lying = seed % 4 == 1

@@ -48,12 +48,13 @@ def _rule_check(state: State, node: PlanNode, asked: Sequence[int]) -> tuple[Rul
     Args:
       asked: inputs whose elements count.
     """
+    chosen = frozenset(asked)
     reads: list[tuple[int, ShapeOf, bool]] = []
     found: list[Slot] = []
     roots: list[Root] = []
     for i, (value, wanted) in enumerate(zip(node.inputs, state.given.needs(node), strict=True)):
         space = wanted or state.given.home.get(resolve(state, value))
-        elements = i in asked and node.constant(i) is None and space in (None, HOST_MEMORY)
+        elements = i in chosen and node.constant(i) is None and space in (None, HOST_MEMORY)
         if value.dtype.name != "resource" and (elements or concrete(value.shape) is None):
             reads.append((i, _shape_of(state, space), elements))
             found.append(slot(state, value, space))
