@@ -35,7 +35,11 @@ __all__ = [
     "warning",
 ]
 
-DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL
+DEBUG = logging.DEBUG
+INFO = logging.INFO
+WARN = logging.WARNING
+ERROR = logging.ERROR
+FATAL = logging.CRITICAL
 _log = logging.getLogger("graphdock")
 _counts: dict[Any, Iterator[int]] = defaultdict(itertools.count)
 
