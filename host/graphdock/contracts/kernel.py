@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -288,6 +288,9 @@ class Prepared:
       args, scratch, retains, capture_safe, may_block: as of a :class:`Bound`.
       modes: kinds of mode it accepts besides ``fresh``, of those in ``KernelDef.modes``; None for all of them.
       ready: the compilation, awaited before memory is planned; its failure is a refusal. None when there is nothing to wait for.
+      like, joins: where kernels of one ``like`` are called one behind the other in what their device records, and write variables
+        alone, none of which another one of them reads or writes: ``joins(computes)`` gives one function that does what all do,
+        called with the arguments of the last one, or None. ``like`` is None for a kernel that is not joined.
     """
 
     bind: Callable[[BindContext], Callable[..., Any]]
@@ -298,6 +301,8 @@ class Prepared:
     may_block: bool = False
     modes: tuple[str, ...] | None = None
     ready: Future[Any] | None = None
+    like: Hashable = None
+    joins: Callable[[Sequence[Callable[..., Any]]], Callable[..., Any] | None] | None = None
 
     def facts(self, compute: Callable[..., Any] = _unbound) -> Bound:
         """What it states, as a Bound; of a kernel that is bound already, with its ``compute``."""

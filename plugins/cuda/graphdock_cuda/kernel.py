@@ -23,6 +23,7 @@ from graphdock.contracts import (
 
 from graphdock_cuda.bound import Act, Arrays, Bindings, bind_steps
 from graphdock_cuda.compiled import Image
+from graphdock_cuda.together import Joinable, joined_launches, like
 from graphdock_cuda.work import Tell, Work
 
 __all__ = ["DEVICE", "FLOATS", "INTEGERS", "NUMBERS", "PLAIN", "REAL", "family", "told"]
@@ -71,7 +72,8 @@ def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
     work = _told(ctx, tell, ctx.options, shapes, outs, values)
     images = [ctx.device.images.image(s.source) for s in work.steps if s.source is not None]  # type: ignore[attr-defined]
     scratch = (Scratch(dtypes.uint8, (work.scratch_bytes,)),) if work.scratch_bytes else ()
-    return Prepared(lambda bind: _bound(bind, work), scratch=scratch, ready=_all(images))
+    ready, joins = _all(images), joined_launches
+    return Prepared(lambda bind: _bound(bind, work), scratch=scratch, ready=ready, like=like(work), joins=joins)
 
 
 def _told(
@@ -133,6 +135,8 @@ def _bound(ctx: BindContext, work: Work) -> Callable[..., Any]:
     fixed, varying = bind_steps(work.steps, known, bindings)
     if not varying and not made:
         run = _runner(fixed)
+        if like(work) is not None:
+            return Joinable(run, work.steps[0], known, bindings)
         if bindings.codes:
             bindings.end_with(run)
         return run

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from graphdock_cuda.device import CudaDevice
     from graphdock_cuda.error_words import MakeError
 
-__all__ = ["CTYPES", "ErrorWord", "Operand", "Step", "Stream", "Table", "Work", "blocks"]
+__all__ = ["CTYPES", "ErrorWord", "Operand", "Step", "Stream", "Table", "Together", "Work", "blocks"]
 
 #: Types of elements as the sources spell them; see ``source/base.cuh``.
 CTYPES = {
@@ -117,6 +117,23 @@ Arg = Operand | Param | Stream | ErrorWord | Table
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """How launches of one source, of several nodes, become one: a kernel that takes a table by value, a row per launch.
+
+    Attributes:
+      entry: the kernel: ``entry(table, *shared, i64 count)``. ``most``: rows of its table.
+      row: addresses of a row, then ``size``, 8 bytes, and the number of the row's first block; it has the blocks of its launch.
+      shared: what all launches must have at the same addresses.
+    """
+
+    entry: str
+    row: tuple[Operand, ...]
+    size: Param
+    shared: tuple[Operand, ...]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One thing to do.
 
@@ -124,6 +141,7 @@ class Step:
       kind: ``launch``, ``fill``, ``copy`` or ``gemm``.
       args: of a launch its arguments; of a fill the target; of a copy target and source; of a product A, B, D, bias, workspace.
       what: byte of a fill, bytes of a copy; plan of a product.
+      together: how a launch is made one with others like it.
     """
 
     kind: str
@@ -134,6 +152,7 @@ class Step:
     block: tuple[int, ...] = ()
     shared: int = 0
     what: Any = None
+    together: Together | None = None
 
 
 def blocks(size: int, per_block: int = 256, at_most: int = 1 << 30) -> int:
@@ -248,16 +267,16 @@ class Work:
         block: int | Sequence[int],
         *args: Arg,
         shared: int = 0,
+        together: Together | None = None,
     ) -> None:
-        """Launch a kernel of a source. A grid without blocks launches nothing."""
+        """Launch a kernel of a source. A grid without blocks launches nothing. ``together``: how it is one with others."""
         dims = (grid,) if isinstance(grid, int) else tuple(grid)
         if 0 in dims:
             return
         if dims[0] >= 1 << 31 or any(d > 65535 for d in dims[1:]):
             raise self.refuse(f"a grid of {list(dims)} blocks is beyond what a GPU takes")
-        self._do(
-            Step("launch", args, source, entry, dims, (block,) if isinstance(block, int) else tuple(block), shared)
-        )
+        threads = (block,) if isinstance(block, int) else tuple(block)
+        self._do(Step("launch", args, source, entry, dims, threads, shared, together=together))
 
     def fill(self, target: Operand, byte: int = 0) -> None:
         """Set every byte of an array."""

@@ -119,3 +119,8 @@ class Lowered:
     ahead: bool = False
     segments: list[Segment] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)
+
+    @property
+    def joinable(self) -> dict[Operand, Prepared]:
+        """What kernels stated that may be one with others like them, by their names."""
+        return {b.name: b.prepared for b in self.builds if b.prepared is not None and b.prepared.like is not None}

@@ -31,6 +31,7 @@ from graphdock.runtime.returned import FirstCall, ReturnCheck, once_per_shape
 from graphdock.runtime.storage import Root
 from graphdock.runtime.straight_line.helpers import HELPERS, poison
 from graphdock.runtime.straight_line.instance import Instance, LaneInstance, interrupter
+from graphdock.runtime.straight_line.joining import join_kernels
 from graphdock.shape import concrete
 
 __all__ = ["Maker"]
@@ -118,6 +119,8 @@ class Maker:
         streams = self._streams(ns, lanes)
         called: dict[str, Any] = {}
         unchecked_yet = self._kernels(ns, called, bounds, lanes, step.token, canaries)
+        if not debug:
+            join_kernels(ns, lowered.segments, lowered.joinable)
         ns["__name__"] = "graphdock.step"
         called.update({name: value for name, value in ns.items() if callable(value)})
         exec(self._code, ns)  # noqa: S102 - the source is our own

@@ -14,7 +14,7 @@ from graphdock_cuda.compiled import Source, source
 from graphdock_cuda.kernel import family
 from graphdock_cuda.kernels.row_order import order_rows
 from graphdock_cuda.launch import i64
-from graphdock_cuda.work import CTYPES, ErrorWord, Operand, Work, blocks
+from graphdock_cuda.work import CTYPES, ErrorWord, Operand, Together, Work, blocks
 
 __all__ = ["KERNELS"]
 
@@ -44,6 +44,8 @@ _RULES = {
 #: Updates of some rows that there are no ops for.
 _DENSE_ALONE = ("AdamW",)
 _PER_THREAD = 16
+#: Variables that one launch updates, whose parameters must fit in 4 KiB.
+MOST = 64
 
 
 @functools.lru_cache(512)
@@ -60,8 +62,15 @@ def _source(rule: str, held: int, dtype: str, rates: tuple[str, ...]) -> Source:
         f"  const double rates[] = {{{', '.join(f'static_cast<double>(*r{i})' for i in range(len(rates)))}}};\n"
         f"  const {rule}<compute_t<ELEMENT>> rule(rates);\n"
     )
+    rate_params = ", ".join(params[held + 1 :])
+    rule_of = begin[begin.index("  const double") :]
     code = (
-        f"GD_KERNEL(dense_update)({', '.join(params)}, i64 n) {{\n{begin}  dense(held, grad, rule, n);\n}}\n"
+        f"GD_KERNEL(dense_update)({', '.join(params)}, i64 n) {{\n{begin}"
+        "  const i64 width = blockDim.x, at = blockIdx.x * width + threadIdx.x;\n"
+        "  dense(held, grad, rule, n, at, gridDim.x * width);\n}\n"
+        f"struct Many {{ Variables<ELEMENT, {held}> each[{MOST}]; }};\n"
+        f"GD_KERNEL(dense_updates)(Many many, {rate_params}, i64 count) {{\n{rule_of}"
+        "  dense_many(many.each, count, rule);\n}\n"
         f"GD_KERNEL(sparse_update)({', '.join(params)}, const u32* rows, const i32* order, const u32* refused, i64 count, "
         "i64 width) {\n"
         f"{begin}  sparse(held, grad, rows, order, refused, rule, count, width);\n}}\n"
@@ -101,7 +110,9 @@ def _dense(w: Work, name: str) -> None:
             raise _misfit(w, errors.ShapeError, "shape", _grad(w), str(list(tensor.shape)), str(list(grad.shape)))
     if grad.size:
         grid = blocks(grad.size, 256 * _PER_THREAD)
-        w.launch(code, "dense_update", grid, 256, *held, grad, *rates, i64(grad.size))
+        row, size = (*held, grad), i64(grad.size)
+        together = Together("dense_updates", row, size, tuple(rates), MOST)
+        w.launch(code, "dense_update", grid, 256, *row, *rates, size, together=together)
 
 
 def _sparse(w: Work, name: str) -> None:

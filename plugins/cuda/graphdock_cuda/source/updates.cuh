@@ -138,15 +138,17 @@ template <class C, bool SHRINKS> struct follow_leader {
 template <class C> using ftrl = follow_leader<C, false>;
 template <class C> using ftrl_v2 = follow_leader<C, true>;
 
-// Every element of a variable and its slots; 16 bytes at a time where all begin at a multiple of that.
-template <class T, int HELD, class R> GD_DEVICE void dense(T* const (&held)[HELD], const T* __restrict__ grad, const R& rule, i64 n) {
+// Every element of a variable and its slots; 16 bytes at a time where all begin at a multiple of that. The thread is number `first`
+// of `step`.
+template <class T, int HELD, class R>
+GD_DEVICE void dense(T* const (&held)[HELD], const T* __restrict__ grad, const R& rule, i64 n, i64 first, i64 step) {
   typedef compute_t<T> C;
   constexpr int V = vector_width<T>::value;
   u64 addresses = reinterpret_cast<u64>(grad);
 #pragma unroll
   for (int h = 0; h < HELD; ++h) addresses |= reinterpret_cast<u64>(held[h]);
   const i64 packs = addresses % (V * sizeof(T)) == 0 ? n / V : 0;
-  GD_GRID_LOOP(i64, i, packs) {
+  for (i64 i = first; i < packs; i += step) {
     pack<T> values[HELD];
     const pack<T> grads = load_pack(grad + i * V);
 #pragma unroll
@@ -163,8 +165,7 @@ template <class T, int HELD, class R> GD_DEVICE void dense(T* const (&held)[HELD
 #pragma unroll
     for (int h = 0; h < HELD; ++h) store_pack(held[h] + i * V, values[h]);
   }
-  GD_GRID_LOOP(i64, k, n - packs * V) {
-    const i64 i = packs * V + k;
+  for (i64 i = packs * V + first; i < n; i += step) {
     C own[HELD];
 #pragma unroll
     for (int h = 0; h < HELD; ++h) own[h] = load(held[h] + i);
@@ -172,6 +173,28 @@ template <class T, int HELD, class R> GD_DEVICE void dense(T* const (&held)[HELD
 #pragma unroll
     for (int h = 0; h < HELD; ++h) store(held[h] + i, own[h]);
   }
+}
+
+// What one launch updates of several variables: where each and its slots lie, its gradient, its size, and its first block.
+template <class T, int HELD> struct Variables {
+  T* held[HELD];
+  const T* grad;
+  i64 n;
+  u64 begin;
+};
+
+template <class T, int HELD, class R> GD_DEVICE void dense_many(const Variables<T, HELD>* each, i64 count, const R& rule) {
+  i64 low = 0, high = count;  // the last one whose first block is not behind this one
+  while (high - low > 1) {
+    const i64 middle = (low + high) / 2;
+    if (each[middle].begin <= blockIdx.x) low = middle;
+    else high = middle;
+  }
+  const i64 begin = each[low].begin, end = low + 1 < count ? each[low + 1].begin : gridDim.x;
+  T* held[HELD];
+#pragma unroll
+  for (int h = 0; h < HELD; ++h) held[h] = each[low].held[h];
+  dense(held, each[low].grad, rule, each[low].n, (blockIdx.x - begin) * blockDim.x + threadIdx.x, (end - begin) * blockDim.x);
 }
 
 // The rows that are named, each by one thread per element of a row, which adds its gradients in their order first.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import InvalidArgumentError
+from graphdock.plugin.host import Host
+from graphdock_cuda.testing import toolkit
+from graphdock_cuda.testing.install import install
 
 Computed = Callable[..., list[np.ndarray]]
 
@@ -57,3 +62,43 @@ def test_a_gradient_of_another_shape_is_refused(computed: Computed) -> None:
     arrays = {"var": np.zeros(4, np.float32), "alpha": np.float32(1), "delta": np.ones(3, np.float32)}
     with pytest.raises(InvalidArgumentError, match="delta has not the shape of var"):
         computed("ResourceApplyGradientDescent", arrays)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.train.GradientDescentOptimizer(0.1),
+        lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+        lambda: tf.train.AdagradOptimizer(0.1),
+        lambda: tf.train.AdamOptimizer(0.1),
+        lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5),
+    ],
+    ids=["sgd", "momentum", "adagrad", "adam", "rmsprop"],
+)
+def test_many_variables_are_updated_by_one_launch(make: Callable[[], Any]) -> None:
+    """Of all sizes, some more than one launch takes; the bits are those of one launch per variable."""
+    tools, host = toolkit(seed=1), Host()
+    driver: Any = tools.driver
+    install(host, tools)
+    sizes = [1, 3, 4, 17, 4096, 5000, 9001, *([5] * 63)]
+
+    def trained(backends: tuple[str, ...]) -> list[np.ndarray]:
+        with tf.Graph(host=host).as_default():
+            x = tf.placeholder(tf.float32, [])
+            variables = [tf.Variable(np.linspace(-1, 1, n, dtype=np.float32)) for n in sizes]
+            loss = tf.add_n([tf.reduce_sum(tf.square(v)) for v in variables]) * x
+            train = make().minimize(loss)
+            with tf.Session(config=tf.SessionConfig(backends=backends), host=host) as session:
+                session.run(tf.global_variables_initializer())
+                for step in range(4):
+                    driver.log.reset()
+                    session.run(train, {x: 1.0 + step})
+                counted.update(driver.log.kernels)
+                return list(session.run(variables))
+
+    counted: Counter[str] = Counter()
+    on_gpu = trained(("cuda", "cpu"))
+    assert counted["dense_updates"] == 2 and not counted["dense_update"], counted
+    for got, want in zip(on_gpu, trained(("cpu",)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    driver.verify()
