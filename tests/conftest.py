@@ -18,6 +18,11 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+def pytest_unconfigure(config):
+    """Libraries look at what is left when the process ends."""
+    gc.unfreeze()
+
+
 def _load(name: str):
     spec = importlib.util.spec_from_file_location(name, PACKAGES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)

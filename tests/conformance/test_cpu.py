@@ -36,7 +36,7 @@ def test_every_pair_of_sample_and_dtype(kit: Conformance, op: str) -> None:
 
 
 def sampled(cases: Iterable[Case]) -> Iterator[tuple[Case, bool]]:
-    """What `make test` takes of an op, and whether briefly: a case of each sample, dtypes by turns, and of each dtype."""
+    """What `make test` takes of an op, and whether briefly: a case of each sample, the dtypes by turns, and one of each dtype."""
     rest: list[Case] = []
     seen: set[Any] = set()
     for (_, index), group in groupby(cases, lambda case: (case.kind, case.index)):
