@@ -3,6 +3,7 @@
 graphdock and TensorFlow run the texts of examples/ (network_sessions.py), PyTorch and JAX those of network_texts.py, on the same
 weights and data; every framework must find the same loss after three steps. TensorFlow runs as a Session and with XLA's automatic
 clustering, PyTorch eagerly, with its images in channels_last where there are images, and compiled; ONNX Runtime infers only.
+Below each table stands what the dearest kernels of graphdock's step take.
 
     python -m benchmarks.networks --programs transformer,mlp --rounds 5
 """
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +24,9 @@ from benchmarks.program import Bar, Case, Program
 __all__ = ["PROGRAMS"]
 
 Sizes = Mapping[str, Any]
+
+#: Kernels of a step that are named with their times.
+SHOWN = 6
 
 #: Optimizer of a training step -> its settings, as TensorFlow names them.
 OPTIMIZERS: dict[str, dict[str, float]] = {
@@ -34,7 +39,7 @@ OPTIMIZERS: dict[str, dict[str, float]] = {
 def in_session(
     tf: ModuleType, open_session: Callable[[], Any], network: str, sizes: Sizes, optimizer: str | None
 ) -> Case:
-    """A step that returns the loss; without an optimizer, the output."""
+    """A step that returns the loss; without an optimizer, the output. Of graphdock's the parts are its dearest kernels."""
     from benchmarks.network_sessions import build, initial_value
 
     graph = build(tf, network, sizes)
@@ -46,7 +51,22 @@ def in_session(
     session.run(tf.global_variables_initializer())
     for variable in tf.trainable_variables():
         variable.load(initial_value(variable.op.name, variable.shape.as_list()), session)
-    return Case(lambda: session.run(fetches, graph.feed), lambda: [session.run(fetch, graph.feed)])
+    case = Case(lambda: session.run(fetches, graph.feed), lambda: [session.run(fetch, graph.feed)])
+    return replace(case, parts=_kernels(session, fetches, graph.feed)) if tf.__name__ == "graphdock" else case
+
+
+def _kernels(session: Any, fetches: Any, feed: Any) -> Callable[[], Mapping[str, float]]:
+    """Seconds per step of the dearest kernels and of all others together, from two traced steps that run when it is first asked."""
+
+    @cache
+    def parts() -> Mapping[str, float]:
+        from graphdock.profiler import profile
+
+        rows = profile(session, fetches, feed, steps=2).rows("kernel")
+        rest = sum(row.seconds for row in rows[SHOWN:])
+        return {row.name: row.seconds for row in rows[:SHOWN]} | ({"others": rest} if len(rows) > SHOWN else {})
+
+    return parts
 
 
 def in_torch(network: str, sizes: Sizes, optimizer: str | None, last: bool = False, compiled: bool = False) -> Case:

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import graphdock as tf
 import pytest
 
-from benchmarks import cli, environments, setup
+from benchmarks import cli, environments, networks, setup
 from benchmarks.harness import Outcome, Timing, disagreement, judge, run_program
 from benchmarks.process import WorkerFailure, WorkerProcess, Workers
 from benchmarks.program import Bar, Case, Program, framework_of, side_by_side
@@ -241,3 +242,15 @@ def test_the_command_line_runs_bare_numpy_and_writes_json(tmp_path: Path) -> Non
     assert "machine: " in ended.stdout and "load average" in ended.stdout, ended.stderr
     (program,) = json.loads(target.read_text(encoding="utf-8"))["programs"]
     assert "numpy" in program["timings"] and program["absent"]["jax"] == "not asked for (--peers)"
+
+
+def test_a_network_says_which_kernels_its_step_spends_its_time_in() -> None:
+    """The dearest first, the others together; they are looked for once."""
+    with tf.Graph().as_default():
+        case = networks.in_session(tf, tf.Session, "mlp", {"batch": 256, "inputs": 64, "hidden": 256}, "Adam")
+        parts = case.parts()
+        assert list(parts)[-1] == "others" and len(parts) == networks.SHOWN + 1
+        assert {"cpu.mat_mul", "cpu.resource_apply_adam"} <= set(parts)
+        named = [seconds for name, seconds in parts.items() if name != "others"]
+        assert named == sorted(named, reverse=True) and min(parts.values()) > 0
+        assert case.parts() is parts

@@ -41,6 +41,7 @@ FAMILIES = (
     "optimizers",
     "pool",
     "pool_argmax",
+    "pool_max_grad",
     "quantization",
     "random",
     "rearrange",

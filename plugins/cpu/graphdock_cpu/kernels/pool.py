@@ -2,8 +2,7 @@
 
 A maximum or a sum over a window is one over its rows, then one over its columns: an axis at a time, as many calls per axis as
 the window is long, on some images at once so that what is between the axes stays in the cache. Axes are those of the tensor as
-it lies there, so that the place of the channels makes no difference. Where a window has its maximum is looked for tap by tap:
-what is left of the gradients goes to the taps that equal the maximum, and is taken from what is left.
+it lies there, so that the place of the channels makes no difference. Gradients of maximum pools stand in ``pool_max_grad``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
 
 from graphdock_cpu.kernels.sliding import Shape, bind_sized, padding_before, sizes_in
 
-__all__ = ["KERNELS", "Axis", "axes_of", "chunks_of", "joint_taps", "tap"]
+__all__ = ["KERNELS", "Axis", "axes_of", "chunks_of", "fold", "joint_taps", "lowest", "tap"]
 
 #: Elements of the images that are pooled at once.
 AT_ONCE = 1 << 16
@@ -99,12 +98,12 @@ def chunks_of(shape: Shape) -> tuple[int, list[slice]]:
     return images, [slice(b, min(b + images, shape[0])) for b in range(0, shape[0], images)]
 
 
-def _fold(axis: Axis, rank: int, combine: Callable[..., Any], start: Any) -> Callable[[Any, Any], None]:
+def fold(axis: Axis, rank: int, combine: Callable[..., Any], start: Any) -> Callable[[Any, Any], None]:
     """``fold(x, y)``: one axis of windows into one axis of results."""
     taps = [(_in(rank, axis.at, out), _in(rank, axis.at, source)) for out, source in axis.taps]
     copyto, full = np.copyto, axis.full
 
-    def fold(x: Any, y: Any) -> None:
+    def fold_all(x: Any, y: Any) -> None:
         if full:
             copyto(y, x[taps[0][1]])
         else:
@@ -114,7 +113,7 @@ def _fold(axis: Axis, rank: int, combine: Callable[..., Any], start: Any) -> Cal
             combine(part, x[source], out=part)
 
     if not full or len(taps) < 2 or axis.taps[1][0] != slice(0, axis.out):
-        return fold
+        return fold_all
     (_, first), (_, second), *rest = taps
 
     def fold_two(x: Any, y: Any) -> None:
@@ -143,7 +142,7 @@ def _pool(make: Callable[[np.dtype[Any]], tuple[Callable[..., Any], Any]], mean:
         axes, _ = axes_of(ctx, shape)
         wide = narrow.accumulator if mean else narrow
         combine, start = make(wide.np)
-        folds = [_fold(axis, len(shape), combine, start) for axis in axes]
+        folds = [fold(axis, len(shape), combine, start) for axis in axes]
         images, chunks = chunks_of(shape)
         counts = _counts(axes, len(shape), wide.np) if mean else None
         widened = wide is not narrow
@@ -188,7 +187,7 @@ def _counts(axes: Sequence[Axis], rank: int, dtype: np.dtype[Any]) -> np.ndarray
     return counts.max(initial=1).astype(dtype)[()] if counts.size and (counts == counts.flat[0]).all() else counts
 
 
-def _lowest(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], Any]:
+def lowest(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], Any]:
     if dtype.kind in "iu":
         return np.maximum, np.iinfo(dtype).min
     return np.maximum, dtype.type(-np.inf)
@@ -275,62 +274,6 @@ def joint_taps(axes: Sequence[Axis], rank: int) -> list[tuple[tuple[slice, ...],
     return found
 
 
-#: Integers as wide as a float of so many bytes.
-_MASKS = {4: dtypes.int32, 8: dtypes.int64}
-
-
-def _max_pool_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
-    """``(x, y, grad) -> dx``. Masks are bits, so that an infinite gradient stays where it is."""
-    shape, pooled, dtype = shapes[0], shapes[1], ctx.outputs[0].dtype
-    axes, _ = axes_of(ctx, shape)
-    taps = joint_taps(axes, len(shape))
-    wide = dtype.accumulator
-    bits = _MASKS[wide.size].np
-    apart = all(axis.apart for axis in axes)
-    images, chunks = chunks_of(shape)
-    part, whole = (images, *pooled[1:]), (images, *shape[1:])
-    widened = wide is not dtype
-    scratch = [Scratch(wide, part), Scratch(_MASKS[wide.size], part), Scratch(wide, part), Scratch(dtypes.bool_, part)]
-    scratch += [Scratch(wide, whole)] * widened
-    # minus one is all bits; not np.negative, which NumPy 2.4 gets wrong in place on strided integers
-    differ, copyto, subtract, both, xor, add = (
-        np.not_equal,
-        np.copyto,
-        np.subtract,
-        np.bitwise_and,
-        np.bitwise_xor,
-        np.add,
-    )
-    one = np.ones((), bits)
-
-    def compute(x: Any, y: Any, g: Any, dx: Any, *buffers: Any) -> None:
-        for chunk in chunks:
-            left, masks, share, flags = (b[: chunk.stop - chunk.start] for b in buffers[:4])
-            xs, ys = x[chunk], y[chunk]
-            result = buffers[4][: chunk.stop - chunk.start] if widened else dx[chunk]
-            result.fill(0)
-            copyto(left, g[chunk])
-            left_bits, share_bits, result_bits = left.view(bits), share.view(bits), result.view(bits)
-            for at, source in taps:
-                flag, mask, rest = flags[at], masks[at], left_bits[at]
-                differ(xs[source], ys[at], flag)
-                copyto(mask, flag.view(np.int8))
-                subtract(mask, one, mask)
-                if apart:
-                    taken = result_bits[source]
-                    both(rest, mask, taken)
-                    xor(rest, taken, rest)
-                else:
-                    taken, target = share_bits[at], result[source]
-                    both(rest, mask, taken)
-                    add(target, share[at], target)
-                    xor(rest, taken, rest)
-            if widened:
-                copyto(dx[chunk], result, "same_kind")
-
-    return compute, tuple(scratch)
-
-
 def _max_pool_grad_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     """``(x, y, grad) -> d``, of the shape of y."""
     axes, _ = axes_of(ctx, shapes[0])
@@ -359,23 +302,16 @@ def _pooled(ctx: BuildContext, x: Any, *_: Any) -> Shape:
     return axes_of(ctx, x.shape)[1]
 
 
-def _input_shape(ctx: BuildContext, x: Any, *_: Any) -> Shape:
-    return tuple(x.shape)
-
-
-_MAX, _AVG = bind_sized(_pool(_lowest, mean=False), _pooled), bind_sized(_pool(_zero, mean=True), _pooled)
-_MAX_GRAD = bind_sized(_max_pool_grad, _input_shape)
+_MAX, _AVG = bind_sized(_pool(lowest, mean=False), _pooled), bind_sized(_pool(_zero, mean=True), _pooled)
 _MAX_GRAD_GRAD = bind_sized(_max_pool_grad_grad, _pooled)
 _AVG_GRAD = bind_sized(_avg_pool_grad, sizes_in(0))
 
 KERNELS = [
     KernelDef("MaxPool", "cpu", _MAX),
-    KernelDef("MaxPoolGrad", "cpu", _MAX_GRAD),
     KernelDef("MaxPoolGradGrad", "cpu", _MAX_GRAD_GRAD),
     KernelDef("AvgPool", "cpu", _AVG),
     KernelDef("AvgPoolGrad", "cpu", _AVG_GRAD),
     KernelDef("MaxPool3D", "cpu", _MAX),
-    KernelDef("MaxPool3DGrad", "cpu", _MAX_GRAD),
     KernelDef("MaxPool3DGradGrad", "cpu", _MAX_GRAD_GRAD),
     KernelDef("AvgPool3D", "cpu", _AVG),
     KernelDef("AvgPool3DGrad", "cpu", _AVG_GRAD),
