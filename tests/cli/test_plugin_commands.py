@@ -91,3 +91,23 @@ def test_help_is_printed_although_the_configuration_is_wrong(chip, monkeypatch, 
     monkeypatch.setenv("GRAPHDOCK_CONFIG", str(tmp_path / "graphdock.toml"))
     done = run("--help")
     assert done.exit_code == 0 and "explain" in done.stdout and "not known: " in done.stdout
+
+
+def test_a_command_may_plan_a_program_and_the_initial_values_of_its_variables(chip, tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import graphdock as tf\nx = tf.placeholder(tf.float32, [2])\ny = tf.exp(x) * tf.Variable([1.0, 2.0])\n"
+        "nothing = tf.exp(x)\n"
+    )
+    chip(
+        command="import click\n\n@click.command()\n@click.argument('what')\n@click.pass_obj\ndef command(tools, what):\n"
+        "    plans = [tools.explain(what, backends=['cpu']) for _ in range(2)][1]\n"
+        "    print(tools.table(('PLAN', 'NODES'), [(i, len(p.rows)) for i, p in enumerate(plans)], right=('NODES',)))\n"
+        "    print(plans[0].kernels())\n"
+    )
+    done = run("chip", f"{tmp_path / 'program.py'}:y")
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[0] == ["PLAN", "NODES"] and [line[0] for line in lines[1:3]] == ["0", "1"]
+    assert "cpu.exp" in done.stdout
+    failed = run("chip", f"{tmp_path / 'program.py'}:z")
+    assert failed.exit_code == 2 and "has no 'z'" in failed.stderr

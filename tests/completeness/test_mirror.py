@@ -28,6 +28,7 @@ RECORDS = "records only; those who fill them are tested"
 ELSEWHERE = {
     "names.py": DATA,
     "ops/names.py": DATA,
+    "cli/command_tools.py": "tests/cli/test_plugin_commands.py and plugins/triton/tests/test_cli.py",
     "cli/config.py": COMMAND,
     "cli/devices.py": COMMAND,
     "cli/error.py": "tests/docs/test_error_pages.py",
@@ -38,6 +39,7 @@ ELSEWHERE = {
     "cli/ops.py": COMMAND,
     "cli/probe.py": "tests/cli/test_isolated.py runs it as a child",
     "contracts/bodies.py": "tests/host/test_control_flow.py: what nodes with bodies take and give",
+    "contracts/command.py": "tests/cli/test_plugin_commands.py",
     "contracts/device.py": "tests/conformance and tests/devices: the contract over four devices",
     "contracts/executor.py": "tests/plugin/test_executors.py",
     "contracts/ir.py": "tests/contracts/test_recorder.py and test_region_compiler.py build with it",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, check_program
-from graphdock.dtypes import as_dtype, bool_, float16, float32, float64, int32, int64
+from graphdock.dtypes import as_dtype, bool_, float16, float32, float64, int32, int64, uint64
 from graphdock.errors import PlanError
 from graphdock.testing.random_regions import random_region
 
@@ -76,3 +76,31 @@ def test_random_programs_keep_the_rules_and_print(seed):
     check_program(program)
     assert len(arrays) == len(program.inputs)
     assert str(program).count("\n") == 1 + len(program.inputs) + len(program.terms) + len(program.outputs)
+
+
+def drawn(dtype=float32, index=(0,), key=()):
+    """A program that draws; ``key``: the axes of the first word."""
+    word = Term("literal", uint64, value=3)
+    first = Term("input", uint64, (), (0,), 0) if key else word
+    place = Term("cast", uint64, (0,), (0,)) if index else word
+    draw = Term("draw", dtype, (1, 2, 2, 2, 2, 3), index or key)
+    source = RegionInput("x", 0, uint64, (3,), (0,))
+    out = RegionOutput("y", 4, dtype, (3,), (0,))
+    return RegionProgram(
+        "r", (Axis("i", 3),), (source,), (Term("index", int64, (), (0,), 0), first, word, place, draw), (out,)
+    )
+
+
+def test_a_draw_is_of_one_stream():
+    check_program(drawn())
+    check_program(drawn(float64, ()))
+    for wrong in (drawn(uint64), drawn(key=(0,))):
+        with pytest.raises(PlanError, match="floating numbers of one stream"):
+            check_program(wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_that_draw_keep_the_rules(seed):
+    program, arrays = random_region(np.random.default_rng(seed), (3, 5), [(), (0,)][seed % 2], ("float32",), draws=2)
+    check_program(program)
+    assert sum(t.op == "draw" for t in program.terms) == 2 and len(arrays) == len(program.inputs)

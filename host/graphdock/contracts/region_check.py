@@ -113,6 +113,9 @@ def _check_primitive(program: RegionProgram, where: str, term: Term, args: Seque
     if term.op == "cast":
         if dtype.is_floating and term.dtype.is_integer:
             raise _broken(program, where, "floating values are not cast to integers")
+    elif term.op == "draw":
+        if not term.dtype.is_floating or any(t.axes for t in args[:5]):
+            raise _broken(program, where, "it gives floating numbers of one stream, the same for the whole space")
     elif term.dtype.name != (rule.gives or dtype.name):
         raise _broken(program, where, f"of {dtype} it gives no {term.dtype}")
     if term.op == "round" and term.value not in _HALVES:

@@ -27,6 +27,10 @@ Rules, the same for every compiler:
 * ``cast`` converts between integers (by wrap-around), between floating dtypes, from integers and bool to anything, and to bool by
   comparing with 0. From floating to integers there is no cast.
 * ``select(c, x, y)`` is x where c, and nothing of y matters there, a NaN neither.
+* ``draw(key, key2, outer, iteration, ordinal, i)`` is number i of the uniform numbers in [0, 1) of a stream: Philox4x64-10 with
+  the two words of the key and the counter (1 + block, outer, iteration, ordinal), made into numbers as ``RandomUniform`` says: the
+  top 53 bits of word i as float64; as float32 the top 24 bits of half i, the low half of each word first. The first five have no
+  axes.
 """
 
 from __future__ import annotations
@@ -86,6 +90,8 @@ PRIMITIVES: Mapping[str, Primitive] = MappingProxyType(
         **_table("cast", 1, _NUMBER | _BOOL),
         # to float16 or bfloat16 (``value``), held in float32
         **_table("round", 1, frozenset({"float32"})),
+        # to float32 or float64, the term's own dtype
+        **_table("draw", 6, frozenset({"uint64"})),
     }
 )
 

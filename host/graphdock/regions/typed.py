@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, Term
@@ -104,6 +105,11 @@ class Terms:
         dtype = self._common((yes, no)) or as_dtype("float32")
         args = (condition, self.as_term(yes, dtype), self.as_term(no, dtype))
         return self.add("select", dtype, args, self.axes(args))
+
+    def draw(self, dtype: DType, stream: Sequence[int], index: int) -> int:
+        """Number ``index`` (of int64) of a stream: five terms of uint64 without axes, as :mod:`region_program` has them."""
+        place = self.cast(index, as_dtype("uint64"))
+        return self.add("draw", dtype, (*stream, place), self.terms[place].axes)
 
     def reduce(self, op: str, term: int, axes: tuple[int, ...]) -> int:
         """A reduction over axes of the space; axes along which the term is the same count as often as they are long."""

@@ -31,6 +31,7 @@ def random_region(
     reduced: Sequence[int] = (),
     dtypes: Sequence[str] = ("float32", "float32", "float16", "bfloat16", "int32", "bool"),
     size: int = 16,
+    draws: int = 0,
 ) -> tuple[RegionProgram, list[np.ndarray]]:
     """A program of about ``size`` terms, and an array for each of its inputs.
 
@@ -38,6 +39,7 @@ def random_region(
       extents: of the axes; none is 1.
       reduced: the axes that reductions go over, all of them at once; none reduces nothing.
       dtypes: of inputs, drawn from these; the first input has the first and every axis.
+      draws: how many streams of random numbers enter besides.
 
     Equal generators give equal programs. What reductions of floating values give is at most a few times larger than what goes in.
     """
@@ -46,6 +48,9 @@ def random_region(
     for _ in range(int(rng.integers(0, 3))):
         axes = tuple(a for a in range(len(extents)) if rng.random() < 0.6)
         maker.enter(maker.dtypes[int(rng.integers(len(dtypes)))], axes)
+    for _ in range(draws):
+        maker.draw()
+        size += 20
     while len(maker.terms.terms) < size:
         maker.step()
     program = maker.finish()
@@ -118,6 +123,29 @@ class _Maker:
                 self._keep(terms.apply("divide", x, terms.apply("add", terms.apply("mul", y, y), Number(1))))
         except NotInRegion:
             pass  # that operator does not take this dtype: another roll
+
+    def draw(self) -> None:
+        """Numbers of a stream, one for each place of the space; its counter and key come in as inputs, or stand in the program."""
+        stream = []
+        for _ in range(5):
+            word = int(self.rng.integers(2**64, dtype=np.uint64)) >> int(self.rng.integers(64))
+            if self.rng.random() < 0.5:
+                stream.append(self.terms.literal(word, as_dtype("uint64")))
+                continue
+            number = len(self.inputs)
+            self.inputs.append(RegionInput(f"x{number}", number, as_dtype("uint64"), (), (), 8))
+            self.arrays.append(np.array(word, np.uint64))
+            stream.append(self.terms.add("input", as_dtype("uint64"), (), (), number))
+        whole = as_dtype("int64")
+        place = self.terms.add("index", whole, (), (0,), 0)
+        for axis in range(1, len(self.extents)):
+            size = self.terms.literal(self.extents[axis], whole)
+            place = self.terms.add("mul", whole, (place, size), self.terms.terms[place].axes)
+            index = self.terms.add("index", whole, (), (axis,), axis)
+            place = self.terms.add("add", whole, (place, index), self.terms.axes((place, index)))
+        self._keep(
+            self.terms.draw(as_dtype("float64" if as_dtype("float64") in self.dtypes else "float32"), stream, place)
+        )
 
     def _jump(self, x: int, y: int) -> None:
         """A choice, or a rounding."""

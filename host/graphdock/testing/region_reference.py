@@ -88,11 +88,28 @@ def _term(
         case "cast":
             (value,) = (values[a] for a in term.args)
             return value != 0 if term.dtype.is_bool else value.astype(term.dtype.np)
+        case "draw":
+            *stream, places = (values[a] for a in term.args)
+            return _drawn([int(word.item()) for word in stream], places, term.dtype)
         case op if op in REDUCTIONS:
             return _reduced(op, values[term.args[0]], tuple(term.value), term.dtype)
     operands = [values[a] for a in term.args]
     table = _INTEGERS if operands[-1].dtype.kind in "iu" and term.op in _INTEGERS else _FUNCTIONS
     return table[term.op](*operands)
+
+
+def _drawn(stream: Sequence[int], places: np.ndarray, dtype: DType) -> np.ndarray:
+    """Uniform numbers as NumPy's own generator makes them."""
+    key, key2, outer, iteration, ordinal = stream
+    bits = np.random.Philox(key=0)
+    state = bits.state
+    state["state"] = {
+        "key": np.array([key, key2], np.uint64),
+        "counter": np.array([0, outer, iteration, ordinal], np.uint64),
+    }
+    bits.state = state
+    numbers = np.random.Generator(bits).random(int(places.max()) + 1, dtype=dtype.np)
+    return np.asarray(numbers[places.astype(np.int64)])
 
 
 def _reduced(op: str, value: np.ndarray, axes: tuple[int, ...], dtype: DType) -> np.ndarray:

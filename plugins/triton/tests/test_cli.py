@@ -121,6 +121,23 @@ def test_an_architecture_that_nobody_knows(build):
     assert done.exit_code == 1 and "no GPU of architecture 'sm_91' is known" in done.stderr and "sm_90" in done.stderr
 
 
+def test_explain_plans_for_a_gpu_that_is_not_here(fake, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    explain = ["explain", f"{tmp_path / 'program.py'}:fed", "--backends", "triton,cuda,cpu", "--plan-for"]
+    done = CliRunner().invoke(cli, [*explain, "cuda=sm_90"])
+    assert done.exit_code == 0 and "triton.region" in done.stdout, done.output
+    assert {arch for _, arch in fake.names} == {"sm_90a"}
+    wrong = CliRunner().invoke(cli, [*explain, "sm_90"])
+    assert wrong.exit_code == 2 and "--plan-for takes TYPE=ARCH, such as cuda=sm_90, not 'sm_90'" in wrong.stderr
+
+
+def test_tuned_tiles_are_kept_for_whoever_takes_the_folder_along(build, fake, tmp_path):
+    done = build("fed", "--arch", "sm_90", "--tune")
+    assert done.exit_code == 0, done.output
+    assert len(list((tmp_path / "own" / "triton" / "sm_90a").glob("*.choice"))) == 2
+    assert len(fake.names) > len([line for line in done.stdout.splitlines() if line.startswith("region")])
+
+
 def test_a_launch_takes_the_kernel_for_any_addresses_where_there_is_no_other(fake):
     job = Job("kernel", "key", lambda: None, {"x": "*fp32", "K": "i32"}, {}, Options(), ("x", "K"))
     assert job.plain.divisible == ("K",)

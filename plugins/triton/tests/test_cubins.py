@@ -102,3 +102,11 @@ def test_what_does_not_compile_is_refused_with_its_reason():
     job = Job("broken", "k", lambda: load_function("broken", source), {"x": "*fp32"}, {}, Options())
     with pytest.raises(KernelRefused, match="(?s)broken does not compile for sm_90a: .*nothing is not defined"):
         AheadOfTime().compile(job, "sm_90a")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_draws_compile_without_a_spill(dtype):
+    program, _ = random_region(np.random.default_rng(3), (40, 64), (1,), (dtype,), draws=1)
+    kernel = region_kernel(program)
+    cubin = AheadOfTime().compile(job_of(kernel, ()), "sm_90a")
+    assert cubin.spills == 0 and cubin.registers > 0

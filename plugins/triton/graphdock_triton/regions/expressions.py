@@ -98,6 +98,8 @@ def expression(term: Term, dtype: DType, args: list[str]) -> str:
         return f"{args[0]} != 0" if term.dtype.is_bool else f"{args[0]}.to({type_name(term.dtype)})"
     if op == "round":
         return f"{args[0]}.to(tl.{term.value}).to(tl.float32)"
+    if op == "draw":
+        return f"_draw_{term.dtype.name}({', '.join(args)})"
     if op == "neg":
         return f"0 - {args[0]}" if dtype.is_integer else f"-{args[0]}"
     if op in ("maximum", "minimum"):

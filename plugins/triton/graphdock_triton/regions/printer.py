@@ -62,7 +62,8 @@ def print_region(program: RegionProgram, layout: Layout, walk: Walk) -> Text:
     name = "region_" + re.sub(r"\W+", "_", program.name).strip("_").lower()[:60]
     arguments = printer.arguments()
     shown = [*arguments[:-2], "BLOCK_K: tl.constexpr", "BLOCK_R: tl.constexpr"]
-    source = _template().render(name=name, program=str(program).splitlines(), arguments=shown, body=body)
+    draws = any(t.op == "draw" for t in program.terms)
+    source = _template().render(name=name, program=str(program).splitlines(), arguments=shown, body=body, draws=draws)
     return Text(name, source, tuple(arguments))
 
 

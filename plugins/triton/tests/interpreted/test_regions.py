@@ -121,3 +121,37 @@ def test_reductions_see_nan_and_nothing_beyond_the_columns(op, block):
         (RegionOutput("y", 1, dtypes.float32, (5,), (0,)),),
     )
     compare(program, [x], block)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_draws_within_a_region_are_numpys_numbers(seed):
+    rng = np.random.default_rng(seed)
+    extents = EXTENTS[seed % 4]
+    reduced = [(), (len(extents) - 1,), (0,)][seed % 3]
+    program, arrays = random_region(rng, extents, reduced, DTYPES[0 if seed % 2 else 2], 8, draws=1 + seed % 2)
+    assert any(t.op == "draw" for t in program.terms)
+    if what_forbids(program) is None:
+        compare(program, arrays, BLOCKS[seed % len(BLOCKS)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_stream_is_that_of_the_op_on_the_cpu_bit_for_bit(dtype):
+    import graphdock as tf
+    from graphdock.regions.typed import Terms
+
+    with tf.Graph().as_default(), tf.Session() as sess:
+        drawn = tf.random_uniform([3, 7], dtype=dtype, seed=5)
+        steps = [sess.run(drawn) for _ in range(2)]
+        seeds = [drawn.op.get_attr(name) for name in ("seed", "seed2")]
+    kind, words = dtypes.as_dtype(dtype), dtypes.uint64
+    for ordinal, want in enumerate(steps):
+        terms = Terms()
+        stream = [terms.literal(n, words) for n in (*seeds, 0, 0, ordinal)]
+        whole = dtypes.int64
+        row, column = terms.add("index", whole, (), (0,), 0), terms.add("index", whole, (), (1,), 1)
+        start = terms.add("mul", whole, (row, terms.literal(7, whole)), (0,))
+        number = terms.draw(kind, stream, terms.add("add", whole, (start, column), (0, 1)))
+        out = RegionOutput("y", number, kind, (3, 7), (0, 1))
+        program = RegionProgram("drawn", (Axis("i", 3), Axis("j", 7)), (), tuple(terms.terms), (out,))
+        np.testing.assert_array_equal(evaluate(program, [])[0], want)
+        np.testing.assert_array_equal(run_region(region_kernel(program, (4, 1)), [])[0], want)

@@ -201,11 +201,14 @@ def test_tiles_that_were_measured_best_are_taken_by_sessions_that_are_not_determ
         with lab.session(options=options) as sess:
             np.testing.assert_allclose(sess.run(y, {x: value}), want, rtol=1e-5, atol=1e-5)
         (path,) = tmp_path.rglob("*.choice")
-        config, how = tuning._read(path)
-        assert how == "measured"
-        compiling.use(lab.compiler)  # forgets what was compiled
-        lab.compiler.compiled.clear()
-        with lab.session() as sess:
-            np.testing.assert_allclose(sess.run(y, {x: value}), want, rtol=1e-5, atol=1e-5)
-        (used,) = {(j.constants["BLOCK_K"], j.constants["BLOCK_R"]) for j in lab.compiler.compiled}
-        assert used == config[:2]
+        other = (32, 64, 1)  # not the guess
+        assert tuning._read(path)[1] == "measured"
+        tuning._write(path, other, "measured")
+        used = []
+        for deterministic in (False, True):
+            compiling.use(lab.compiler)  # forgets what was compiled
+            lab.compiler.compiled.clear()
+            with lab.session(deterministic=deterministic) as sess:
+                np.testing.assert_allclose(sess.run(y, {x: value}), want, rtol=1e-5, atol=1e-5)
+            used.append({(j.constants["BLOCK_K"], j.constants["BLOCK_R"]) for j in lab.compiler.compiled})
+        assert used[0] == {other[:2]} and used[1].isdisjoint(used[0])
