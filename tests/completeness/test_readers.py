@@ -24,7 +24,6 @@ HOST = ROOT / "host" / "graphdock"
 #: Fields of contracts that nobody in this distribution reads by name: packages do, or whoever takes the record as a whole.
 FOR_OTHERS = {
     "executor.StageReport.ms": "the JSON of explain has the whole record",
-    "kernel.PrepareContext.measure": "kernels tune with it",
     "rendezvous.RendezvousKey.source_incarnation": "a key is compared as a whole",
     "rendezvous.RendezvousKey.destination_incarnation": "a key is compared as a whole",
 }

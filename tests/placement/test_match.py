@@ -59,7 +59,7 @@ def test_commutative_operands_in_any_order(turned):
     graph = small.builder.finish([sought])
     found = Matcher(Index(large.builder.graph), graph).extend(Match(), [(sought, value)], [sought])
     assert [found.values[v] for v in graph.inputs] == [around, q]
-    assert {n.op for n in found.nodes.values()} == {"Sin", "Exp", "Add", "Mul"}
+    assert {n.op for n in found.found.values()} == {"Sin", "Exp", "Add", "Mul"}
 
 
 def test_readers_lead_on_from_any_node():

@@ -47,17 +47,17 @@ class Match:
     """What is known of where a graph stands.
 
     Attributes:
-      values: value of the small graph -> of the plan. ``nodes``: likewise; constants are not among them.
+      values: value of the small graph -> of the plan. ``found``: node of it -> of the plan; constants are not among them.
       rest: sum at the rim -> the summands that the plan's has beyond it.
     """
 
     values: dict[Value, Value] = field(default_factory=dict)
-    nodes: dict[PlanNode, PlanNode] = field(default_factory=dict)
+    found: dict[PlanNode, PlanNode] = field(default_factory=dict)
     rest: dict[PlanNode, tuple[Value, ...]] = field(default_factory=dict)
     taken: set[PlanNode] = field(default_factory=set)
 
     def copy(self) -> Match:
-        return Match(dict(self.values), dict(self.nodes), dict(self.rest), set(self.taken))
+        return Match(dict(self.values), dict(self.found), dict(self.rest), set(self.taken))
 
 
 class Matcher:
@@ -118,7 +118,7 @@ class Matcher:
             if not self._alike(node, other, match, node in rims):
                 return
             self._tries += 1
-            match.nodes[node] = other
+            match.found[node] = other
             match.taken.add(other)
             match.values.update(zip(node.outputs, other.outputs, strict=True))
             ways = list(_operands(node, other, node in rims, match))
@@ -136,9 +136,9 @@ class Matcher:
                     branch.rest[node] = rest
                 yield from self._solve(branch, [*goals, *pairs], wanted, rims)
             return
-        following = next((n for n in wanted if n not in match.nodes and _led_to(n, match)), None)
+        following = next((n for n in wanted if n not in match.found and _led_to(n, match)), None)
         if following is None:
-            if all(n in match.nodes for n in wanted):
+            if all(n in match.found for n in wanted):
                 yield match
             return
         position = next(i for i, v in enumerate(following.inputs) if v in match.values and _tells(v))

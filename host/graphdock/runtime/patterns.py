@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node, make_node
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
 from graphdock.contracts.pattern import Found
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.errors import PluginError
@@ -135,13 +135,13 @@ class Patterns:
         value = first.values[sought.value]
         assert value.node is not None
         key = asked.full_name, value.node.name
-        ops = tuple(n.op for n in first.nodes.values())
+        ops = tuple(n.op for n in first.found.values())
         try:
             if key in failed:
                 raise _NotHere(failed[key])
             found = _found(asked, sought, first, dtype, device)
             graph, match = self._with_slopes(asked, found, value, first, sought, place)
-            members = list(match.nodes.values())
+            members = list(match.found.values())
             ops = tuple(n.op for n in members)
             slopes = tuple(n for n, s in graph.slopes.items() if s in match.values)
             _check_alone(graph, match, slopes, place.index)
@@ -157,7 +157,7 @@ class Patterns:
             return
         nodes = _put(place, graph, match, standing, slopes, value.node)
         made.update(dict.fromkeys(nodes, key))
-        place.gone.update([n for p, n in match.nodes.items() if p not in match.rest])
+        place.gone.update([n for p, n in match.found.items() if p not in match.rest])
         names = ", ".join(n.op for n in nodes if n.verb != "constant")
         what = f"{len(members)} nodes around {value.node.origin} became {names}"
         notes.append(RegionNote(asked.full_name, device, ops, len(members), what))
@@ -203,23 +203,25 @@ def _put(
     became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
     if standing.arriving is not None and graph.arriving is not None:
         became[standing.arriving] = match.values[graph.arriving]
-    origins = tuple(dict.fromkeys(o for n in match.nodes.values() for o in n.origins))
+    origins = tuple(dict.fromkeys(o for n in match.found.values() for o in n.origins))
     nodes: list[PlanNode] = []
     for part in standing.graph.nodes:
-        node = copy_node(part, [became[v] for v in part.inputs])
-        node.name, node.origins, node.site_of, node.requested = (
+        node = make_node(
+            part.opdef,
             f"{at.name}/{part.name}",
-            origins,
-            at.site_of,
-            at.requested,
+            [became[v] for v in part.inputs],
+            part.attrs,
+            [(v.dtype, v.shape) for v in part.outputs],
+            requested=at.requested,
+            site_of=at.site_of,
+            bodies=part.bodies,
+            origins=origins,
         )
-        for value in node.outputs:
-            value.name = f"{at.name}/{value.name}"
         became.update(zip(part.outputs, node.outputs, strict=True))
         nodes.append(place.change.insert(node, before=at))
-    summed = {match.nodes[p] for p in match.rest}
+    summed = {match.found[p] for p in match.rest}
     ends: dict[PlanNode, list[Value | None]] = {
-        n: [None] * len(n.outputs) for n in match.nodes.values() if n not in summed
+        n: [None] * len(n.outputs) for n in match.found.values() if n not in summed
     }
     pairs = [(graph.value, standing.value), *((graph.slopes[n], standing.slopes[n]) for n in slopes)]
     for mine, theirs in pairs:
@@ -252,7 +254,7 @@ def _first(anchor: PlanNode, asked: RegisteredPattern, sought: PatternGraph, pla
 
 def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: str, device: str) -> Found:
     """The place of a match; _NotHere where the pattern does not take it."""
-    if len({n.requested for n in match.nodes.values()}) > 1:
+    if len({n.requested for n in match.found.values()}) > 1:
         raise _NotHere("its nodes ask for several devices")
     shapes, constants = {}, {}
     for name, operand in asked.pattern.inputs.items():
@@ -272,7 +274,7 @@ def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: 
 
 def _check_alone(graph: PatternGraph, match: Match, slopes: Sequence[str], index: Index) -> None:
     """_NotHere where something else reads what lies within a match, which would be computed twice then."""
-    inside = set(match.nodes.values())
+    inside = set(match.found.values())
     leaving = {match.values[graph.value], *(match.values[graph.slopes[n]] for n in slopes)}
     for node in inside:
         for value in node.outputs:

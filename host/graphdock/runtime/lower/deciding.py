@@ -249,8 +249,7 @@ def _fix_loop(work: _Pass, loop: Any) -> None:
     state, fixed, pairs = work.state, _buffers(loop), loop.pairs
     changed = {name for s in _turns(loop) for name in s.targets}
     for turn in _turns(loop):
-        left = [item for item in zip(turn.targets, turn.values, strict=True) if item[0] not in fixed]
-        turn.targets, turn.values = tuple([t for t, _ in left]), tuple([v for _, v in left])
+        turn.leave_out(fixed)
     loop.body.statements = [s for s in loop.body.statements if not isinstance(s, Let) or s.targets]
     for pair in pairs:
         if pair.value in changed:

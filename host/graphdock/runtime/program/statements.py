@@ -5,7 +5,7 @@ Each knows the node it belongs to, the device that does its work (None: the host
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,6 +108,11 @@ class Let(Statement):
 
     targets: tuple[Name, ...]
     values: tuple[Operand, ...]
+
+    def leave_out(self, names: Collection[Name]) -> None:
+        """Bind all but these."""
+        left = [pair for pair in zip(self.targets, self.values, strict=True) if pair[0] not in names]
+        self.targets, self.values = tuple([t for t, _ in left]), tuple([v for _, v in left])
 
 
 @dataclass(slots=True, eq=False)
