@@ -106,6 +106,12 @@ def test_what_must_not_be_joined() -> None:
     with tf.control_dependencies([tf.Print(x, []).op]):
         waiting = tf.matmul(y, w)
     assert shapes([one, waiting], feed) == {"[2,64] [64,64]": 2}, "the product waits itself"
+    wide, state, pairs = tf.concat([w, w], 0), x, []
+    for row in (x, y):
+        with tf.control_dependencies([tf.Print(row, []).op]):
+            pairs.append(tf.concat([row, state], 1))
+        state = tf.matmul(pairs[-1], wide)
+    assert shapes(state, feed) == {"[2,128] [128,64]": 2}, "the pieces wait where they are joined"
     assert shapes([one, tf.matmul(y, w, transpose_b=True)], feed) == {"[2,64] [64,64]": 2}, (
         "one is by the transposed matrix"
     )

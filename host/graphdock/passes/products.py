@@ -99,7 +99,7 @@ def _product(node: PlanNode, cuts: dict[Value, PlanNode], kept: set[PlanNode]) -
             widths = [_width(v) for v in cut.outputs]
             if len(widths) > 1 and _parts(widths, result):
                 return _Product(node, False, cut, tuple(w for w in widths if w is not None))
-    elif a.node is not None and a.node.op == node.opdef.joint["join"]:
+    elif a.node is not None and a.node.op == node.opdef.joint["join"] and _is_free(a.node):
         widths = [_width(v) for v in a.node.inputs[:-1]]
         if len(widths) > 1 and _parts(widths, a):
             return _Product(node, True, None, tuple(w for w in widths if w is not None))
