@@ -132,7 +132,8 @@ def files_of(prefix: str) -> list[str]:
     """The files in the folder of a checkpoint that belong to it, also those of saves that were cut off."""
     folder, base = os.path.split(prefix)
     ours = re.compile(
-        re.escape(base) + r"(\.index|\.data-\d{5}-of-\d{5}(\.[0-9a-f]{8}\.safetensors)?)(\.[0-9a-f]{8}\.tmp)?\Z"
+        re.escape(base)
+        + r"((\.index|\.data-\d{5}-of-\d{5}(\.[0-9a-f]{8}\.safetensors)?)(\.[0-9a-f]{8}\.tmp)?|\.meta\.[0-9a-f]{8}\.tmp)\Z"
     )
     try:
         names = os.listdir(folder or os.curdir)
