@@ -47,8 +47,6 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from graphdock.contracts.device import Buffer, Device, DeviceInfo, Storage
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError
@@ -193,6 +191,8 @@ class Queue(ABC):
 
     def _holds(self, flag: Buffer) -> bool:
         """What a bool of the device is; all work that writes it has run."""
+        import numpy as np
+
         found = np.empty((), np.bool_)
         self.device.to_host(flag, found)
         return bool(found)

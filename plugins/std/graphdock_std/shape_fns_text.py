@@ -32,6 +32,8 @@ def reduce_join(ctx: Any) -> list[Any]:
     """The dims that are not joined, or 1 for those that are."""
     inputs, axis = ctx.shape("inputs"), ctx.values("axis")
     keep = ctx.attrs["keep_dims"]
+    if len(ctx.shape("axis") or ()) > 1:
+        raise ctx.fail(f"axis has shape {show(ctx.shape('axis'))}; it is a scalar or a vector of dims")
     axes = axis if axis is None or isinstance(axis, tuple) else (axis,)
     if inputs is None or axes is None or not all(known(a) for a in axes):
         ctx.unproven()

@@ -32,6 +32,8 @@ def _reduce_join(ctx: BuildContext) -> Bound:
 
     def joined(inputs: Any, axis: Any) -> np.ndarray:
         rank = inputs.ndim
+        if np.ndim(axis) > 1:
+            raise refused(node, "axis is no list of dims", expected="a scalar or a vector", got=f"shape {axis.shape}")
         axes = [int(a) for a in np.atleast_1d(axis)]
         for a in axes:
             if not -rank <= a < rank:

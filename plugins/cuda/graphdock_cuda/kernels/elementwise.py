@@ -169,13 +169,25 @@ def _by_formula(w: Work) -> None:
 
 
 _UNARY = (
-    "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Erfc Exp Expm1 Floor Log Log1p Neg Reciprocal Rint Round Rsqrt "
+    "Abs Ceil Cos Cosh Erf Erfc Exp Expm1 Floor Log Log1p Neg Reciprocal Rint Round Rsqrt "
     "Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh"
 ).split()
 _BINARY = "Add Sub Mul RealDiv FloorDiv FloorMod Pow Maximum Minimum SquaredDifference".split()
 _TO_BOOL = "Less LessEqual Greater GreaterEqual Equal NotEqual IsNan IsInf IsFinite".split()
 
-kernel(*_UNARY, inplace={"y": ("x",)}, modes=("planned", "fresh", "inplace"))(_by_formula)
+_IN_PLACE = {"inplace": {"y": ("x",)}, "modes": ("planned", "fresh", "inplace")}
+kernel(*_UNARY, **_IN_PLACE)(_by_formula)
+#: Of complex numbers they are left to the cpu.
+kernel(
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    types={"T": ("float16", "bfloat16", "float32", "float64")},
+    **_IN_PLACE,
+)(_by_formula)
 kernel(*_BINARY, inplace={"z": ("x", "y")}, modes=("planned", "fresh", "inplace"))(_by_formula)
 kernel("Atan2", inplace={"z": ("y", "x")}, modes=("planned", "fresh", "inplace"))(_by_formula)
 kernel(*_TO_BOOL, "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot")(_by_formula)

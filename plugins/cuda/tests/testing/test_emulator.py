@@ -249,7 +249,10 @@ def test_a_warp_runs_ahead(rigs):
 
 
 FAILURES = {
-    "a[threadIdx.x == 3 ? 1 << 28 : 0] = 1;": (700, "an address that is not this kernel's to use.*thread .3, 0, 0."),
+    "a[threadIdx.x == 3 ? -(1ll << 44) : 0] = 1;": (
+        700,
+        "an address that is not this kernel's to use.*thread .3, 0, 0.",
+    ),
     "*reinterpret_cast<volatile i32*>(8ull) = 1;": (700, r"\(0x8\)"),
     "if (threadIdx.x == 5) __trap();": (719, "trap in block .0, 0, 0., thread .5, 0, 0., test line 3"),
     "assert(threadIdx.x < 9);": (710, "threadIdx.x < 9 in"),

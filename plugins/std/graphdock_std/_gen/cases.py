@@ -18363,6 +18363,13 @@ CASES: dict[str, dict] = {
                 "note": "",
                 "match": "twice",
             },
+            {
+                "inputs": {"inputs": {"shape": (2, 2)}, "axis": {"value": ((0,), (1,)), "dtype": "int32"}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "axis",
+            },
         ),
         "types": {},
         "args": {"inputs": "string", "axis": "int32"},

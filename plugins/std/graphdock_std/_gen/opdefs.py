@@ -11254,7 +11254,7 @@ def as_string() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.text:as_string",
         package="graphdock_std",
-        source="specs/strings.yaml:223",
+        source="specs/strings.yaml:224",
     )
 
 
@@ -11276,7 +11276,7 @@ def string_format() -> OpDef:
         gradient_kinds={"inputs": "none"},
         reference="graphdock_std.reference.text:string_format",
         package="graphdock_std",
-        source="specs/strings.yaml:252",
+        source="specs/strings.yaml:253",
     )
 
 
@@ -11294,7 +11294,7 @@ def string_to_hash_bucket() -> OpDef:
         gradient_kinds={"string_tensor": "none"},
         reference="graphdock_std.reference.text:to_hash_bucket",
         package="graphdock_std",
-        source="specs/strings.yaml:273",
+        source="specs/strings.yaml:274",
     )
 
 
@@ -11312,7 +11312,7 @@ def string_to_hash_bucket_fast() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.text:to_hash_bucket_fast",
         package="graphdock_std",
-        source="specs/strings.yaml:291",
+        source="specs/strings.yaml:292",
     )
 
 
@@ -11334,7 +11334,7 @@ def string_to_hash_bucket_strong() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.text:to_hash_bucket_strong",
         package="graphdock_std",
-        source="specs/strings.yaml:311",
+        source="specs/strings.yaml:312",
     )
 
 
@@ -11354,7 +11354,7 @@ def string_to_number() -> OpDef:
         gradient_kinds={"string_tensor": "none"},
         reference="graphdock_std.reference.text:to_number",
         package="graphdock_std",
-        source="specs/strings.yaml:333",
+        source="specs/strings.yaml:334",
     )
 
 
@@ -12607,7 +12607,7 @@ SPECS: dict[str, str] = {
     "sparse.yaml": "8773dbf7f8a68450",
     "special.yaml": "5a068ba333a0b001",
     "spectral.yaml": "4c63dba988899418",
-    "strings.yaml": "a4366031664080b1",
+    "strings.yaml": "8019c455b4d1e1bd",
     "summary.yaml": "41f6070254b097af",
     "suppression.yaml": "3a0d562ab78a1a65",
     "train.yaml": "75b642b73e6d7cf6",

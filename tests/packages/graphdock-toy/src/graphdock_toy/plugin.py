@@ -30,6 +30,13 @@ def register_region_compilers():
 
 
 @hookimpl
+def register_patterns():
+    from graphdock_toy.patterns import PATTERNS
+
+    return PATTERNS
+
+
+@hookimpl
 def register_executors():
     from graphdock_toy.executor import ToyExecutor
 
