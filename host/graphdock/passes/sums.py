@@ -39,9 +39,12 @@ def _join(node: PlanNode, reads: Counter[Value], kept: set[PlanNode], change: Re
         if maker is not None and reads[value] == 1 and maker not in kept and _is_free(maker):
             groups.setdefault(_key(maker), []).append(maker)
     joined: dict[Value, Value] = {}
+    sums: list[Value] = []
     for alike in groups.values():
         if len(alike) > 1 and _pays(alike):
-            joined.update(dict.fromkeys([n.outputs[0] for n in alike], _sum(node, alike, change, tools)))
+            name = f"{node.name}/{alike[0].op}" + (f"_{len(sums)}" if sums else "")
+            sums.append(_sum(node, name, alike, change, tools))
+            joined.update(dict.fromkeys([n.outputs[0] for n in alike], sums[-1]))
     if not joined:
         return
     rest = list(dict.fromkeys([joined.get(v, v) for v in node.inputs]))
@@ -71,7 +74,7 @@ def _pays(alike: list[PlanNode]) -> bool:
     return made is not None and None not in given and sum(n for n in given if n is not None) <= made
 
 
-def _sum(node: PlanNode, alike: list[PlanNode], change: Rewriter, tools: Tools) -> Value:
+def _sum(node: PlanNode, name: str, alike: list[PlanNode], change: Rewriter, tools: Tools) -> Value:
     """The one node that computes the sum of several."""
     first = alike[0]
     opdef = tools.find(first.opdef.sum or "")
@@ -80,7 +83,7 @@ def _sum(node: PlanNode, alike: list[PlanNode], change: Rewriter, tools: Tools) 
     result = first.outputs[0]
     made = make_node(
         opdef,
-        f"{node.name}/{first.op}",
+        name,
         inputs,
         attrs,
         [(result.dtype, result.shape)],

@@ -15,6 +15,9 @@ from graphdock.testing import queued
 from graphdock.testing.driver.device import DriverDevice
 from graphdock.testing.driver.queue import DriverQueue
 
+#: In debug mode the host decides.
+pytestmark = pytest.mark.plain
+
 
 @pytest.fixture
 def x(monkeypatch):

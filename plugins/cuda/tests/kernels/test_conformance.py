@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from graphdock.testing.conformance import Conformance
+from graphdock.testing.conformance import Conformance, Missing
 from graphdock_cuda.plugin import kernels
 
 OPS = ["device cuda", *sorted({k.op for k in kernels()})]
@@ -24,6 +24,9 @@ def test_every_case(every_kit: Conformance, op: str) -> None:
         pytest.skip(f"the spec of {op} has no samples")
     checked = 0
     for case in every_kit.cases(op):
-        every_kit.check(case)  # raises ConformanceError
+        try:
+            every_kit.check(case)  # raises ConformanceError
+        except Missing:  # of a dtype that its kernels do not take
+            continue
         checked += 1
     assert checked
