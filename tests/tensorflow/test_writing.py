@@ -51,7 +51,7 @@ def test_a_program_that_walks_the_nodes(graph, x):
     with tf.device("/cpu:0"), tf.control_dependencies([tf.no_op("first")]):
         tf.strided_slice(tf.matmul(x, [[1.0, 2.0], [3.0, 4.0]], name="m"), [0, 0], [1, 2], begin_mask=1, name="s")
     made = graph.as_graph_def()
-    assert made.DESCRIPTOR.full_name == tf.GraphDef.DESCRIPTOR.full_name and made.versions.producer == PRODUCER
+    assert type(made) is tf.GraphDef and made.versions.producer == PRODUCER
     found = {n.name: n for n in made.node}
     assert found["m"].op == "MatMul" and list(found["m"].input) == ["x", "m/b", "^first"]
     assert found["m"].device == graph.get_operation_by_name("m").device
