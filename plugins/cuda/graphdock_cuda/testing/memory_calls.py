@@ -33,6 +33,8 @@ class MemoryCalls(State):
             block = owner.device.memory.take(nbytes, owner)
             if block is None:
                 raise CudaError("malloc", 2)
+            # memory whose last work is done goes to any stream, in an order that only the driver knows; the block's life is watched
+            self.detector.forget((bytes_of(block, block.address, block.nbytes),))
             self.lifetime(owner, "malloc", block)
             return block.address
 

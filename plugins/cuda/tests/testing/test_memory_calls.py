@@ -61,6 +61,21 @@ def test_another_stream_gets_freed_memory_when_the_free_has_run(rig):
     assert d.malloc(4, other) == first
 
 
+def test_memory_whose_last_work_ran_unnoticed_is_no_race_of_the_stream_that_gets_it(rig):
+    """The driver knows that the work is done; the host has never asked."""
+    d = rig.driver
+    other = d.stream()
+    first = d.malloc(4, rig.s)
+    d.fill(first, 1, 4, rig.s)
+    d.free(first, rig.s)
+    while d.scheduler.step():
+        pass
+    again = d.malloc(4, other)
+    assert again == first
+    d.fill(again, 2, 4, other)
+    d.verify()
+
+
 def test_the_limit(rigs):
     rig = rigs(memory=10_000)
     d = rig.driver
