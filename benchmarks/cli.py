@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.environments import packages_of
-from benchmarks.harness import Outcome, run_program
+from benchmarks.harness import PAUSE_SECONDS, Outcome, run_program
 from benchmarks.machine import load_average, machine_facts
 from benchmarks.process import Workers
 from benchmarks.program import AGAINST, Program, framework_of, side_by_side
@@ -44,6 +44,12 @@ def parse(
     parser.add_argument("--rounds", type=int, default=rounds, help="turns per worker (default %(default)s)")
     if seconds is not None:
         parser.add_argument("--seconds", type=float, default=seconds, help="length of one burst (default %(default)s)")
+        parser.add_argument(
+            "--pause",
+            type=float,
+            default=PAUSE_SECONDS,
+            help="rest before each burst, in seconds (default %(default)s)",
+        )
         parser.add_argument("--sittings", type=int, default=1, help="times all that with fresh processes (default 1)")
     parser.add_argument("--peers", help="only these, beside graphdock: frameworks or subjects, with commas")
     parser.add_argument(
@@ -55,8 +61,11 @@ def parse(
     options = parser.parse_args(arguments)
     options.seconds = getattr(options, "seconds", None)
     options.sittings = getattr(options, "sittings", 1)
+    options.pause = getattr(options, "pause", None)
     if min(options.rounds, options.sittings) < 1 or (options.seconds is not None and options.seconds <= 0):
         parser.error("--rounds, --seconds and --sittings must be positive")
+    if options.pause is not None and options.pause < 0:
+        parser.error("--pause must not be negative")
     options.peers = None if options.peers is None else frozenset(options.peers.split(","))
     try:
         options.packages = () if options.against is None else packages_of(options.against.resolve())
@@ -83,7 +92,8 @@ def publish(
 ) -> int:
     """Print versions, load and faults after the tables, write the JSON; the exit status."""
     facts = {**machine_facts(), "load_before": loads[0], "load_after": loads[1]}
-    facts |= {"rounds": options.rounds, "burst_seconds": options.seconds, "sittings": options.sittings}
+    facts |= {"rounds": options.rounds, "burst_seconds": options.seconds, "pause_seconds": options.pause}
+    facts |= {"sittings": options.sittings}
     versions: dict[str, str] = {}
     for outcome in outcomes:
         for subject, found in outcome.versions.items():
@@ -136,7 +146,13 @@ def benchmark_main(
         for program in chosen:
             outcomes.append(
                 run_program(
-                    program, f"benchmarks.{benchmark}", workers, options.rounds, options.seconds, options.sittings
+                    program,
+                    f"benchmarks.{benchmark}",
+                    workers,
+                    options.rounds,
+                    options.seconds,
+                    options.sittings,
+                    options.pause,
                 )
             )
             print(as_table(outcomes[-1]), end="\n\n", flush=True)

@@ -231,7 +231,9 @@ def main(arguments: list[str] | None = None) -> int:
             sums: dict[str, float] = {}
             least: dict[str, float] = {}
             for (layer, direction), program in _BY_NET[net.name].items():
-                outcome = run_program(program, "benchmarks.convolution", workers, options.rounds, options.seconds)
+                outcome = run_program(
+                    program, "benchmarks.convolution", workers, options.rounds, options.seconds, pause=options.pause
+                )
                 outcomes.append(outcome)
                 times = {subject: timing.median for subject, timing in outcome.timings.items()}
                 print(_line(f"{layer} {direction}" + f" x{layer.times}" * (layer.times > 1), times), flush=True)

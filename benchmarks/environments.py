@@ -10,17 +10,21 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["PEERS", "REPOSITORY", "environment_of", "interpreter_of", "packages_of"]
+__all__ = ["PEERS", "REPOSITORY", "VARIABLES", "environment_of", "interpreter_of", "packages_of"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 # Framework -> what pip installs into its environment; the same distributions as the `bench` extra of pyproject.toml.
 PEERS: dict[str, tuple[str, ...]] = {
-    "tensorflow": ("tensorflow-cpu",),
+    "tensorflow": ("tensorflow-cpu", "tf_keras"),
     "torch": ("torch==2.13.0", "numpy"),
     "jax": ("jax",),
     "onnxruntime": ("onnxruntime", "onnx"),
 }
+
+# Framework -> what its workers find in their environment, beside what the user has set there.
+# TensorFlow has no `nn.rnn_cell` with Keras 3; tf_keras is Keras 2.
+VARIABLES: dict[str, dict[str, str]] = {"tensorflow": {"TF_USE_LEGACY_KERAS": "1"}}
 
 _OWN = frozenset({"graphdock", "numpy", "against"})
 

@@ -1,21 +1,28 @@
 """Run one program in several frameworks, turn by turn, and compare.
 
 The parent starts one worker per subject, has every worker compute the same thing, compares the values, and only then
-times them: bursts in the order A B C A B C ..., so that whatever else the machine does falls on all alike. Ratios are
-made within a round, between bursts that lie next to each other, and their median is reported.
+times them: bursts in rounds, A B C C A B B A C ..., so that whatever else the machine does falls on all alike. Each round
+has an order of its own, so that nobody always follows the same other one, and before each burst there is a pause, in which
+the threads of the last one come to rest. Ratios are made within a round, between bursts that lie near each other, and their
+median is reported.
 """
 
 from __future__ import annotations
 
 import math
+import random
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import sleep
 
 from benchmarks.process import WorkerFailure, WorkerProcess, Workers
 from benchmarks.program import Bar, Program
 
-__all__ = ["Outcome", "Timing", "Verdict", "disagreement", "judge", "run_program"]
+__all__ = ["PAUSE_SECONDS", "Outcome", "Timing", "Verdict", "disagreement", "judge", "orders", "run_program"]
+
+#: Between two bursts. Threads of OpenMP and of OpenBLAS spin up to 0.2 s after their last work, on the next one's cores.
+PAUSE_SECONDS = 0.25
 
 _PREPARE_SECONDS = 600.0  # imports and compilation
 _BURST_SECONDS = 300.0
@@ -114,8 +121,21 @@ def disagreement(values: Sequence[float], reference: Sequence[float], rtol: floa
     return None
 
 
+def orders(subjects: Sequence[str], rounds: int) -> Iterator[list[str]]:
+    """The order of `subjects` in each round: permutations from a fixed seed, the same in every run."""
+    draw = random.Random(0)
+    for _ in range(rounds):
+        yield draw.sample(subjects, len(subjects))
+
+
 def run_program(
-    program: Program, module: str, workers: Workers, rounds: int, seconds: float, sittings: int = 1
+    program: Program,
+    module: str,
+    workers: Workers,
+    rounds: int,
+    seconds: float,
+    sittings: int = 1,
+    pause: float = PAUSE_SECONDS,
 ) -> Outcome:
     """Prepare, check, and time `program` in every worker that takes part.
 
@@ -123,6 +143,7 @@ def run_program(
 
     sittings: how often this is done from the start, with fresh processes; the bursts of all count alike. Where a process
         puts its arrays can cost a kernel twofold, and stays so for the life of the process.
+    pause: seconds of rest before each burst.
     """
     outcome = Outcome(program)
     bursts: dict[str, list[tuple[float, float]]] = {}
@@ -130,7 +151,7 @@ def run_program(
         if sitting:
             workers.restart()
         ready = _prepare(outcome, module, workers)
-        for subject, taken in _time(outcome, ready, rounds, seconds).items():
+        for subject, taken in _time(outcome, ready, rounds, seconds, pause).items():
             bursts.setdefault(subject, []).extend(taken)
     for subject, pairs in bursts.items():
         if subject not in outcome.failed and subject not in outcome.wrong:
@@ -172,15 +193,16 @@ def _prepare(outcome: Outcome, module: str, workers: Workers) -> dict[str, Worke
 
 
 def _time(
-    outcome: Outcome, workers: Mapping[str, WorkerProcess], rounds: int, seconds: float
+    outcome: Outcome, workers: Mapping[str, WorkerProcess], rounds: int, seconds: float, pause: float
 ) -> dict[str, list[tuple[float, float]]]:
     bursts: dict[str, list[tuple[float, float]]] = {subject: [] for subject in workers}
-    for _ in range(rounds):
-        for subject, worker in workers.items():
+    for order in orders(list(workers), rounds):
+        for subject in order:
             if subject in outcome.failed:
                 continue
+            sleep(pause)
             try:
-                answer = worker.ask("burst", _BURST_SECONDS, seconds=seconds)
+                answer = workers[subject].ask("burst", _BURST_SECONDS, seconds=seconds)
             except WorkerFailure as failure:
                 outcome.failed[subject] = failure
             else:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.environments import REPOSITORY, interpreter_of
+from benchmarks.environments import REPOSITORY, VARIABLES, interpreter_of
 from benchmarks.program import AGAINST, framework_of
 
 __all__ = ["WorkerFailure", "WorkerProcess", "Workers"]
@@ -32,11 +32,13 @@ class WorkerFailure(Exception):
 class WorkerProcess:
     """One framework's process. One thread at a time may use it; close it, or use it as a context manager.
 
-    Threads are left at each framework's defaults (OMP_NUM_THREADS and its kind are recorded, not set).
+    Threads are left at each framework's defaults (OMP_NUM_THREADS and its kind are recorded, not set). What else a framework
+    needs in its environment is `environments.VARIABLES`.
     """
 
     def __init__(self, subject: str, python: Path, paths: Sequence[Path] = ()) -> None:
         self.subject = subject
+        variables = {"TF_CPP_MIN_LOG_LEVEL": "3", **VARIABLES.get(framework_of(subject), {})}
         search = os.pathsep.join(str(path) for path in (*paths, REPOSITORY))
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(
@@ -45,7 +47,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=REPOSITORY,
-            env={**os.environ, "PYTHONPATH": search, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            env={**os.environ, "PYTHONPATH": search, **variables},
         )
         self._pending = b""
 

@@ -58,6 +58,11 @@ def in_parts() -> Case:
     return Case(call, lambda: [[1.0]], clock=lambda: clock[0], before=begin, parts=lambda: parts)
 
 
+def told() -> Case:
+    """Its value is what its worker finds in TF_USE_LEGACY_KERAS, 0 where that is unset."""
+    return Case(lambda: None, lambda: [float(os.environ.get("TF_USE_LEGACY_KERAS", "0"))])
+
+
 PROGRAMS = (
     Program(
         "agree",
@@ -85,5 +90,6 @@ PROGRAMS = (
         },
         check_calls=5,
     ),
+    Program("told", "what the environment says", {"jax": told, "tensorflow/flow_v2": told}),
     Program("parts", "one that knows its parts", {"graphdock": in_parts}, reference="graphdock", once=True),
 )

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import graphdock as tf
 import pytest
 
 from benchmarks import cli, environments, networks, setup
-from benchmarks.harness import Outcome, Timing, disagreement, judge, run_program
+from benchmarks.harness import PAUSE_SECONDS, Outcome, Timing, disagreement, judge, orders, run_program
 from benchmarks.process import WorkerFailure, WorkerProcess, Workers
 from benchmarks.program import Bar, Case, Program, framework_of, side_by_side
 from benchmarks.report import as_json, as_table, duration
@@ -52,7 +53,7 @@ def programs() -> Iterator[dict[str, Program]]:
 
 def run(program: Program, wanted: object = lambda _: True, sittings: int = 1) -> Outcome:
     with Workers(program.builders, wanted, interpreter, [HERE]) as workers:  # type: ignore[arg-type]
-        return run_program(program, "fake_programs", workers, rounds=3, seconds=0.002, sittings=sittings)
+        return run_program(program, "fake_programs", workers, rounds=3, seconds=0.002, sittings=sittings, pause=0)
 
 
 def test_subjects_that_agree_are_timed_and_a_missing_one_is_named(programs: dict[str, Program]) -> None:
@@ -97,6 +98,52 @@ def test_sittings_use_fresh_processes_and_add_up(programs: dict[str, Program]) -
     assert set(again.timings) == {"numpy"} and set(again.failed) == {"broken", "deadly", "broken_later"}
 
 
+def test_each_round_has_an_order_of_its_own_the_same_in_every_run() -> None:
+    subjects = ["a", "b", "c", "d"]
+    found = list(orders(subjects, 15))
+    assert found == list(orders(subjects, 15)) and len(found) == 15
+    assert all(sorted(order) == subjects for order in found)
+    row = [subject for order in found for subject in order]
+    for subject in subjects:  # by turns: each comes first, and each other one goes before it
+        before = {first for first, second in zip(row, row[1:], strict=False) if second == subject}
+        assert before >= {*subjects} - {subject} and any(order[0] == subject for order in found)
+    assert list(orders(["alone"], 2)) == [["alone"], ["alone"]]
+
+
+def test_a_pause_goes_before_every_burst(programs: dict[str, Program], monkeypatch: pytest.MonkeyPatch) -> None:
+    happened: list[str] = []
+    monkeypatch.setattr("benchmarks.harness.sleep", lambda seconds: happened.append(f"rest {seconds:g}"))
+    ask = WorkerProcess.ask
+
+    def noted(worker: WorkerProcess, do: str, deadline: float, **arguments: object) -> dict[str, object]:
+        if do == "burst":
+            happened.append(worker.subject)
+        return ask(worker, do, deadline, **arguments)
+
+    monkeypatch.setattr(WorkerProcess, "ask", noted)
+    program = programs["differ"]
+    with Workers(program.builders, interpreter=interpreter, paths=[HERE]) as workers:
+        run_program(program, "fake_programs", workers, rounds=3, seconds=0.001)
+    expected = [subject for order in orders(["numpy", "peer"], 3) for subject in order]  # graphdock's value is wrong
+    assert happened == [word for subject in expected for word in (f"rest {PAUSE_SECONDS:g}", subject)]
+    assert PAUSE_SECONDS > 0.2  # what OpenMP's and OpenBLAS's threads spin at most
+
+
+def test_a_worker_finds_what_its_framework_needs_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TF_USE_LEGACY_KERAS", raising=False)
+    for subject, value in (("tensorflow/flow_v2", 1.0), ("jax", 0.0)):
+        with WorkerProcess(subject, Path(sys.executable), [HERE]) as worker:
+            worker.ask("prepare", 60, module="fake_programs", program="told")
+            assert worker.ask("check", 60)["values"] == [value]
+
+
+def test_the_extra_of_the_project_names_what_the_environments_hold() -> None:
+    project = tomllib.loads((environments.REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    held = {name.partition("==")[0] for names in environments.PEERS.values() for name in names}
+    assert set(project["optional-dependencies"]["bench"]) | {"numpy"} == held
+    assert set(environments.VARIABLES) <= set(environments.PEERS)
+
+
 def test_a_worker_that_died_is_started_again_for_the_next_program(programs: dict[str, Program]) -> None:
     with Workers(["broken", "numpy"], interpreter=interpreter, paths=[HERE]) as workers:
         first = workers.get("broken")
@@ -130,7 +177,7 @@ def test_another_checkout_runs_the_same_program_with_its_own_packages(
     (tmp_path / "fake_programs.py").write_text(text.replace("total[0] += step", "total[0] -= step"), encoding="utf-8")
     mine = cli.wanted(frozenset())
     with Workers(program.builders, mine, interpreter, [HERE], [tmp_path]) as workers:
-        outcome = run_program(program, "fake_programs", workers, rounds=1, seconds=0.001)
+        outcome = run_program(program, "fake_programs", workers, rounds=1, seconds=0.001, pause=0)
     assert set(outcome.timings) == {"graphdock"} and set(outcome.wrong) == {"against"}
 
 
@@ -236,7 +283,7 @@ def test_setup_refuses_an_unknown_peer(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_command_line_runs_bare_numpy_and_writes_json(tmp_path: Path) -> None:
     target = tmp_path / "null.json"
-    command = [sys.executable, "-m", "benchmarks.null_step", "--rounds", "1", "--seconds", "0.001"]
+    command = [sys.executable, "-m", "benchmarks.null_step", "--rounds", "1", "--seconds", "0.001", "--pause", "0"]
     command += ["--peers", "numpy", "--programs", "concat", "--json", str(target)]
     ended = subprocess.run(command, cwd=environments.REPOSITORY, capture_output=True, text=True, check=False)
     assert "machine: " in ended.stdout and "load average" in ended.stdout, ended.stderr
