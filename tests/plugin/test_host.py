@@ -8,7 +8,7 @@ import threading
 import graphdock.plugin.host as host_module
 import pytest
 from graphdock.contracts import KernelDef, OpDef
-from graphdock.errors import AlreadyExistsError, ConfigError, PluginError, UnknownBackendError, UnknownOpError
+from graphdock.errors import AlreadyExistsError, PluginError, UnknownBackendError, UnknownOpError
 from graphdock.plugin.host import Backend, Host, default_host
 
 OPS = """\
@@ -301,14 +301,6 @@ def test_allow_keeps_others_out_but_never_graphdocks_own(site):
     assert stages(host)["cpu"] != "blocked"
 
 
-@pytest.mark.parametrize("which", ["allow", "block"])
-def test_an_unknown_name_in_a_list_is_an_error(site, which):
-    with pytest.raises(ConfigError) as caught:
-        Host(**{which: ["cpuu"]}, origins={"cpuu": "graphdock.toml:4"})
-    assert caught.value.message == "graphdock.toml:4: no plugin or distribution named 'cpuu' is installed"
-    assert caught.value.hint == "did you mean 'cpu'?"
-
-
 def test_without_autoload_only_the_named_are_loaded(site):
     op_plugin(site, "extra")
     host = Host(autoload=False)
@@ -400,13 +392,3 @@ def test_running_a_program_imports_no_generator_and_no_terminal_library():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.parametrize("written", ["graphdock-extra", "Graphdock_Extra", "extra"])
-def test_distributions_are_compared_as_package_indexes_do(site, written):
-    op_plugin(site, "extra")
-    stages = {e.plugin: e.stage for e in Host(block=[written]).ledger}
-    assert (stages["extra"], stages["cpu"]) == ("blocked", "found")
-    op_plugin(site, "other")
-    stages = {e.plugin: e.stage for e in Host(allow=[written]).ledger}
-    assert (stages["extra"], stages["other"], stages["cpu"]) == ("found", "blocked", "found")

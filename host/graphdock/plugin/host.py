@@ -23,7 +23,6 @@ from graphdock.contracts import (
 )
 from graphdock.errors import (
     AlreadyExistsError,
-    ConfigError,
     DeviceUnavailable,
     NotFoundError,
     PluginError,
@@ -33,8 +32,9 @@ from graphdock.errors import (
 )
 from graphdock.locks import new_lock
 from graphdock.plugin import loader
+from graphdock.plugin.admission import Admission
 from graphdock.plugin.devices import DeviceTable
-from graphdock.plugin.discovery import Found, discover, duplicates, how_to_install, normalized, shipped_blocked
+from graphdock.plugin.discovery import Found, discover, how_to_install, shipped_blocked
 from graphdock.plugin.ledger import LedgerEntry
 from graphdock.plugin.manifest import Manifest
 from graphdock.plugin.registry import (
@@ -51,10 +51,6 @@ from graphdock.plugin.state import PluginState
 __all__ = ["Backend", "Host", "configured_host", "default_host"]
 
 T = TypeVar("T")
-
-#: Why a plugin that graphdock ships blocked does not load, and what to do.
-_SHIPPED_BLOCKED = "graphdock ships it blocked"
-_ALLOW = 'to allow it: allow = ["{name}"] under [plugins], or GRAPHDOCK_PLUGINS={name}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +97,9 @@ class Host:
         origins: Mapping[str, str] | None = None,
     ) -> None:
         self._lock = new_lock()
-        self._allow = None if allow is None else tuple(allow)
-        self._block = tuple(block)
-        self._autoload = autoload
-        self._origins = dict(origins or {})
+        self._admission = Admission(
+            None if allow is None else tuple(allow), tuple(block), autoload, dict(origins or {})
+        )
         self._states: list[PluginState] | None = None
         self._all_searched = False
         self._own_loaded = False
@@ -123,7 +118,7 @@ class Host:
         #: Named containers, as sessions made them (:class:`graphdock.runtime.resources.ResourceStore`).
         self.containers: dict[str, Any] = {}
         self.containers_lock = new_lock()
-        if self._allow is not None or self._block:
+        if self._admission.limits:
             self._plugins()
 
     # -- plugins
@@ -136,52 +131,8 @@ class Host:
             if self._states is not None:
                 return self._states
             found = discover()
-            optional = shipped_blocked(found)
-            known = sorted({f.plugin for f in found} | {f.distribution for f in found})
-            offered = {f.plugin for f in optional}
-            for label, names in (("allow", self._allow or ()), ("block", self._block)):
-                for name in names:
-                    if name not in known and normalized(name) not in known and name not in offered:
-                        where = self._origins.get(name, label)
-                        raise ConfigError(
-                            f"{where}: no plugin or distribution named {name!r} is installed",
-                            expected="one of " + ", ".join(known),
-                            hint=did_you_mean(name, [*known, *offered]),
-                        )
-            limited = self._allow is not None and (not self._allow or not offered.issuperset(self._allow))
-            states = [PluginState(f) for f in (*found, *optional)]
-            for state in states:
-                mine = {state.found.plugin, state.found.distribution}
-                blocked = next((b for b in self._block if b in mine or normalized(b) in mine), None)
-                if blocked is not None:
-                    state.stop(
-                        "blocked", self._origins.get(blocked, f"block names {blocked!r}"), "take it out of that list"
-                    )
-                elif state.found.opt_in:
-                    if state.name not in (self._allow or ()):
-                        state.stop("blocked", _SHIPPED_BLOCKED, _ALLOW.format(name=state.name))
-                elif limited and not state.found.is_own and not self._allowed(state):
-                    where = self._origins.get("allow", "allow")
-                    state.stop("blocked", f"{where} does not name it", "add it to that list")
-            clash = duplicates(s.found for s in states if s.stage != "blocked")
-            for state in states:
-                rivals = clash.get(state.found)
-                if rivals:
-                    names_text = " and ".join(f"{o.distribution} {o.version}" for o in rivals)
-                    own = any(o.is_own for o in rivals)
-                    line = f'block = ["{state.found.distribution}"]'
-                    state.stop(
-                        "duplicate",
-                        f"{names_text} brings a plugin named {state.name!r} too"
-                        + ("; graphdock's own wins" if own else "; neither loads"),
-                        f"under [plugins]: {line}",
-                    )
-            self._states = states
-            return states
-
-    def _allowed(self, state: PluginState) -> bool:
-        names = {state.found.plugin, state.found.distribution}
-        return any(a in names or normalized(a) in names for a in self._allow or ())
+            self._states = self._admission.states(found, shipped_blocked(found))
+            return self._states
 
     @property
     def ledger(self) -> tuple[LedgerEntry, ...]:
@@ -383,11 +334,7 @@ class Host:
 
     def _candidates(self) -> list[PluginState]:
         """Plugins that may load although nobody named them."""
-        return [
-            s
-            for s in self._plugins()
-            if s.usable and not s.busy and (self._autoload or s.found.is_own or self._allowed(s))
-        ]
+        return [s for s in self._plugins() if self._admission.may_autoload(s)]
 
     # -- devices
 

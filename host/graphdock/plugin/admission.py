@@ -1,0 +1,103 @@
+"""Which installed plugins may load: allow and block lists, what graphdock ships blocked, and two plugins of one name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graphdock.errors import ConfigError, did_you_mean
+from graphdock.plugin.discovery import Found, duplicates, normalized
+from graphdock.plugin.state import PluginState
+
+__all__ = ["Admission"]
+
+#: Why a plugin that graphdock ships blocked does not load, and what to do.
+_SHIPPED_BLOCKED = "graphdock ships it blocked"
+_ALLOW = 'to allow it: allow = ["{name}"] under [plugins], or GRAPHDOCK_PLUGINS={name}'
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What a host's user said of plugins; the arguments of :class:`graphdock.plugin.host.Host`.
+
+    Attributes:
+      allow: names of plugins or distributions that may load besides graphdock's own; None allows all.
+      block: names of plugins or distributions that never load.
+      autoload: whether a plugin that nobody named may load.
+      origins: name in ``allow`` or ``block`` -> where it was written, for messages.
+    """
+
+    allow: tuple[str, ...] | None = None
+    block: tuple[str, ...] = ()
+    autoload: bool = True
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> bool:
+        """Whether it names any plugin."""
+        return self.allow is not None or bool(self.block)
+
+    def allows(self, found: Found) -> bool:
+        """Whether the allow list names the plugin or its distribution."""
+        return _first(self.allow or (), found) is not None
+
+    def may_autoload(self, state: PluginState) -> bool:
+        """Whether a plugin that nobody named may load now, for its ops and what else it brings."""
+        return state.usable and not state.busy and (self.autoload or state.found.is_own or self.allows(state.found))
+
+    def states(self, found: Sequence[Found], optional: Sequence[Found]) -> list[PluginState]:
+        """A state for each installed plugin, stopped where it may not load.
+
+        Args:
+          found: the installed plugins. ``optional``: those of graphdock's own that load only where they are allowed.
+
+        Raises:
+          ConfigError: a name in ``allow`` or ``block`` that no installed plugin or distribution has.
+        """
+        offered = {f.plugin for f in optional}
+        self._check_names({f.plugin for f in found} | {f.distribution for f in found}, offered)
+        limited = self.allow is not None and (not self.allow or not offered.issuperset(self.allow))
+        states = [PluginState(f) for f in (*found, *optional)]
+        for state in states:
+            blocked = _first(self.block, state.found)
+            if blocked is not None:
+                why = self.origins.get(blocked, f"block names {blocked!r}")
+                state.stop("blocked", why, "take it out of that list")
+            elif state.found.opt_in:
+                if state.name not in (self.allow or ()):
+                    state.stop("blocked", _SHIPPED_BLOCKED, _ALLOW.format(name=state.name))
+            elif limited and not state.found.is_own and not self.allows(state.found):
+                where = self.origins.get("allow", "allow")
+                state.stop("blocked", f"{where} does not name it", "add it to that list")
+        _stop_duplicates(states)
+        return states
+
+    def _check_names(self, known: set[str], offered: set[str]) -> None:
+        for label, names in (("allow", self.allow or ()), ("block", self.block)):
+            for name in names:
+                if name not in known and normalized(name) not in known and name not in offered:
+                    raise ConfigError(
+                        f"{self.origins.get(name, label)}: no plugin or distribution named {name!r} is installed",
+                        expected="one of " + ", ".join(sorted(known)),
+                        hint=did_you_mean(name, [*sorted(known), *offered]),
+                    )
+
+
+def _first(names: Iterable[str], found: Found) -> str | None:
+    """The first of ``names`` that is the plugin's, or its distribution's as package indexes compare them."""
+    mine = {found.plugin, found.distribution}
+    return next((name for name in names if name in mine or normalized(name) in mine), None)
+
+
+def _stop_duplicates(states: list[PluginState]) -> None:
+    clash = duplicates(s.found for s in states if s.stage != "blocked")
+    for state in states:
+        rivals = clash.get(state.found)
+        if rivals:
+            names = " and ".join(f"{o.distribution} {o.version}" for o in rivals)
+            outcome = "graphdock's own wins" if any(o.is_own for o in rivals) else "neither loads"
+            state.stop(
+                "duplicate",
+                f"{names} brings a plugin named {state.name!r} too; {outcome}",
+                f'under [plugins]: block = ["{state.found.distribution}"]',
+            )
