@@ -161,10 +161,10 @@ from graphdock.variables.scope import VariableScope as VariableScope
 from graphdock.variables.scope import get_variable_scope as get_variable_scope
 from graphdock.variables.scope import variable_scope as variable_scope
 from graphdock.variables.template import make_template as make_template
+from graphdock.variables.updates import assign as assign
+from graphdock.variables.updates import assign_add as assign_add
+from graphdock.variables.updates import assign_sub as assign_sub
 from graphdock.variables.variable import Variable as Variable
-from graphdock.variables.variable import assign as assign
-from graphdock.variables.variable import assign_add as assign_add
-from graphdock.variables.variable import assign_sub as assign_sub
 from graphdock_std._gen.arithmetic_ops import cross as cross
 from graphdock_std._gen.arithmetic_ops import truncatediv as truncatediv
 from graphdock_std._gen.arithmetic_ops import truncatemod as truncatemod

@@ -43,11 +43,9 @@ the code of its class, of which ``graphdock error CODE`` prints a page.
 
 from __future__ import annotations
 
-import difflib
-import os
-import reprlib
-from collections.abc import Iterable
 from typing import Any, ClassVar
+
+from graphdock.nearest import did_you_mean
 
 __all__ = [
     "AbortedError",
@@ -431,55 +429,3 @@ UNAUTHENTICATED = 16
 def told(error: BaseException) -> str:
     """An error's class and words, for what goes into another message."""
     return f"{type(error).__name__}: {error.text if isinstance(error, GraphdockError) else error}"
-
-
-def of_kind(value: Any, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
-    """Refuse an argument of the wrong Python type, before anything is done with it.
-
-    Raises:
-      ArgumentTypeError: ``value`` is no instance of ``kinds``; it names ``what`` and says what was ``expected``.
-    """
-    if not isinstance(value, kinds):
-        raise ArgumentTypeError(f"{what} is of the wrong type", expected=expected, got=reprlib.repr(value))
-
-
-def of_keywords(given: Iterable[str], known: Iterable[str], what: str) -> None:
-    """Refuse a keyword that a callable with ``**keywords`` does not have.
-
-    Raises:
-      InvalidArgumentError: the first of ``given`` that is not ``known``; it names ``what`` and suggests the nearest.
-    """
-    names = list(known)
-    for name in given:
-        if name not in names:
-            raise InvalidArgumentError(
-                f"{what} has no argument {name!r}", expected=", ".join(names), hint=did_you_mean(name, names)
-            )
-
-
-def _is_slip(name: str, known: str) -> bool:
-    """Whether one letter more, less, other or changed with its neighbour makes one of the other."""
-    same = len(os.path.commonprefix([name, known]))
-    a, b = name[same:], known[same:]
-    tail = len(os.path.commonprefix([a[::-1], b[::-1]]))
-    a, b = a[: len(a) - tail], b[: len(b) - tail]
-    return max(len(a), len(b)) <= 1 or (len(a) == 2 and a == b[::-1])
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """The nearest known name as a hint, ``"did you mean 'MatMul'?"``, or None when none is near.
-
-    Near is what one slip of the finger explains, much the same letters, or the same in another case or with other underscores: a
-    wrong suggestion is worse than none. A name of more than 100 characters is no slip; comparing takes time that grows with the
-    square of its length.
-    """
-    if len(name) > 100:
-        return None
-    known = list(known)
-    near = [k for k in difflib.get_close_matches(name, known, cutoff=0.6) if _is_slip(name, k)]
-    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-    if not near:
-        folded = {k.lower().replace("_", ""): k for k in known}
-        match = folded.get(name.lower().replace("_", ""))
-        near = [match] if match else []
-    return f"did you mean {near[0]!r}?" if near else None

@@ -1,4 +1,4 @@
-"""Errors say what happened, what was expected, where and what to do; the nearest name is suggested."""
+"""Errors say what happened, what was expected, where and what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 from graphdock import errors
-from graphdock.errors import GraphdockError, did_you_mean
+from graphdock.errors import GraphdockError
 
 CLASSES = [c for c in vars(errors).values() if inspect.isclass(c) and issubclass(c, GraphdockError)]
 
@@ -67,12 +67,3 @@ def test_an_error_of_a_spec_begins_with_its_place():
 def test_a_missing_device_carries_its_reason():
     error = errors.DeviceUnavailable("no driver", hint="install one")
     assert (error.reason, error.hint) == ("no driver", "install one")
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [("matmull", "matmul"), ("Mat_Mul", "matmul"), ("reducesum", "reduce_sum"), ("zebra", None), ("", None)],
-)
-def test_the_nearest_name(name, nearest):
-    hint = did_you_mean(name, ["matmul", "reduce_sum", "exp"])
-    assert hint == (None if nearest is None else f"did you mean {nearest!r}?")

@@ -6,7 +6,8 @@ import re
 import threading
 from typing import Any
 
-from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundError, did_you_mean, of_kind
+from graphdock.arguments import of_kind
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundError, did_you_mean
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 

@@ -7,14 +7,10 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphdock.arguments import of_kind
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import (
-    FailedPreconditionError,
-    InvalidArgumentError,
-    ShapeError,
-    of_kind,
-)
+from graphdock.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from graphdock.graph import site as _site
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation

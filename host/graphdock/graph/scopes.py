@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from graphdock.arguments import of_kind
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import ArgumentTypeError, InvalidArgumentError, of_kind
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.elements import GraphElements
 from graphdock.graph.naming import NameTable, check_name
 from graphdock.graph.operation import Operation

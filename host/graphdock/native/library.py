@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphdock.arguments import of_keywords
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import KEYWORDS, KernelDef, PrepareContext, Prepared, Scratch
-from graphdock.errors import InvalidArgumentError, PluginError, of_keywords
+from graphdock.errors import InvalidArgumentError, PluginError
 from graphdock.locks import new_lock
 from graphdock.native.abi import open_library, symbol_of
 from graphdock.native.build import library_suffix

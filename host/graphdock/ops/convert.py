@@ -8,16 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.arguments import of_kind
 from graphdock.dtypes import DType, as_dtype, float32, int32, int64, string
-from graphdock.errors import (
-    ArgumentTypeError,
-    DTypeError,
-    InvalidArgumentError,
-    OutOfRangeError,
-    ShapeError,
-    of_kind,
-    told,
-)
+from graphdock.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError, told
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.dlpack import from_dlpack

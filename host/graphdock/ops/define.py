@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-from graphdock.errors import AlreadyExistsError, InvalidArgumentError, of_kind
+from graphdock.arguments import of_kind
+from graphdock.errors import AlreadyExistsError, InvalidArgumentError
 from graphdock.graph.graph import get_default_graph
 from graphdock.locks import new_lock
 from graphdock.ops.op_name import type_of

@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from graphdock.arguments import of_keywords
 from graphdock.contracts.kernel import KEYWORDS, BuildContext, KernelDef
 from graphdock.contracts.opdef import EFFECTS, ArgDef, OpDef
 from graphdock.dtypes import ALL
-from graphdock.errors import AlreadyExistsError, InvalidArgumentError, did_you_mean, of_keywords
+from graphdock.errors import AlreadyExistsError, InvalidArgumentError, did_you_mean
 from graphdock.graph.graph import get_default_graph
 from graphdock.ops.apply import apply_op
 from graphdock.ops.core import zeros_like

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from graphdock.arguments import of_keywords
 from graphdock.contracts.kernel import KEYWORDS, Bound, BuildContext, KernelDef
 from graphdock.contracts.kernel_facts import check_against
-from graphdock.errors import of_keywords
 from graphdock.graph.graph import get_default_graph
 
 __all__ = ["RegisterKernel"]

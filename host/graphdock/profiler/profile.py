@@ -17,8 +17,9 @@ from statistics import fmean
 from typing import Any
 
 from graphdock.amounts import in_bytes, in_seconds
+from graphdock.arguments import of_kind
 from graphdock.contracts.step import TraceEvent, TraceLevel
-from graphdock.errors import InvalidArgumentError, did_you_mean, of_kind
+from graphdock.errors import InvalidArgumentError, did_you_mean
 from graphdock.profiler.chrome import chrome_trace
 from graphdock.runtime.plan import Plan
 from graphdock.runtime.resources import Variable

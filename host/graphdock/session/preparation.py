@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
-from graphdock.errors import ArgumentTypeError, InvalidArgumentError, of_kind
+from graphdock.arguments import of_kind
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.graph.graph import Graph
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor

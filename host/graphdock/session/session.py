@@ -9,15 +9,9 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
+from graphdock.arguments import of_keywords, of_kind
 from graphdock.contracts.step import StepServices
-from graphdock.errors import (
-    FailedPreconditionError,
-    GraphdockError,
-    InvalidArgumentError,
-    of_keywords,
-    of_kind,
-    told,
-)
+from graphdock.errors import FailedPreconditionError, GraphdockError, InvalidArgumentError, told
 from graphdock.graph import default_session
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.operation import Operation

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from graphdock.arguments import of_kind
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError, of_kind
+from graphdock.errors import DTypeError, GraphdockError, InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.default_session import needed
 from graphdock.graph.graph import Graph, get_default_graph
@@ -29,7 +30,7 @@ from graphdock.variables.as_proto import AsProto
 from graphdock.variables.collections import GraphKeys
 from graphdock.variables.initial_value import guarded
 
-__all__ = ["Variable", "assign", "assign_add", "assign_sub", "variable_of"]
+__all__ = ["Variable", "variable_of"]
 
 #: VarHandleOp -> its Variable, both held weakly.
 _by_handle: weakref.WeakKeyDictionary[Operation, weakref.ref[Variable]] = weakref.WeakKeyDictionary()
@@ -427,30 +428,3 @@ def variable_of(handle: Tensor | Operation) -> Variable | None:
     op = handle.op if isinstance(handle, Tensor) else handle
     found = _by_handle.get(op._original or op)
     return None if found is None else found()
-
-
-def _variable(ref: Any, what: Callable[..., Any]) -> Variable:
-    if isinstance(ref, Variable):
-        return ref
-    raise InvalidArgumentError(f"{what.__name__} needs a Variable", got=f"{ref!r} (a {type(ref).__name__})")
-
-
-def assign(
-    ref: Variable,
-    value: TensorLike,
-    validate_shape: bool | None = None,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Set the variable ``ref``; returns its new value. See :meth:`Variable.assign`."""
-    return _variable(ref, assign).assign(value, use_locking, name)
-
-
-def assign_add(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-    """Add to the variable ``ref``; returns its new value."""
-    return _variable(ref, assign_add).assign_add(value, use_locking, name)
-
-
-def assign_sub(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-    """Subtract from the variable ``ref``; returns its new value."""
-    return _variable(ref, assign_sub).assign_sub(value, use_locking, name)

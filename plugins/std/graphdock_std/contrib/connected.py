@@ -8,7 +8,8 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import ArgumentTypeError, InvalidArgumentError, of_kind
+from graphdock.arguments import of_kind
+from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.typing import TensorLike
 
 from graphdock_std.contrib.arg_scope import add_arg_scope

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import graphdock as _tf
-from graphdock.errors import AlreadyExistsError, UnimplementedError, of_kind
+from graphdock.arguments import of_kind
+from graphdock.errors import AlreadyExistsError, UnimplementedError
 
 __all__ = ["RegisterKL", "kl_divergence"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError, of_kind
+from graphdock.arguments import of_kind
+from graphdock.errors import InvalidArgumentError
 
 __all__ = ["called", "choose", "data_format_of", "numbers", "padding_of", "static_bool"]
 

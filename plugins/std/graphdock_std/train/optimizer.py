@@ -11,6 +11,7 @@ import graphdock as _tf
 import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
+from graphdock.arguments import of_kind
 from graphdock.errors import (
     DTypeError,
     FailedPreconditionError,
@@ -18,7 +19,6 @@ from graphdock.errors import (
     ShapeError,
     UnimplementedError,
     did_you_mean,
-    of_kind,
 )
 from graphdock.typing import HasTensor, TensorLike
 
