@@ -12,9 +12,9 @@ from graphdock.cli.files import WritingGroup
 from graphdock.errors import GraphdockError, OpSpecError
 
 from graphdock_opgen.compare import at_revision, compare, of_directory
+from graphdock_opgen.counts import Counts, decisions
 from graphdock_opgen.generate import Result, drift, plan, write
 from graphdock_opgen.model import json_schema
-from graphdock_opgen.render import Counts, decisions
 from graphdock_opgen.stubs import missing_functions, plan_stubs, signature_errors, write_stubs
 
 __all__ = ["command"]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from graphdock.errors import OpSpecError
 
+from graphdock_opgen.counts import Counts, counts
 from graphdock_opgen.library import Library, load_library
 from graphdock_opgen.reexports import FACADE, stubs
-from graphdock_opgen.render import Counts, counts, render_library
+from graphdock_opgen.render import render_library
 
 __all__ = ["Result", "drift", "plan", "write"]
 

@@ -6,16 +6,16 @@ gradient per input, ...) is checked in :mod:`graphdock_opgen.check`.
 
 from __future__ import annotations
 
-import keyword
 from typing import Annotated, Any, Literal, NoReturn
 
 from graphdock.contracts.opdef import ACCESSES, EFFECTS
 from graphdock.contracts.verbs import VERBS
 from graphdock.errors import did_you_mean
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from graphdock_opgen.names import LONGEST, is_name
+from graphdock_opgen.fields import ONE_OR_MANY, Name, Number, Spec, choice, enum, kind_of, one_or_many
+from graphdock_opgen.names import LONGEST
 from graphdock_opgen.reader import Document, Path_
 
 __all__ = [
@@ -52,81 +52,6 @@ DTYPE_CLASSES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Spec(BaseModel):
-    """Base of every block: frozen, and an unknown key is an error that names the nearest known one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            raise PydanticCustomError("not_mapping", f"expected a mapping, got {_kind(data)}")
-        known = [f.alias or name for name, f in cls.model_fields.items()]
-        for key in data:
-            if key not in known:
-                raise PydanticCustomError(
-                    "unknown_key",
-                    f"unknown key {key!r}",
-                    {"key": key, "hint": did_you_mean(key, known), "known": ", ".join(known)},
-                )
-        return data
-
-
-def _kind(value: Any) -> str:
-    return {
-        dict: "a mapping",
-        list: "a list",
-        str: "a string",
-        bool: "a bool",
-        int: "an integer",
-        float: "a number",
-    }.get(type(value), "nothing" if value is None else type(value).__name__)
-
-
-def _allow(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise PydanticCustomError("number", f"expected a number, got {_kind(value)}")
-    return value
-
-
-def _choice(*values: str) -> BeforeValidator:
-    def check(value: Any) -> Any:
-        if value not in values:
-            raise PydanticCustomError(
-                "choice",
-                f"expected one of {', '.join(values)}; got {value!r}",
-                {"hint": did_you_mean(str(value), values)},
-            )
-        return value
-
-    return BeforeValidator(check)
-
-
-def _enum(values: tuple[str, ...]) -> WithJsonSchema:
-    return WithJsonSchema({"enum": list(values)})
-
-
-def _identifier(value: Any) -> Any:
-    if isinstance(value, str) and keyword.iskeyword(value):
-        raise PydanticCustomError("identifier", f"{value!r} is a Python keyword", {"hint": f"call it {value}_"})
-    if not is_name(value):
-        raise PydanticCustomError(
-            "identifier",
-            f"expected a letter, then letters, digits and underscores, {LONGEST} at most; got {value!r}",
-        )
-    return value
-
-
-Name = Annotated[str, BeforeValidator(_identifier)]
-Number = Annotated[Any, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
-
-#: One string or a list of them, as the JSON Schema shows it.
-_ONE_OR_MANY = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 _GRADIENT_ENTRY = {
     "anyOf": [
         {"type": "string", "description": "A formula, or none."},
@@ -141,7 +66,7 @@ _GRADIENT_ENTRY = {
 class TypeSpec(Spec):
     """A type variable."""
 
-    allow: Annotated[list[str], BeforeValidator(_allow), _ONE_OR_MANY] = []
+    allow: Annotated[list[str], BeforeValidator(one_or_many), ONE_OR_MANY] = []
     default: str | None = None
     list_: bool = Field(default=False, alias="list")
     doc: str = ""
@@ -151,7 +76,7 @@ class AttrSpec(Spec):
     """An attribute. ``default`` is read with ``model_fields_set``: null is a value, absent means required."""
 
     name: Name
-    type: Annotated[str, _choice(*ATTR_TYPES), _enum(ATTR_TYPES)]
+    type: Annotated[str, choice(*ATTR_TYPES), enum(ATTR_TYPES)]
     default: Any = None
     min: Number | None = None
     max: Number | None = None
@@ -180,7 +105,7 @@ def _arity(value: Any) -> Any:
         return {"kind": value}
     if isinstance(value, dict) and list(value) == ["many"]:
         return {"kind": "many", "many": value["many"]}
-    raise PydanticCustomError("arity", f"expected one, optional or {{many: {{count: N}}}}; got {_kind(value)}")
+    raise PydanticCustomError("arity", f"expected one, optional or {{many: {{count: N}}}}; got {kind_of(value)}")
 
 
 _ARITY = {
@@ -211,8 +136,8 @@ class ArgSpec(Spec):
     dtype: str
     shape: str | None = None
     arity: Annotated[AritySpec, BeforeValidator(_arity), WithJsonSchema(_ARITY)] = AritySpec()
-    memory: Annotated[str, _choice("device", "host"), _enum(("device", "host"))] = "device"
-    access: Annotated[str, _choice(*ACCESSES), _enum(ACCESSES)] | None = None
+    memory: Annotated[str, choice("device", "host"), enum(("device", "host"))] = "device"
+    access: Annotated[str, choice(*ACCESSES), enum(ACCESSES)] | None = None
     resource: str | None = None
     grad: bool = True
     doc: str = ""
@@ -241,7 +166,7 @@ class TraitsSpec(Spec):
     aggregate: bool = False
     no_gradient: bool = False
     unstacks: bool = False
-    deterministic: Annotated[str, _choice("bitwise", "tolerance"), _enum(("bitwise", "tolerance"))] = "tolerance"
+    deterministic: Annotated[str, choice("bitwise", "tolerance"), enum(("bitwise", "tolerance"))] = "tolerance"
 
     def names(self) -> tuple[str, ...]:
         """The flags that are set, sorted; ``pure`` is the absence of ``stateful`` and is kept for readers."""
@@ -319,13 +244,9 @@ class EndpointSpec(Spec):
     name: str
 
 
-def _operators(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 class ApiSpec(Spec):
     endpoints: list[EndpointSpec] = []
-    operator: Annotated[list[str], BeforeValidator(_operators), _ONE_OR_MANY] = []
+    operator: Annotated[list[str], BeforeValidator(one_or_many), ONE_OR_MANY] = []
     returns: str | None = None
     rename: dict[str, Name] = {}
     order: list[str] = []
@@ -359,7 +280,7 @@ class RegionSpec(Spec):
 
     let: dict[Name, str] = {}
     outputs: dict[Name, str]
-    leading: Annotated[list[Name], BeforeValidator(_allow), _ONE_OR_MANY] = []
+    leading: Annotated[list[Name], BeforeValidator(one_or_many), ONE_OR_MANY] = []
     when: dict[Name, Any] = {}
 
 
@@ -387,8 +308,8 @@ class OpSpec(Spec):
     outputs: list[ArgSpec] = []
     dims: DimsSpec = DimsSpec()
     shape_fn: str | None = None
-    executes: Annotated[str, _choice(*VERBS), _enum(tuple(VERBS))] = "kernel"
-    effects: list[Annotated[str, _choice(*EFFECTS), _enum(EFFECTS)]] = []
+    executes: Annotated[str, choice(*VERBS), enum(tuple(VERBS))] = "kernel"
+    effects: list[Annotated[str, choice(*EFFECTS), enum(EFFECTS)]] = []
     bodies: dict[Name, BodySpec] = {}
     resource: str | None = None
     host_fn: str | None = None
@@ -473,5 +394,5 @@ def _fail(document: Document, error: Any) -> NoReturn:
         document.fail(path, f"key {error['loc'][-1]!r} is missing")
     where = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
     if kind in _EXPECTED:
-        document.fail(path, f"{where}expected {_EXPECTED[kind]}, got {_kind(error['input'])}")
+        document.fail(path, f"{where}expected {_EXPECTED[kind]}, got {kind_of(error['input'])}")
     document.fail(path, f"{where}{error['msg'][0].lower()}{error['msg'][1:]}", hint=hint)
