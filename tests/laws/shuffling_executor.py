@@ -287,10 +287,10 @@ class _Run:
         told = node, tuple(infos), tuple(outs), device, device.queue
         prepared = placed.prepared.get(node)
         if prepared is None:
-            bound = build_kernel(kernel, BuildContext(*told))
+            bound = build_kernel(kernel, BuildContext(*told, placed.threads))
         else:
             nowhere = (None,) * (len(infos) + len(prepared.scratch))
-            bound = prepared.facts(prepared.bind(BindContext(*told, nowhere)))
+            bound = prepared.facts(prepared.bind(BindContext(*told, placed.threads, nowhere)))
         scratch = [device.empty(s.dtype, s.shape) for s in bound.scratch]
 
         def call(inputs: list[Any]) -> list[Any]:

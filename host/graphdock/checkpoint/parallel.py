@@ -5,10 +5,11 @@ Checksums, reads and writes of long buffers let other threads run. So two tensor
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
+
+from graphdock.cores import cores
 
 __all__ = ["each", "is_much"]
 
@@ -38,7 +39,7 @@ def each(
     Raises:
       what ``work`` raises for the first of the items that fail; items that no thread has begun are left out then.
     """
-    threads = min(_THREADS, len(items), _cores())
+    threads = min(_THREADS, len(items), cores())
     if not uninterrupted and (threads < 2 or not is_much(nbytes)):
         return [work(item) for item in items]
     with ThreadPoolExecutor(max(threads, 1), "checkpoint") as pool:
@@ -61,8 +62,3 @@ def _end(futures: Sequence[Future[Any]]) -> None:
             interrupt = error
     if interrupt is not None:
         raise interrupt
-
-
-def _cores() -> int:
-    """How many this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

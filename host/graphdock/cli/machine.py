@@ -20,9 +20,9 @@ def facts() -> dict[str, Any]:
     import numpy
 
     from graphdock.contracts import API_VERSION
+    from graphdock.cores import cores
 
     blas = numpy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     from importlib.metadata import version
 
     return {
@@ -34,7 +34,7 @@ def facts() -> dict[str, Any]:
         "blas_core": _blas_core(),
         "avx512": _has_avx512(),
         "coretype": os.environ.get("OPENBLAS_CORETYPE"),
-        "cores": cores,
+        "cores": cores(),
     }
 
 

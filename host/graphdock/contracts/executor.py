@@ -60,6 +60,7 @@ class PlacedGraph:
         nothing, and the program claims what it touches statement by statement.
       debug, check_numerics: as configured. ``timed``: steps have deadlines, which the program looks at between nodes.
       steps_in_flight: as configured; with more than 1 a step may give up its claims, and end, before its work is done.
+      threads: on so many threads a kernel may compute.
     """
 
     graph: PlanGraph
@@ -79,6 +80,7 @@ class PlacedGraph:
     check_numerics: bool = False
     timed: bool = False
     steps_in_flight: int = 1
+    threads: int = 1
 
 
 class Program(ABC):

@@ -37,6 +37,7 @@ from graphdock.shape import Dims
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
 
 __all__ = [
     "ArgInfo",
@@ -151,13 +152,19 @@ class OutInfo:
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """All a kernel may know. ``node.attrs`` are complete; ``node.site`` is the user's line, for messages."""
+    """All a kernel may know. ``node.attrs`` are complete; ``node.site`` is the user's line, for messages.
+
+    Attributes:
+      threads: on so many threads ``compute`` may work, the one that calls it among them. None of them is at work any more when it
+        returns or raises.
+    """
 
     node: PlanNode
     inputs: tuple[ArgInfo, ...]
     outputs: tuple[OutInfo, ...]
     device: Device
     queue: Any = None
+    threads: int = 1
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]
@@ -262,6 +269,8 @@ class Bound:
       retains: inputs that are kept beyond the step and must therefore be buffers of their own.
       capture_safe: only queues work on buffers whose address never changes.
       may_block: may wait for another step; the step of such a plan claims no resources while it runs.
+      within: a context in which a step of such a plan runs, on its thread: how many threads a library uses, say. It is entered
+        once, however many kernels name it, and by several threads at once where they run steps.
     """
 
     compute: Callable[..., Any]
@@ -270,6 +279,7 @@ class Bound:
     retains: tuple[int, ...] = ()
     capture_safe: bool = True
     may_block: bool = False
+    within: AbstractContextManager[Any] | None = None
 
 
 def _unbound(*buffers: Any) -> Any:
@@ -285,7 +295,7 @@ class Prepared:
 
     Attributes:
       bind: ``BindContext -> compute``, once per instance.
-      args, scratch, retains, capture_safe, may_block: as of a :class:`Bound`.
+      args, scratch, retains, capture_safe, may_block, within: as of a :class:`Bound`.
       modes: kinds of mode it accepts besides ``fresh``, of those in ``KernelDef.modes``; None for all of them.
       ready: the compilation, awaited before memory is planned; its failure is a refusal. None when there is nothing to wait for.
       like, joins: where kernels of one ``like`` are called one behind the other in what their device records, and write variables
@@ -303,10 +313,11 @@ class Prepared:
     ready: Future[Any] | None = None
     like: Hashable = None
     joins: Callable[[Sequence[Callable[..., Any]]], Callable[..., Any] | None] | None = None
+    within: AbstractContextManager[Any] | None = None
 
     def facts(self, compute: Callable[..., Any] = _unbound) -> Bound:
         """What it states, as a Bound; of a kernel that is bound already, with its ``compute``."""
-        return Bound(compute, self.args, self.scratch, self.retains, self.capture_safe, self.may_block)
+        return Bound(compute, self.args, self.scratch, self.retains, self.capture_safe, self.may_block, self.within)
 
 
 Prepare: TypeAlias = Callable[[PrepareContext], Prepared]
@@ -409,7 +420,8 @@ def build_kernel(kernel: KernelDef, ctx: BuildContext) -> Bound:
         prepared.ready.result()
     written = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs)
     nowhere = (None,) * (len(ctx.inputs) + written + len(prepared.scratch))
-    return prepared.facts(prepared.bind(BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, nowhere)))
+    told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, nowhere)
+    return prepared.facts(prepared.bind(told))
 
 
 @dataclass(frozen=True, slots=True)

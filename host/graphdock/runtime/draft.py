@@ -46,6 +46,7 @@ class Setting:
       passes: pass name -> whether it runs.
       steps_in_flight: how many steps may be at work at once.
       options: plugin of ``backends`` -> its options, defaults filled in.
+      threads: on so many a kernel may compute.
     """
 
     host: Host
@@ -66,6 +67,7 @@ class Setting:
     deterministic: bool
     steps_in_flight: int = 1
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    threads: int = 1
 
     def reaches(self, source: str, target: str) -> bool:
         """Whether the devices of a memory space copy from another one."""

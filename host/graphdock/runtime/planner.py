@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.step import StepServices
+from graphdock.cores import threads as default_threads
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import CancelledError, ConfigError, DeviceUnavailable, FailedPreconditionError, NotFoundError
 from graphdock.graph.operation import Operation
@@ -70,6 +71,7 @@ class Planner:
       deterministic: only kernels that give the same bits on every run; nothing is measured.
       memory_limit: device type -> bytes that planned buffers and variables may take on each device of that type.
       steps_in_flight: how many steps may be at work at once.
+      threads: on so many a kernel may compute; 0 for as many as :func:`graphdock.cores.threads` says.
       plan_for: device type -> architecture of a device that is not opened, but declared: plans for it are made to be explained.
 
     Attributes:
@@ -99,6 +101,7 @@ class Planner:
         memory_limit: Mapping[str, int],
         steps_in_flight: int = 1,
         plan_for: Mapping[str, str] = _EMPTY,
+        threads: int = 0,
     ) -> None:
         check_switches(passes)
         self._fallback = fallback
@@ -171,6 +174,7 @@ class Planner:
             deterministic,
             steps_in_flight,
             resolved,
+            threads or default_threads(),
         )
 
     def _devices(self, kind: str, count: int, options: Mapping[str, Any] | None) -> list[Device]:

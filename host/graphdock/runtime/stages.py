@@ -190,6 +190,7 @@ def _seal(draft: Draft) -> None:
         check_numerics=setting.check_numerics,
         timed=draft.timed,
         steps_in_flight=setting.steps_in_flight,
+        threads=setting.threads,
     )
 
 

@@ -16,7 +16,7 @@ from graphdock.session.config_proto import ConfigProto
 __all__ = ["REFUSED", "SETTINGS", "SessionType", "refuse"]
 
 #: Settings that have no reader yet: a session that sets one is refused (docs/adr/0004).
-REFUSED = ("intra_op_threads", "inter_op_threads")
+REFUSED = ("inter_op_threads",)
 #: Names of all settings.
 SETTINGS = tuple(f.name for f in fields(SessionConfig))
 #: Type of what is often passed in the place of the target -> the argument that was meant.

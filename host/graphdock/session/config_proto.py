@@ -149,14 +149,10 @@ class ConfigProto(Message):
         return translated(self)
 
 
-_THREADS = (
-    "kernels use the threads of their libraries: set OMP_NUM_THREADS or OPENBLAS_NUM_THREADS before the program starts"
-)
 _MEMORY = "memory is planned and taken as needed; SessionConfig(memory_limit={'cuda': '8GiB'}) bounds it"
 _PASSES = "SessionConfig(passes={...}) switches graphdock's passes; `graphdock explain` shows what each did"
 #: Field, or the beginning of its dotted name -> why it means nothing here. The longest that fits holds.
 _MEANINGLESS = {
-    "intra_op_parallelism_threads": _THREADS,
     "inter_op_parallelism_threads": "a step runs in the thread that calls it",
     "use_per_session_threads": "a step runs in the thread that calls it",
     "session_inter_op_thread_pool": "a step runs in the thread that calls it",
@@ -187,6 +183,8 @@ def translated(proto: ConfigProto) -> SessionConfig:
             given["fallback"] = "allow"
         elif name == "log_device_placement":
             given["log_device_placement"] = True
+        elif name == "intra_op_parallelism_threads":
+            given["intra_op_threads"] = value
         elif name == "operation_timeout_in_ms":
             given["operation_timeout"] = value / 1e3
         elif name == "graph_options.optimizer_options.opt_level" and value == OptimizerOptions.L0:

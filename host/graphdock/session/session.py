@@ -108,6 +108,7 @@ class Session(metaclass=SessionType):
             c.memory_limit,
             c.steps_in_flight,
             c.plan_for,
+            c.intra_op_threads,
         )
         self._overlap = Overlap(c.steps_in_flight, self.graph, self._remake) if c.steps_in_flight > 1 else None
 

@@ -54,6 +54,7 @@ class Given:
       capture: the device that may record parts of the step.
       prepared: what kernels stated that have ``prepare``.
       overlaps: a step may give up its claim, and end, before its work is done, where nothing in it forbids that.
+      threads: on so many threads a kernel may compute.
     """
 
     graph: PlanGraph
@@ -71,6 +72,7 @@ class Given:
     capture: Device | None = None
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
     overlaps: bool = False
+    threads: int = 1
 
 
 @dataclass

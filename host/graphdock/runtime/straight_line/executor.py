@@ -69,6 +69,7 @@ def _liveness(made: Compilation) -> None:
         recorder,
         placed.prepared,
         placed.steps_in_flight > 1,
+        placed.threads,
     )
 
 

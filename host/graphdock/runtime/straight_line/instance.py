@@ -7,6 +7,7 @@ import functools
 import struct
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class Instance:
       quietly: it runs in a context of its own; else in the caller's, which Python functions are to see. NumPy's floating-point
         warnings are off in either, but for those functions.
       at_end: called when the instance is gone.
+      within: contexts that every step runs in, the last one outermost.
 
     Attributes:
       call: takes the feeds, returns the results.
@@ -46,6 +48,7 @@ class Instance:
         quietly: bool,
         debug: bool,
         at_end: Callable[[], None] | None = None,
+        within: Sequence[AbstractContextManager[Any]] = (),
     ) -> None:
         self.namespace = namespace
         self.streams = streams
@@ -62,6 +65,8 @@ class Instance:
             self.call = functools.partial(context.run, self.call)
         else:
             self.call = functools.partial(_in_the_callers_context, self.call)
+        for wanted in within:
+            self.call = functools.partial(_in_context, wanted, self.call)
 
     def begin(self, step: StepContext) -> None:
         """Give each random op the number of the step that begins."""
@@ -89,8 +94,9 @@ class LaneInstance(Instance):
         debug: bool,
         lanes: Lanes,
         arguments: Mapping[Device, Sequence[RandomStream]],
+        within: Sequence[AbstractContextManager[Any]] = (),
     ) -> None:
-        super().__init__(namespace, called, streams, quietly, debug, lanes.close)
+        super().__init__(namespace, called, streams, quietly, debug, lanes.close, within)
         self.lanes = lanes
         self._arguments = arguments
         self.call = functools.partial(_until_fence, lanes, arguments, self.call)
@@ -132,6 +138,11 @@ def _free(namespace: dict[str, Any], called: dict[str, Any], at_end: Callable[[]
     namespace.clear()
     if at_end is not None:
         at_end()
+
+
+def _in_context(context: AbstractContextManager[Any], call: Callable[..., Any], *feeds: Any) -> Any:
+    with context:
+        return call(*feeds)
 
 
 def _in_the_callers_context(call: Callable[..., Any], *feeds: Any) -> Any:

@@ -71,6 +71,8 @@ class Maker:
         self.queued = devices_of(lowered)
         self.builds = lowered.builds
         self._bounds: list[Any] | None = lowered.first_bounds
+        named = [bound.within for bound in lowered.first_bounds if bound is not None]
+        self._within = tuple(dict.fromkeys(context for context in named if context is not None))
         self._constants: dict[str, Any] | None = None
         self._lock = new_lock()
 
@@ -133,8 +135,8 @@ class Maker:
             called[segment.replay.text] = ns[segment.replay.text] = replay
         step.interrupt = interrupter(ns, called)
         if lanes.of:
-            return LaneInstance(ns, called, streams.of_op, self._holds, debug, lanes, streams.arguments)
-        return Instance(ns, called, streams.of_op, self._holds, debug)
+            return LaneInstance(ns, called, streams.of_op, self._holds, debug, lanes, streams.arguments, self._within)
+        return Instance(ns, called, streams.of_op, self._holds, debug, within=self._within)
 
     def _shared(self, lanes: Lanes) -> list[Bound | None]:
         """The kernels, built for this instance; the constants, put where their readers are, for all of them."""
@@ -252,7 +254,7 @@ class Maker:
         ctx = _context(build, lanes)
         buffers = tuple([None if name is None else name.value(ns) for name in build.static])
         debug = self._placed.debug
-        told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, buffers, debug)
+        told = BindContext(ctx.node, ctx.inputs, ctx.outputs, ctx.device, ctx.queue, ctx.threads, buffers, debug)
         try:
             with self._lock:
                 return prepared.facts(prepared.bind(told))

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Mode, Out, Scratch, dtypes
 
+from graphdock_cpu.kernels.sharing import bound, elementwise
+
 __all__ = [
     "Body",
     "bind_body",
@@ -33,6 +35,8 @@ __all__ = [
 Body: TypeAlias = Callable[..., None]
 
 
+#: Cheap passes that a body of several ufunc calls takes, about.
+_PASSES = 3
 #: Largest constant that is searched for being one number throughout.
 _UNIFORM_LIMIT = 65536
 
@@ -73,6 +77,13 @@ def minimum(x: Any, y: Any, out: np.ndarray) -> None:
     np.minimum(x, y, out=out)
 
 
+#: What an element costs, where that is more than one cheap pass.
+_WEIGHTS: dict[np.ufunc, float] = {
+    **dict.fromkeys((np.exp, np.log, np.tanh, np.divide, np.sqrt, np.true_divide, np.reciprocal), 2),
+    **dict.fromkeys((np.expm1, np.log1p, np.sin, np.cos, np.floor_divide, np.remainder), 8),
+    **dict.fromkeys((np.power, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2, np.sinh, np.cosh), 16),
+    **dict.fromkeys((np.arcsinh, np.arccosh, np.arctanh), 16),
+}
 _BY_KEYWORD = {np.maximum: maximum, np.minimum: minimum}
 
 
@@ -84,14 +95,16 @@ def bind_ufunc(ctx: BuildContext, ufunc: np.ufunc) -> Bound | Callable[..., Any]
     """
     if ctx.fresh:
         return ufunc if ctx.outputs[0].shape else fresh_array(ufunc)
-    ufunc_call = _BY_KEYWORD.get(ufunc, ufunc)
+    ufunc_call, weight = _BY_KEYWORD.get(ufunc, ufunc), _WEIGHTS.get(ufunc, 1)
+    shapes: list[Any] = [i.shape for i in ctx.inputs]
     for index, info in enumerate(ctx.inputs):
         if info.value is not None and len(ctx.inputs) == 2:
             scalar, other = _uniform(info.value), ctx.inputs[1 - index]
             if scalar is not None and known(other.shape) and other.shape == ctx.outputs[0].shape:
                 operands = (In(0), Lit(scalar)) if index == 1 else (Lit(scalar), In(1))
-                return Bound(ufunc_call, args=(*operands, Out(0)))
-    return ufunc_call
+                shapes[index] = ()
+                return bound(elementwise(ctx, ufunc_call, shapes, weight), args=(*operands, Out(0)))
+    return bound(elementwise(ctx, ufunc_call, shapes, weight))
 
 
 def _uniform(value: np.ndarray) -> np.ndarray | None:
@@ -145,7 +158,7 @@ def body_kernel(
 
 
 def bind_body(
-    ctx: BuildContext, make: Callable[[np.dtype[Any]], Body], widen: bool = True
+    ctx: BuildContext, make: Callable[[np.dtype[Any]], Body], widen: bool = True, weight: float = _PASSES
 ) -> Bound | Callable[..., Any]:
     """The Bound of a body: planned (with float32 scratch for half types where shapes are known) or fresh."""
     out, count = ctx.outputs[0], len(ctx.inputs)
@@ -163,7 +176,7 @@ def bind_body(
 
         return fresh
     if not wide:
-        return body
+        return bound(elementwise(ctx, body, [i.shape for i in ctx.inputs], weight))
     if not all(known(i.shape) for i in ctx.inputs):
 
         def widened(*args: Any) -> None:

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphdock.contracts import BuildContext, KernelDef, Scratch
+import numpy as np
+from graphdock.contracts import BuildContext, KernelDef
 
 from graphdock_cpu.kernels import conv_im2col as _im2col
 from graphdock_cpu.kernels import conv_winograd as _winograd
+from graphdock_cpu.kernels.conv_im2col import Product
+from graphdock_cpu.kernels.sharing import FLOPS, SUM, Axes, Made, Shared, product, share, share_count
 from graphdock_cpu.kernels.sliding import (
     Method,
     Shape,
@@ -31,7 +34,7 @@ __all__ = ["FILTER", "FORWARD", "INPUT", "KERNELS", "choose"]
 #: Channels of input and output, and positions of the window, from which on Winograd's transforms pay.
 WINOGRAD_CHANNELS, WINOGRAD_ROWS = 128, 512
 
-Rule = tuple[str, Callable[[Slide], bool], Callable[[Slide], Method]]
+Rule = tuple[str, Callable[[Slide], bool], Callable[..., Method]]
 
 
 def _pointwise(slide: Slide) -> bool:
@@ -80,32 +83,70 @@ FILTER: tuple[Rule, ...] = (
 )
 
 
-def choose(rules: Sequence[Rule], slide: Slide) -> tuple[str, Method]:
-    """Name and method of the first rule that holds."""
+def choose(rules: Sequence[Rule], slide: Slide) -> tuple[str, Callable[..., Method]]:
+    """Name of the first rule that holds, and what makes its method."""
     for name, holds, make in rules:
         if holds(slide):
-            return name, make(slide)
+            return name, make
     raise AssertionError("the last rule holds always")
 
 
-Made = tuple[Callable[..., Any], tuple[Scratch, ...]]
+def _work(slide: Slide) -> float:
+    """In elements of a cheap pass."""
+    return 2 * slide.rows * slide.taps * slide.channels * slide.outputs / FLOPS
+
+
+def _made(
+    ctx: BuildContext,
+    axes: Axes,
+    shapes: Sequence[Shape],
+    slide: Slide,
+    some: Callable[[Sequence[Shape], Product], Made],
+) -> Made:
+    """A kernel that threads share by images; of a single image they share the products."""
+    count = share_count(ctx, _work(slide), products=True)
+    if count > 1 and slide.batch < 2:
+        compute, scratch = some(shapes, product(count))
+        return compute, scratch
+    compute, scratch = share(ctx, axes, shapes, lambda part: some(part, np.dot), _work(slide), products=True)
+    if isinstance(compute, Shared):
+        compute.leads = True
+    return compute, scratch
 
 
 def _forward(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     slide = slide_of(ctx, *shapes)
-    return staged(ctx, ((0, True), (1, False)), shapes, (out, True), choose(FORWARD, slide)[1])
+    make = choose(FORWARD, slide)[1]
+
+    def some(part: Sequence[Shape], product: Product) -> Made:
+        x, w, y = part
+        return staged(ctx, ((0, True), (1, False)), (x, w), (y, True), make(slide_of(ctx, x, w), product))
+
+    return _made(ctx, (0, None, 0), (*shapes, out), slide, some)
 
 
 def _input(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     slide = slide_of(ctx, out, shapes[1])
     check_fits(ctx, slide, shapes[1][-2], shapes[2], slide.outputs)
-    return staged(ctx, ((1, False), (2, True)), shapes, (out, True), choose(INPUT, slide)[1])
+    make = choose(INPUT, slide)[1]
+
+    def some(part: Sequence[Shape], product: Product) -> Made:
+        *given, dx = part
+        return staged(ctx, ((1, False), (2, True)), given, (dx, True), make(slide_of(ctx, dx, given[1]), product))
+
+    return _made(ctx, (None, None, 0, 0), (*shapes, out), slide, some)
 
 
 def _filter(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     slide = slide_of(ctx, shapes[0], out)
     check_fits(ctx, slide, out[-2], shapes[2], slide.outputs)
-    return staged(ctx, ((0, True), (2, True)), shapes, (out, False), choose(FILTER, slide)[1])
+    make = choose(FILTER, slide)[1]
+
+    def some(part: Sequence[Shape], product: Product) -> Made:
+        *given, dw = part
+        return staged(ctx, ((0, True), (2, True)), given, (dw, False), make(slide_of(ctx, given[0], dw), product))
+
+    return _made(ctx, (0, None, 0, SUM), (*shapes, out), slide, some)
 
 
 def _output(ctx: BuildContext, x: Any, w: Any) -> Shape:

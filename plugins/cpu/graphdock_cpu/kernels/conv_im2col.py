@@ -10,18 +10,21 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from graphdock_cpu.kernels.sliding import Method, Shape, Slide
 
-__all__ = ["col2im", "dot", "dot_filter", "dot_input", "flipped", "im2col", "im2col_filter", "tap_views"]
+__all__ = ["Product", "col2im", "dot", "dot_filter", "dot_input", "flipped", "im2col", "im2col_filter", "tap_views"]
 
 #: Elements of the copied windows of a block: 1 MB of float32, and 4 MB where each block's product has the filter's size.
 COPIED, COPIED_FILTER = 1 << 18, 1 << 20
 
-_dot, _copyto, _add = np.dot, np.copyto, np.add
+#: ``product(x, y, out)`` of matrices.
+Product: TypeAlias = Callable[[Any, Any, Any], Any]
+
+_copyto, _add = np.copyto, np.add
 
 
 class Padded:
@@ -91,7 +94,7 @@ def _columns(slide: Slide, blocks: list[tuple[Any, int, int]]) -> tuple[int, Sha
     return columns, (max((b - a for _, a, b in blocks), default=0), columns)
 
 
-def im2col(slide: Slide) -> Method:
+def im2col(slide: Slide, product: Product = np.dot) -> Method:
     """``(x, w, y)``."""
     padded, blocks = Padded(slide), _blocks(slide, COPIED)
     columns, largest = _columns(slide, blocks)
@@ -105,12 +108,12 @@ def im2col(slide: Slide) -> Method:
         for index, a, b in blocks:
             part, block = windows[index], copied[: b - a]
             _copyto(block.reshape(part.shape), part)
-            _dot(block, matrix, rows[a:b])
+            product(block, matrix, rows[a:b])
 
     return compute, (*padded.scratch, largest)
 
 
-def im2col_filter(slide: Slide) -> Method:
+def im2col_filter(slide: Slide, product: Product = np.dot) -> Method:
     """``(x, dy, dw)``: the products of all blocks added up."""
     padded, blocks = Padded(slide), _blocks(slide, COPIED_FILTER)
     columns, largest = _columns(slide, blocks)
@@ -129,9 +132,9 @@ def im2col_filter(slide: Slide) -> Method:
             part, block = windows[index], copied[: b - a]
             _copyto(block.reshape(part.shape), part)
             if a == 0:
-                _dot(block.T, rows[a:b], total)
+                product(block.T, rows[a:b], total)
             else:
-                _dot(block.T, rows[a:b], scratch[-1])
+                product(block.T, rows[a:b], scratch[-1])
                 _add(total, scratch[-1], total)
 
     return compute, (*padded.scratch, largest, *summed)
@@ -145,7 +148,7 @@ def tap_views(slide: Slide) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]
         yield tap, tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in where)
 
 
-def col2im(slide: Slide) -> Method:
+def col2im(slide: Slide, product: Product = np.dot) -> Method:
     """``(w, dy, dx)``: the gradients of all copied windows, added up where they came from."""
     padded, blocks = Padded(slide), _blocks(slide, COPIED)
     columns, largest = _columns(slide, blocks)
@@ -159,7 +162,7 @@ def col2im(slide: Slide) -> Method:
         matrix, rows = w.reshape(columns, slide.outputs).T, dy.reshape(slide.rows, slide.outputs)
         for index, a, b in blocks:
             block = scratch[-1][: b - a]
-            _dot(rows[a:b], matrix, block)
+            product(rows[a:b], matrix, block)
             images, chosen = index if len(index) == 2 else (index[0], slice(0, lines))
             dims = (
                 images.stop - images.start,
@@ -181,7 +184,7 @@ def col2im(slide: Slide) -> Method:
     return compute, (*padded.scratch, largest)
 
 
-def flipped(slide: Slide) -> Method:
+def flipped(slide: Slide, product: Product = np.dot) -> Method:
     """``(w, dy, dx)`` of a window that moves one element at a time: the convolution of dy with the filter turned around."""
     back = replace(
         slide,
@@ -191,7 +194,7 @@ def flipped(slide: Slide) -> Method:
         before=tuple(span - 1 - b for span, b in zip(slide.span, slide.before, strict=True)),
         out=slide.size,
     )
-    convolve, scratch = im2col(back)
+    convolve, scratch = im2col(back, product)
     turn = (slice(None, None, -1),) * len(slide.window)
 
     def compute(w: Any, dy: Any, dx: Any, turned: Any, *rest: Any) -> None:
@@ -212,16 +215,16 @@ def _matrices(slide: Slide, function: Callable[[Any, Any, Any], None], of: tuple
     return compute, ()
 
 
-def dot(slide: Slide) -> Method:
+def dot(slide: Slide, product: Product = np.dot) -> Method:
     """``(x, w, y)`` of a window of one element: a product of matrices as they stand."""
-    return _matrices(slide, lambda x, w, y: _dot(x, w, y), (0, 1, 2))
+    return _matrices(slide, lambda x, w, y: product(x, w, y), (0, 1, 2))
 
 
-def dot_input(slide: Slide) -> Method:
+def dot_input(slide: Slide, product: Product = np.dot) -> Method:
     """``(w, dy, dx)``."""
-    return _matrices(slide, lambda w, dy, dx: _dot(dy, w.T, dx), (1, 2, 0))
+    return _matrices(slide, lambda w, dy, dx: product(dy, w.T, dx), (1, 2, 0))
 
 
-def dot_filter(slide: Slide) -> Method:
+def dot_filter(slide: Slide, product: Product = np.dot) -> Method:
     """``(x, dy, dw)``."""
-    return _matrices(slide, lambda x, dy, dw: _dot(x.T, dy, dw), (0, 2, 1))
+    return _matrices(slide, lambda x, dy, dw: product(x.T, dy, dw), (0, 2, 1))

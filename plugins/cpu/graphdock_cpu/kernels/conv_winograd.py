@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock_cpu.kernels.conv_im2col import Padded
+from graphdock_cpu.kernels.conv_im2col import Padded, Product
 from graphdock_cpu.kernels.sliding import Method, Shape, Slide
 
 __all__ = ["winograd", "winograd_filter", "winograd_input"]
@@ -21,7 +21,7 @@ __all__ = ["winograd", "winograd_filter", "winograd_input"]
 #: Tiles of a block of images, so that the products have rows enough: forward, and where each block adds a product to the filter.
 TILES, TILES_FILTER = 196, 392
 
-_add, _subtract, _multiply, _dot, _copyto = np.add, np.subtract, np.multiply, np.dot, np.copyto
+_add, _subtract, _multiply, _copyto = np.add, np.subtract, np.multiply, np.copyto
 
 
 class _Tiles:
@@ -112,7 +112,7 @@ def _gather_output(tiles: _Tiles, m: Any, sums: Any, y: Any) -> None:
                 _subtract(into, part[3], into)
 
 
-def _convolve(slide: Slide, turned: bool) -> Method:
+def _convolve(slide: Slide, turned: bool, product: Product) -> Method:
     """``(x, w, y)``; ``turned``: with the filter turned around, and from its outputs to its inputs."""
     tiles = _Tiles(slide, TILES)
     padded, c, o = tiles.padded, slide.channels, slide.outputs
@@ -140,18 +140,18 @@ def _convolve(slide: Slide, turned: bool) -> Method:
             m = products[: 16 * count * o].reshape(16, count, o)
             _transform_input(tiles, x[images], half[: block[1] - block[0]], v)
             for i in range(16):
-                _dot(v[i], u[i], m[i])
+                product(v[i], u[i], m[i])
             _gather_output(tiles, m, sums[: 4 * count * o], y[images])
 
     return compute, (*padded.scratch, *buffers)
 
 
-def winograd(slide: Slide) -> Method:
+def winograd(slide: Slide, product: Product = np.dot) -> Method:
     """``(x, w, y)`` of a 3x3 window that moves one element at a time."""
-    return _convolve(slide, turned=False)
+    return _convolve(slide, False, product)
 
 
-def winograd_input(slide: Slide) -> Method:
+def winograd_input(slide: Slide, product: Product = np.dot) -> Method:
     """``(w, dy, dx)``."""
     back = replace(
         slide,
@@ -161,7 +161,7 @@ def winograd_input(slide: Slide) -> Method:
         before=tuple(2 - b for b in slide.before),
         out=slide.size,
     )
-    convolve, scratch = _convolve(back, turned=True)
+    convolve, scratch = _convolve(back, True, product)
 
     def compute(w: Any, dy: Any, dx: Any, *rest: Any) -> None:
         convolve(dy, w, dx, *rest)
@@ -197,7 +197,7 @@ def _collect(parts: list[Any], into: list[Any], half: Any) -> None:
     _add(b, d, into[2])
 
 
-def winograd_filter(slide: Slide) -> Method:
+def winograd_filter(slide: Slide, product: Product = np.dot) -> Method:
     """``(x, dy, dw)``: 16 products per block of images, added up."""
     tiles = _Tiles(slide, TILES_FILTER)
     padded, c, o = tiles.padded, slide.channels, slide.outputs
@@ -238,9 +238,9 @@ def winograd_filter(slide: Slide) -> Method:
             _transform_gradient(tiles, dy[images], lines[:n], q)
             for i in range(16):
                 if block[0] == 0:
-                    _dot(v[i].T, q[i], total[i])
+                    product(v[i].T, q[i], total[i])
                 else:
-                    _dot(v[i].T, q[i], others[0])
+                    product(v[i].T, q[i], others[0])
                     _add(total[i], others[0], total[i])
         _gather_filter(total, rows, dw)
 

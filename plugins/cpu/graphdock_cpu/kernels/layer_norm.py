@@ -14,6 +14,7 @@ import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
+from graphdock_cpu.kernels.sharing import Rows
 
 __all__ = ["KERNELS"]
 
@@ -168,11 +169,16 @@ def _outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [x, outer, outer]
 
 
+def _outer(ctx: BuildContext, shapes: Sequence[Shape]) -> int:
+    """How many dims are not normalised; the first input of both kernels has the shape of x."""
+    return int(ctx.attr("begin_norm_axis") % len(shapes[0]))
+
+
 def _grad_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [shapes[1], shapes[2], shapes[2]]
 
 
 KERNELS = [
-    KernelDef("LayerNorm", "cpu", bind(_layer_norm, _outputs)),
-    KernelDef("LayerNormGrad", "cpu", bind(_layer_norm_grad, _grad_outputs)),
+    KernelDef("LayerNorm", "cpu", bind(_layer_norm, _outputs, Rows("r..rrr", 8, _outer))),
+    KernelDef("LayerNormGrad", "cpu", bind(_layer_norm_grad, _grad_outputs, Rows("rr.rrr++", 12, _outer))),
 ]

@@ -23,6 +23,7 @@ from graphdock_cpu.kernels.common import (
     mode_input,
     ufunc_kernel,
 )
+from graphdock_cpu.kernels.sharing import Rows, bound, share_rows
 
 __all__ = ["KERNELS"]
 
@@ -216,7 +217,11 @@ def _through(
 ) -> Bound | Callable[..., Any]:
     """``function(x, y, *scratch)`` as a kernel."""
     if not ctx.fresh:
-        return Bound(function, scratch=scratch)
+        shape = ctx.outputs[0].shape
+        if not known(shape) or ctx.inputs[0].shape != shape:
+            return Bound(function, scratch=scratch)
+        compute, wanted = share_rows(ctx, Rows("rr", 8), [tuple(shape or ())] * 2, lambda _: (function, scratch))
+        return bound(compute, wanted)
     dtype = ctx.outputs[0].dtype.np
 
     def fresh(x: np.ndarray) -> np.ndarray:

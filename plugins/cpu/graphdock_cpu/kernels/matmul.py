@@ -8,13 +8,16 @@ in float32 and rounded once; integers keep their dtype and wrap around.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import ArgInfo, Bound, BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels.common import is_half, known
+from graphdock_cpu.kernels.sharing import FLOPS, TILE, Shared, aligned, bound, pieces, product, share, share_count
 
 __all__ = ["KERNELS"]
 
@@ -27,24 +30,58 @@ def _mat_mul(ctx: BuildContext) -> Bound | Callable[..., Any]:
     a, b = ctx.inputs
     ta, tb = bool(ctx.attr("transpose_a")), bool(ctx.attr("transpose_b"))
     matrices = a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape) == 2
-    product = np.dot if matrices else np.matmul
+    multiply = np.dot if matrices else np.matmul
     if is_half(a.dtype):
         return _widened(ctx, ta, tb)
     if ctx.fresh:
-        return lambda x, y: product(_turn(x, ta), _turn(y, tb))
+        return lambda x, y: multiply(_turn(x, ta), _turn(y, tb))
+    shared = _shared(ctx, a.shape, b.shape, ta, tb)
+    few = matrices and tb and not ta and a.dtype is dtypes.float32 and _few_rows(a.shape, b.shape)
+    if shared is not None and not few:
+        return bound(_turned(shared, multiply, ta, tb))
     if not (ta or tb):
-        return product
+        return multiply
     if matrices:
-        if tb and not ta and a.dtype is dtypes.float32 and known(a.shape) and known(b.shape):
-            (rows, inner), columns = a.shape, b.shape[0]
-            if 2 <= rows <= _FEW_ROWS and rows * inner * columns > _PACKED:
-                return Bound(_transposed_product, scratch=(Scratch(a.dtype, (columns, rows)),))
+        if few:
+            scratch = (Scratch(a.dtype, (b.shape[0], a.shape[0])),)  # type: ignore[index, arg-type]
+            return bound(_transposed_product if shared is None else _shared_transposed(shared.count), scratch)
         return _TURNED_DOT[ta, tb]
 
     def batched(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         np.matmul(_turn(x, ta), _turn(y, tb), out)
 
     return batched
+
+
+def _shared(ctx: BuildContext, a: Any, b: Any, ta: bool, tb: bool) -> Shared | None:
+    """A product that threads share by blocks of its result, or by matrices of a batch; None where that is not worth it."""
+    out = ctx.outputs[0].shape
+    if not (known(a) and known(b) and known(out)):
+        return None
+    rows, inner = a[:-3:-1] if ta else a[-2:]
+    columns, batch = out[-1], out[:-2]
+    work = 2 * math.prod(batch) * rows * inner * columns / FLOPS
+    count = share_count(ctx, work, products=True)
+    if count < 2 or rows < 2:
+        return None
+    if not batch:
+        return product(count)
+    axis = next((i for i, n in enumerate(batch) if n > 1), None)
+    if axis is None:  # a batch of one
+        of_one, first = product(count), (0,) * len(batch)
+        return Shared(
+            count, lambda x, y, z: of_one.cut(x[(0,) * (x.ndim - 2)], y[(0,) * (y.ndim - 2)], z[first]), whole=np.matmul
+        )
+    axes = [aligned(s, out, axis) for s in (a, b, out)]
+    shared = share(ctx, axes, [tuple(a), tuple(b), tuple(out)], lambda _: (np.matmul, ()), work, True, np.matmul)[0]
+    return shared if isinstance(shared, Shared) else None
+
+
+def _turned(shared: Shared, multiply: Callable[..., Any], ta: bool, tb: bool) -> Shared:
+    def whole(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+        multiply(_turn(x, ta), _turn(y, tb), out)
+
+    return Shared(shared.count, lambda x, y, out: shared.cut(_turn(x, ta), _turn(y, tb), out), whole=whole)
 
 
 def _turn(x: np.ndarray, transpose: bool) -> np.ndarray:
@@ -62,6 +99,21 @@ def _transposed_product(x: np.ndarray, y: np.ndarray, out: np.ndarray, turned: n
     """x times the transpose of y, by way of its transpose."""
     np.dot(y, x.T, turned)
     np.copyto(out, turned.T)
+
+
+def _few_rows(a: Any, b: Any) -> bool:
+    """Whether a product by a transposed matrix is quicker by way of its transpose."""
+    return known(a) and known(b) and 2 <= a[0] <= _FEW_ROWS and math.prod(a) * b[0] > _PACKED
+
+
+def _shared_transposed(count: int) -> Shared:
+    """The same by columns of the result."""
+
+    def cut(x: np.ndarray, y: np.ndarray, out: np.ndarray, turned: np.ndarray) -> list[Callable[[], None]]:
+        found = pieces(y.shape[0], count, TILE)
+        return [partial(_transposed_product, x, y[i], out[:, i], turned[i]) for i in found]
+
+    return Shared(count, cut, whole=_transposed_product)
 
 
 def _widened(ctx: BuildContext, ta: bool, tb: bool) -> Bound | Callable[..., Any]:
@@ -109,15 +161,19 @@ def _mat_mul_sum(ctx: BuildContext) -> Bound | Callable[..., Any]:
         return fresh
     if is_half(dtype) or not (known(a.shape) and known(b.shape)):
         return lambda *given: np.copyto(given[-1], fresh(*given[:-1]))
-    product = np.dot if len(a.shape) == len(b.shape) == 2 else np.matmul
+    multiply: Callable[..., Any] = np.dot if len(a.shape) == len(b.shape) == 2 else np.matmul
+    left_shape, right_shape = (_side_by_side(*one, count).shape for one in ((a, axis_a), (b, axis_b)))
+    shared = _shared(ctx, left_shape, right_shape, ta, tb)
+    multiply = shared or multiply
 
     def joined(*given: np.ndarray) -> None:
         out, left, right = given[2 * count :]
         np.concatenate(given[:count], axis_a, left)
         np.concatenate(given[count : 2 * count], axis_b, right)
-        product(_turn(left, ta), _turn(right, tb), out)
+        multiply(_turn(left, ta), _turn(right, tb), out)
 
-    return Bound(joined, scratch=(_side_by_side(a, axis_a, count), _side_by_side(b, axis_b, count)))
+    scratch = _side_by_side(a, axis_a, count), _side_by_side(b, axis_b, count)
+    return Bound(joined, scratch=scratch)
 
 
 def _side_by_side(one: ArgInfo, axis: int, count: int) -> Scratch:

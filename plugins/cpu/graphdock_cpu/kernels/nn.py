@@ -15,6 +15,7 @@ from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels import softmax
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
+from graphdock_cpu.kernels.sharing import Rows
 
 __all__ = ["KERNELS"]
 
@@ -171,6 +172,11 @@ def _bias_add_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     return narrow, (Scratch(wide, (shape[-1] if last else shape[1],)),)
 
 
+def _without_channels(ctx: BuildContext, shapes: Sequence[Shape]) -> int:
+    """How many dims lie in front of the channels'."""
+    return 1 if ctx.attr("data_format") == "NCHW" else len(shapes[0]) - 1
+
+
 def _channels(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [(shapes[0][1 if ctx.attr("data_format") == "NCHW" else -1],)]
 
@@ -203,34 +209,67 @@ _MODES = ("planned", "fresh", "inplace")
 KERNELS = [
     *softmax.KERNELS,
     KernelDef(
-        "Relu", "cpu", bind(_activation(_relu, scratch=0), like_first), layout="strided", inplace=_X, modes=_MODES
+        "Relu",
+        "cpu",
+        bind(_activation(_relu, scratch=0), like_first, Rows("rr", 1)),
+        layout="strided",
+        inplace=_X,
+        modes=_MODES,
     ),
     KernelDef(
         "ReluGrad",
         "cpu",
-        bind(_relu_grad, like_first),
+        bind(_relu_grad, like_first, Rows("rrr", 3)),
         layout="strided",
         inplace={"backprops": ("features",)},
         modes=_MODES,
     ),
     KernelDef(
-        "Relu6", "cpu", bind(_activation(_relu6, scratch=0), like_first), layout="strided", inplace=_X, modes=_MODES
-    ),
-    KernelDef("Elu", "cpu", bind(_activation(_elu), like_first), layout="strided", inplace=_X, modes=_MODES),
-    KernelDef("Selu", "cpu", bind(_activation(_selu), like_first), layout="strided", inplace=_X, modes=_MODES),
-    KernelDef(
-        "LeakyRelu",
+        "Relu6",
         "cpu",
-        bind(_activation(_leaky_relu, "alpha"), like_first),
+        bind(_activation(_relu6, scratch=0), like_first, Rows("rr", 2)),
         layout="strided",
         inplace=_X,
         modes=_MODES,
     ),
-    KernelDef("Softplus", "cpu", bind(_activation(_softplus), like_first), layout="strided", inplace=_X, modes=_MODES),
-    KernelDef("Softsign", "cpu", bind(_activation(_softsign), like_first), layout="strided", inplace=_X, modes=_MODES),
     KernelDef(
-        "BiasAdd", "cpu", bind(_bias_add, like_first), layout="strided", inplace={"output": ("value",)}, modes=_MODES
+        "Elu", "cpu", bind(_activation(_elu), like_first, Rows("rr", 4)), layout="strided", inplace=_X, modes=_MODES
     ),
-    KernelDef("BiasAddGrad", "cpu", bind(_bias_add_grad, _channels)),
+    KernelDef(
+        "Selu", "cpu", bind(_activation(_selu), like_first, Rows("rr", 5)), layout="strided", inplace=_X, modes=_MODES
+    ),
+    KernelDef(
+        "LeakyRelu",
+        "cpu",
+        bind(_activation(_leaky_relu, "alpha"), like_first, Rows("rr", 4)),
+        layout="strided",
+        inplace=_X,
+        modes=_MODES,
+    ),
+    KernelDef(
+        "Softplus",
+        "cpu",
+        bind(_activation(_softplus), like_first, Rows("rr", 8)),
+        layout="strided",
+        inplace=_X,
+        modes=_MODES,
+    ),
+    KernelDef(
+        "Softsign",
+        "cpu",
+        bind(_activation(_softsign), like_first, Rows("rr", 4)),
+        layout="strided",
+        inplace=_X,
+        modes=_MODES,
+    ),
+    KernelDef(
+        "BiasAdd",
+        "cpu",
+        bind(_bias_add, like_first, Rows("r.r", 1, _without_channels)),
+        layout="strided",
+        inplace={"output": ("value",)},
+        modes=_MODES,
+    ),
+    KernelDef("BiasAddGrad", "cpu", bind(_bias_add_grad, _channels, Rows("r+", 1, _without_channels))),
     KernelDef("L2Loss", "cpu", bind(_l2_loss, lambda ctx, shapes: [()])),
 ]

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
 
+from graphdock_cpu.kernels.sharing import Made, share
 from graphdock_cpu.kernels.sliding import Shape, bind_sized, padding_before, sizes_in
 
-__all__ = ["KERNELS", "Axis", "axes_of", "chunks_of", "fold", "joint_taps", "lowest", "tap"]
+__all__ = ["KERNELS", "Axis", "axes_of", "chunks_of", "fold", "joint_taps", "lowest", "share_images", "tap"]
 
 #: Elements of the images that are pooled at once.
 AT_ONCE = 1 << 16
-
-Made = tuple[Callable[..., Any], tuple[Scratch, ...]]
 
 
 @dataclass(frozen=True)
@@ -134,11 +133,25 @@ def _between(shape: Shape, axes: Sequence[Axis], images: int) -> list[Shape]:
     return found
 
 
+def share_images(
+    ctx: BuildContext, axes: Sequence[Axis], shapes: Sequence[Shape], make: Callable[[Sequence[Shape]], Made]
+) -> Made:
+    """A kernel all of whose tensors begin with the images, shared by them where no window goes over images."""
+    if not axes or axes[0].at == 0:
+        return make(shapes)
+    work = math.prod(shapes[0]) * sum(len(axis.taps) for axis in axes) * len(shapes) / 4
+    return share(ctx, (0,) * len(shapes), shapes, make, work)
+
+
 def _pool(make: Callable[[np.dtype[Any]], tuple[Callable[..., Any], Any]], mean: bool) -> Callable[..., Made]:
     """``(x) -> y`` by a function of two that has a neutral element."""
 
     def made(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
-        (shape,), narrow = shapes, ctx.outputs[0].dtype
+        axes, _ = axes_of(ctx, shapes[0])
+        return share_images(ctx, axes, (*shapes, out), lambda some: pool(ctx, some[0], some[1]))
+
+    def pool(ctx: BuildContext, shape: Shape, out: Shape) -> Made:
+        narrow = ctx.outputs[0].dtype
         axes, _ = axes_of(ctx, shape)
         wide = narrow.accumulator if mean else narrow
         combine, start = make(wide.np)

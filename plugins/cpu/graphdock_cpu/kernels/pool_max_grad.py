@@ -11,13 +11,14 @@ maximum is the same one: the first row that has it, then the first in that row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import BuildContext, DType, KernelDef, Scratch, dtypes
 
-from graphdock_cpu.kernels.pool import Axis, axes_of, chunks_of, fold, joint_taps, lowest
+from graphdock_cpu.kernels.pool import Axis, axes_of, chunks_of, fold, joint_taps, lowest, share_images
+from graphdock_cpu.kernels.sharing import Made
 from graphdock_cpu.kernels.sliding import Shape, bind_sized
 
 __all__ = ["KERNELS"]
@@ -28,7 +29,6 @@ AT_ONCE = 1 << 17
 #: Integers as wide as a float of so many bytes.
 _BITS = {4: dtypes.int32, 8: dtypes.int64}
 
-Made = tuple[Callable[..., Any], tuple[Scratch, ...]]
 Index = tuple[slice, ...]
 
 
@@ -124,10 +124,15 @@ def _one_by_one(axes: Sequence[Axis], levels: Sequence[Shape]) -> bool:
 
 def _max_pool_grad(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     """``(x, y, grad) -> dx``."""
-    shape, narrow = shapes[0], ctx.outputs[0].dtype
-    axes, _ = axes_of(ctx, shape)
+    axes, _ = axes_of(ctx, shapes[0])
     if not axes:
         return (lambda x, y, g, dx: np.copyto(dx, g)), ()
+    return share_images(ctx, axes, (*shapes, out), lambda some: _grad_of(ctx, some[0]))
+
+
+def _grad_of(ctx: BuildContext, shape: Shape) -> Made:
+    narrow = ctx.outputs[0].dtype
+    axes, _ = axes_of(ctx, shape)
     wide: DType = narrow.accumulator
     bits = _BITS[wide.size]
     images, chunks = chunks_of(shape)

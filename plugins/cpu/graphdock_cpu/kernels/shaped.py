@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, Scratch
 
+from graphdock_cpu.kernels.sharing import Made, Rows, Shape, bound, share_rows
+
 __all__ = ["Made", "Make", "Shape", "Shapes", "bind", "like_first", "widened"]
 
-Shape = tuple[int, ...]
-#: A kernel for known input shapes: ``compute(*inputs, *outputs, *scratch)`` and the scratch buffers it wants.
-Made = tuple[Callable[..., Any], tuple[Scratch, ...]]
+# Made: ``compute(*inputs, *outputs, *scratch)`` for known input shapes, and the scratch buffers it wants.
 Make = Callable[[BuildContext, Sequence[Shape]], Made]
 #: Shapes of the outputs for those of the inputs.
 Shapes = Callable[[BuildContext, Sequence[Shape]], Sequence[Shape]]
@@ -25,16 +25,23 @@ def _known(shape: Any) -> bool:
     return shape is not None and None not in shape
 
 
-def bind(make: Make, outputs: Shapes) -> Callable[[BuildContext], Bound]:
+def bind(make: Make, outputs: Shapes, rows: Rows | None = None) -> Callable[[BuildContext], Bound]:
     """The ``build`` of a kernel that is made for the shapes of its inputs.
 
-    ``outputs`` gives the shapes of the outputs for those of the inputs; it is asked only where they are not planned.
+    Args:
+      outputs: the shapes of the outputs for those of the inputs; asked only where they are not planned.
+      rows: how threads share it; None where they don't.
     """
 
     def build(ctx: BuildContext) -> Bound:
         if not ctx.fresh and all(_known(i.shape) for i in ctx.inputs):
-            compute, scratch = make(ctx, [tuple(i.shape) for i in ctx.inputs])
-            return Bound(compute, scratch=scratch)
+            count = len(ctx.inputs)
+            shapes = [tuple(i.shape or ()) for i in (*ctx.inputs, *ctx.outputs)]
+            if rows is None:
+                compute, scratch = make(ctx, shapes[:count])
+            else:
+                compute, scratch = share_rows(ctx, rows, shapes, lambda some: make(ctx, some[:count]))
+            return bound(compute, scratch)
         count = len(ctx.inputs)
         makes: dict[tuple[Shape, ...], Made] = {}
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, DType, Scratch, errors
 
+from graphdock_cpu.kernels.sharing import bound
+
 __all__ = [
     "Method",
     "Shape",
@@ -134,7 +136,7 @@ def bind_sized(
         shapes = [i.shape for i in ctx.inputs]
         if not ctx.fresh and all(s is not None and None not in s for s in shapes):
             compute, scratch = make(ctx, [tuple(s) for s in shapes if s is not None], tuple(ctx.outputs[0].shape or ()))
-            return Bound(compute, scratch=scratch)
+            return bound(compute, scratch)
         count = len(ctx.inputs)
         kept: dict[Any, tuple[Callable[..., Any], tuple[Scratch, ...]]] = {}
 

@@ -20,6 +20,7 @@ import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
 
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
+from graphdock_cpu.kernels.sharing import Rows
 
 __all__ = ["KERNELS"]
 
@@ -341,17 +342,29 @@ def _losses(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [shapes[0][:-1], shapes[0]]
 
 
+def _batch(ctx: BuildContext, shapes: Sequence[Shape]) -> int:
+    return len(shapes[0]) - 1
+
+
 _MODES = ("planned", "fresh", "inplace")
 
 KERNELS = [
-    KernelDef("Softmax", "cpu", bind(_over_rows(_softmax), like_first), inplace={"softmax": ("logits",)}, modes=_MODES),
+    KernelDef(
+        "Softmax",
+        "cpu",
+        bind(_over_rows(_softmax), like_first, Rows("rr", 6, _batch)),
+        inplace={"softmax": ("logits",)},
+        modes=_MODES,
+    ),
     KernelDef(
         "LogSoftmax",
         "cpu",
-        bind(_over_rows(_log_softmax), like_first),
+        bind(_over_rows(_log_softmax), like_first, Rows("rr", 6, _batch)),
         inplace={"logsoftmax": ("logits",)},
         modes=_MODES,
     ),
-    KernelDef("SoftmaxCrossEntropyWithLogits", "cpu", bind(_cross_entropy, _losses)),
-    KernelDef("SparseSoftmaxCrossEntropyWithLogits", "cpu", bind(_sparse_cross_entropy, _losses)),
+    KernelDef("SoftmaxCrossEntropyWithLogits", "cpu", bind(_cross_entropy, _losses, Rows("rrrr", 8, _batch))),
+    KernelDef(
+        "SparseSoftmaxCrossEntropyWithLogits", "cpu", bind(_sparse_cross_entropy, _losses, Rows("rrrr", 6, _batch))
+    ),
 ]

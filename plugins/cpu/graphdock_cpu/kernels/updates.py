@@ -7,17 +7,22 @@ one update read main memory once. Rates and decays are rank-0 arrays, which a uf
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from graphdock.contracts import ArgInfo, Bound, BuildContext, In, KernelDef, Out, Scratch, errors, shape
 
+from graphdock_cpu.kernels.sharing import Shared, bound, pieces, share_count
+
 __all__ = ["BLOCK", "Rule", "dense_kernel", "sparse_kernel"]
 
 #: Elements updated at once.
 BLOCK = 32768
+#: Cheap passes that an update takes, about.
+_PASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,11 @@ def _build(ctx: BuildContext, rule: Rule) -> Bound:
             return Bound(update, args=inputs + tuple(Out(i) for i in range(rule.scratch)), scratch=scratch)
         return Bound(_prepared(rule, update, wide.np, len(ctx.inputs)), scratch=scratch)
     copies = 0 if wide is grad.dtype else len(rule.arrays)
-    return Bound(_blocked(ctx, rule, update, wide.np), scratch=(Scratch(wide, (BLOCK,)),) * (copies + rule.scratch))
+    scratch = (Scratch(wide, (BLOCK,)),) * (copies + rule.scratch)
+    size = math.prod(grad.shape or ()) if known else 0  # type: ignore[arg-type]
+    count = share_count(ctx, size * _PASSES)
+    found = pieces(size, count, BLOCK) if count > 1 else [slice(None)]
+    return bound(_blocked(ctx, rule, update, wide.np, found), scratch * len(found))
 
 
 def _check_fits(ctx: BuildContext, held: ArgInfo, grad: ArgInfo) -> None:
@@ -80,14 +89,16 @@ def _prepared(rule: Rule, update: Callable[..., None], dtype: np.dtype[Any], cou
     return compute
 
 
-def _blocked(ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: np.dtype[Any]) -> Callable[..., None]:
-    """The update block by block. Narrow floats are computed in float32 and rounded once per step."""
+def _blocked(
+    ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: np.dtype[Any], shared: Sequence[slice]
+) -> Callable[..., None]:
+    """The update block by block, of several pieces at once. Narrow floats are computed in float32 and rounded once per step."""
     count, arrays, scalars, node = len(ctx.inputs), rule.arrays, rule.scalars, ctx.node
     narrow = ctx.inputs[arrays[-1]].dtype.np != dtype
     prepare = rule.prepare(dtype) if rule.prepare else lambda *values: values
     copyto = np.copyto
 
-    def compute(*args: Any) -> None:
+    def cut(*args: Any) -> list[Callable[[], None]]:
         tensors = [args[i] for i in arrays]
         size = tensors[0].shape
         for tensor, index in zip(tensors, arrays, strict=True):
@@ -102,6 +113,13 @@ def _blocked(ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: 
         flats = [t.reshape(-1) for t in tensors]
         values = prepare(*[np.asarray(args[i], dtype) for i in scalars])
         buffers = args[count:]
+        own = len(buffers) // len(shared)
+        return [
+            partial(run_blocks, [f[piece] for f in flats], values, buffers[own * i : own * (i + 1)])
+            for i, piece in enumerate(shared)
+        ]
+
+    def run_blocks(flats: Sequence[Any], values: Sequence[Any], buffers: Sequence[Any]) -> None:
         wides, rest = (buffers[: len(arrays)], buffers[len(arrays) :]) if narrow else ((), buffers)
         for start in range(0, flats[0].size, BLOCK):
             parts = [f[start : start + BLOCK] for f in flats]
@@ -117,7 +135,9 @@ def _blocked(ctx: BuildContext, rule: Rule, update: Callable[..., None], dtype: 
             for block, part in zip(blocks[:-1], parts[:-1], strict=True):
                 copyto(part, block, "same_kind")
 
-    return compute
+    if len(shared) > 1:
+        return Shared(len(shared), cut)
+    return lambda *args: cut(*args)[0]()
 
 
 def sparse_kernel(op: str, rule: Rule, indices: int) -> KernelDef:

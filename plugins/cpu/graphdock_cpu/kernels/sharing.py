@@ -1,0 +1,258 @@
+"""Kernels that a team of threads shares: arrays are cut along an axis, and each piece is computed as a kernel of its own.
+
+Pieces are decided when the kernel is made, by its shapes and the number of threads, so that every step gives the same bits. While
+such a plan runs, BLAS keeps to one thread: its own threads would spin for tens of milliseconds after a product, in the way of ours.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from graphdock.contracts import Bound, BuildContext, Scratch
+
+from graphdock_cpu import team as teams
+from graphdock_cpu.blas import one_thread
+
+__all__ = [
+    "FLOPS",
+    "SUM",
+    "Axes",
+    "Made",
+    "Rows",
+    "Shape",
+    "Shared",
+    "TILE",
+    "aligned",
+    "bound",
+    "elementwise",
+    "pieces",
+    "product",
+    "share",
+    "share_count",
+    "share_rows",
+]
+
+Shape = tuple[int, ...]
+#: ``compute(*inputs, *outputs, *scratch)``, and the scratch buffers it wants.
+Made = tuple[Callable[..., Any], tuple[Scratch, ...]]
+#: By input and output: the axis along which it is cut, None for one that every piece gets whole, SUM for an output to which every
+#: piece adds.
+Axes = Sequence[int | None]
+
+SUM = -1
+#: Work that is worth sharing, in elements of a cheap pass over memory (some 250 us), and what each thread gets at least. To wake a
+#: thread takes up to 100 us on a virtual machine.
+WORTH, LEAST = 1 << 20, 1 << 19
+#: Rows and columns that BLAS computes at once; blocks of a product are multiples of it.
+TILE = 16
+#: Operations of a matrix product that take as long as one such element.
+FLOPS = 32
+
+
+def share_count(ctx: BuildContext, work: float, products: bool = False) -> int:
+    """On how many threads a kernel is shared; 1 for not at all.
+
+    Args:
+      work: in elements of a cheap pass.
+      products: it calls BLAS, which must listen.
+    """
+    if ctx.threads < 2 or work < WORTH or (products and not one_thread().holds):
+        return 1
+    return max(1, min(ctx.threads, int(work // LEAST)))
+
+
+def pieces(extent: int, count: int, multiple: int = 1) -> list[slice]:
+    """A dim in so many parts of about the same length, but for the last of a ``multiple``; fewer where there is not enough."""
+    blocks = -(-extent // multiple)
+    edges = [min(extent, multiple * (blocks * i // count)) for i in range(count + 1)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
+
+
+def bound(compute: Callable[..., Any], scratch: tuple[Scratch, ...] = (), args: Any = None) -> Bound:
+    """A kernel; one that is :class:`Shared` and ``leads`` has BLAS keep to one thread while its plan runs."""
+    leads = isinstance(compute, Shared) and compute.leads
+    return Bound(compute, args, scratch, within=one_thread() if leads else None)
+
+
+class Shared:
+    """A kernel on a team of ``count`` threads, where BLAS keeps to one; where it does not, on the thread that calls it.
+
+    Args:
+      cut: ``cut(*args)`` gives the parts. ``after``: ``after(*args)`` is called when they are done.
+      whole: what is called where it is not shared; None for the parts one by one.
+      leads: so large that its plan is to keep BLAS to one thread.
+    """
+
+    __slots__ = ("after", "count", "cut", "leads", "whole")
+
+    def __init__(
+        self,
+        count: int,
+        cut: Callable[..., Sequence[teams.Part]],
+        after: Callable[..., None] | None = None,
+        whole: Callable[..., Any] | None = None,
+        leads: bool = False,
+    ) -> None:
+        self.count = count
+        self.cut = cut
+        self.after = after
+        self.whole = whole
+        self.leads = leads
+
+    def __call__(self, *args: Any) -> None:
+        if one_thread().held:
+            teams.team(self.count).run(self.cut(*args))
+        elif self.whole is not None:
+            self.whole(*args)
+            return
+        else:
+            for part in self.cut(*args):
+                part()
+        if self.after is not None:
+            self.after(*args)
+
+
+def product(count: int) -> Shared:
+    """``(x, y, out)``: a product of matrices in ``count`` blocks, as near to squares as that number allows."""
+
+    def cut(x: Any, y: Any, out: Any) -> list[teams.Part]:
+        return [partial(np.matmul, x[a], y[:, b], out[a, b]) for a, b in _blocks(count, *out.shape)]
+
+    return Shared(count, cut, whole=np.dot)
+
+
+@functools.lru_cache(1024)
+def _blocks(count: int, rows: int, columns: int) -> list[tuple[slice, slice]]:
+    """The blocks of a result: each operand is read no oftener than it must."""
+    down = min((d for d in range(1, count + 1) if count % d == 0), key=lambda d: rows / d + columns * d / count)
+    return list(itertools.product(pieces(rows, down, TILE), pieces(columns, count // down, TILE)))
+
+
+def share(
+    ctx: BuildContext,
+    axes: Axes,
+    shapes: Sequence[Shape],
+    make: Callable[[Sequence[Shape]], Made],
+    work: float,
+    products: bool = False,
+    whole: Callable[..., Any] | None = None,
+) -> Made:
+    """``make(shapes)`` of all inputs and outputs, or the kernels of pieces of them, where the work is worth it.
+
+    All that are cut have the same extent along their axes. What is summed has a dtype that sums are made in.
+
+    Args:
+      work, products: see :func:`share_count`. ``whole``: see :class:`Shared`.
+    """
+    first = next(i for i, axis in enumerate(axes) if axis is not None and axis != SUM)
+    extent = shapes[first][axes[first]]  # type: ignore[index]
+    count = share_count(ctx, work, products)
+    found = pieces(extent, count)
+    summed = [i for i, axis in enumerate(axes) if axis == SUM]
+    kinds = {i: ctx.outputs[i - len(ctx.inputs)].dtype for i in summed}
+    if len(found) < 2 or any(d.accumulator is not d for d in kinds.values()):
+        return make(shapes)
+    made = [make([_cut(s, a, piece) for s, a in zip(shapes, axes, strict=True)]) for piece in found]
+    indices = [[_index(a, piece) for a in axes] for piece in found]
+    scratch = [list(wanted) for _, wanted in made]
+    for wanted in scratch[1:]:
+        wanted += [Scratch(kinds[i], tuple(shapes[i])) for i in summed]
+    ends = list(itertools.accumulate((len(wanted) for wanted in scratch), initial=len(shapes)))
+    computes, total = [compute for compute, _ in made], len(shapes)
+
+    def own(args: Sequence[Any], number: int) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Scratch of a piece, and what it adds to each output that is summed; the first one writes that itself."""
+        mine = args[ends[number] : ends[number + 1]]
+        return (mine, ()) if number == 0 else (mine[: len(mine) - len(summed)], mine[len(mine) - len(summed) :])
+
+    def cut(*args: Any) -> list[teams.Part]:
+        parts = []
+        for number, (compute, index) in enumerate(zip(computes, indices, strict=True)):
+            given = [a if i is None else a[i] for a, i in zip(args[:total], index, strict=True)]
+            mine, sums = own(args, number)
+            for i, buffer in zip(summed, sums, strict=False):
+                given[i] = buffer
+            parts.append(partial(compute, *given, *mine))
+        return parts
+
+    def add(*args: Any) -> None:
+        for number in range(1, len(computes)):
+            for i, buffer in zip(summed, own(args, number)[1], strict=True):
+                np.add(args[i], buffer, args[i])
+
+    compute = Shared(count, cut, add if summed else None, whole)
+    return compute, tuple(itertools.chain.from_iterable(scratch))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A kernel over rows of its arrays that know nothing of each other.
+
+    Attributes:
+      letters: one per input and output: ``r``, cut by rows; ``.``, whole; ``+``, an output that is summed over rows.
+      weight: cheap passes that each element of the first that is cut costs.
+      dims: how many of its leading dims count rows; None for all.
+      products: the kernel calls BLAS.
+    """
+
+    letters: str
+    weight: float
+    dims: Callable[[BuildContext, Sequence[Shape]], int] | None = None
+    products: bool = False
+
+
+def share_rows(ctx: BuildContext, rows: Rows, shapes: Sequence[Shape], make: Callable[[Sequence[Shape]], Made]) -> Made:
+    """:func:`share` along the first dim of rows that has more than one element."""
+    first = shapes[rows.letters.index("r")]
+    dims = len(first) if rows.dims is None else rows.dims(ctx, shapes)
+    axis = next((i for i, n in enumerate(first[:dims]) if n > 1), None)
+    if axis is None:
+        return make(shapes)
+    axes = [{"r": axis, ".": None, "+": SUM}[letter] for letter in rows.letters]
+    return share(ctx, axes, shapes, make, math.prod(first) * rows.weight, rows.products)
+
+
+def elementwise(
+    ctx: BuildContext, function: Callable[..., Any], shapes: Sequence[Any], weight: float
+) -> Callable[..., Any]:
+    """``function(*inputs, out)``, which broadcasts its inputs, or the same on pieces of them.
+
+    Args:
+      shapes: of what it is called with, but for the output.
+      weight: cheap passes that each element of the output costs.
+    """
+    out = ctx.outputs[0].shape
+    if ctx.fresh or any(s is None or None in s for s in (*shapes, out)):
+        return function
+    assert out is not None
+    sizes = [i.dtype.size for i in (*ctx.inputs, *ctx.outputs)]
+    work = math.prod(out) * weight * max(sizes) / 4  # type: ignore[arg-type]
+    if not out or share_count(ctx, work) < 2:
+        return function
+    most = max(out, default=1)  # type: ignore[type-var]
+    axis = next(i for i, n in enumerate(out) if n >= min(4 * ctx.threads, most))  # type: ignore[operator]
+    axes = [aligned(s, out, axis) for s in (*shapes, out)]
+    return share(ctx, axes, [tuple(s) for s in (*shapes, out)], lambda _: (function, ()), work, whole=function)[0]
+
+
+def aligned(shape: Shape, out: Any, axis: int) -> int | None:
+    """The axis of an operand that lies along one of the output's; None where it is broadcast there."""
+    at = axis - (len(out) - len(shape))
+    return at if at >= 0 and shape[at] == out[axis] else None
+
+
+def _cut(shape: Shape, axis: int | None, piece: slice) -> Shape:
+    if axis is None or axis == SUM:
+        return tuple(shape)
+    return (*shape[:axis], piece.stop - piece.start, *shape[axis + 1 :])
+
+
+def _index(axis: int | None, piece: slice) -> Any:
+    return None if axis is None or axis == SUM else (slice(None),) * axis + (piece,)
