@@ -64,9 +64,9 @@ def main(
     """
     options = command_line(
         doc,
-        20,
-        batch,
         arguments,
+        steps=20,
+        batch=batch,
         classes=(1000, "labels"),
         narrow=(1, "divides the widths of all layers"),
         rate=(0.0003, "learning rate"),

@@ -99,9 +99,8 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train both in each step, then show some digits that nobody wrote."""
     options = command_line(
         __doc__,
-        2000,
-        64,
         arguments,
+        steps=2000,
         width=(32, "channels of the wide layers"),
         rate=(0.0005, "learning rate of both"),
     )

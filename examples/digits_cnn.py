@@ -35,9 +35,8 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train, and measure the accuracy on the digits held out."""
     options = command_line(
         __doc__,
-        800,
-        64,
         arguments,
+        steps=800,
         width=(32, "channels of the first convolution"),
         rate=(0.004, "learning rate of the first step"),
         keep=(0.5, "share of the hidden units that dropout keeps"),

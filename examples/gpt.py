@@ -49,9 +49,9 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train on windows of the text, then write some letters more."""
     options = command_line(
         __doc__,
-        500,
-        16,
         arguments,
+        steps=500,
+        batch=16,
         length=(64, "letters that the network sees"),
         width=(64, "of the activations"),
         heads=(4, "of each attention"),

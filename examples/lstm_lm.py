@@ -103,9 +103,9 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train, and measure the perplexity of a text that was held out; the grammar's own is the least that there can be."""
     options = command_line(
         __doc__,
-        600,
-        20,
         arguments,
+        steps=600,
+        batch=20,
         loss=("full", "over the vocabulary: full or sampled"),
         sampled=(64, "words that the sampled loss draws"),
         length=(20, "words in a window, through which the gradient goes back"),

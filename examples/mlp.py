@@ -28,8 +28,6 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train, and measure the accuracy on the digits held out."""
     options = command_line(
         __doc__,
-        1000,
-        64,
         arguments,
         hidden=(128, "units of each of the two hidden layers"),
         rate=(0.002, "learning rate"),

@@ -77,8 +77,6 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train, and count how many new sequences are said backwards without a fault."""
     options = command_line(
         __doc__,
-        1000,
-        64,
         arguments,
         length=(8, "words in a sequence, at most"),
         vocabulary=(20, "words that there are"),

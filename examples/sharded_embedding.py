@@ -44,9 +44,9 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train on ratings that vectors of width 4 explain but for noise; measure the error on new pairs."""
     options = command_line(
         __doc__,
-        4000,
-        256,
         arguments,
+        steps=4000,
+        batch=256,
         users=(1000, "rows of the first table"),
         things=(500, "rows of the second table"),
         width=(8, "of a vector"),

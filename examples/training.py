@@ -30,11 +30,11 @@ class Training:
 
 
 def command_line(
-    doc: str | None, steps: int, batch: int, arguments: list[str] | None, **more: tuple[Any, str]
+    doc: str | None, arguments: list[str] | None, steps: int = 1000, batch: int = 64, **more: tuple[Any, str]
 ) -> argparse.Namespace:
     """Read ``--backend``, ``--steps``, ``--batch``, ``--seed`` and the program's own options, ``name=(default, help)``.
 
-    doc: the program's docstring; its first line is the help.
+    doc: the program's docstring; its first line is the help. arguments: those of the process where None.
     """
     parser = argparse.ArgumentParser(
         description=(doc or "").split("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter

@@ -50,9 +50,9 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train, and count how many missing tokens of new sequences are found."""
     options = command_line(
         __doc__,
-        300,
-        32,
         arguments,
+        steps=300,
+        batch=32,
         length=(32, "tokens in a sequence"),
         vocabulary=(64, "tokens that there are"),
         width=(64, "of the activations"),

@@ -157,9 +157,9 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train on sentences as they come, and measure both models on others, which are longer."""
     options = command_line(
         __doc__,
-        400,
-        32,
         arguments,
+        steps=400,
+        batch=32,
         depth=(4, "rules on one another in a sentence"),
         width=(16, "of a word"),
         units=(32, "of a state"),

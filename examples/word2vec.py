@@ -88,9 +88,9 @@ def main(arguments: list[str] | None = None) -> Training:
     """Train, then ask how many of the words nearest to a word are of its subject."""
     options = command_line(
         __doc__,
-        6000,
-        128,
         arguments,
+        steps=6000,
+        batch=128,
         subjects=(20, "that sentences have"),
         words=(25, "of each subject"),
         width=(64, "of a vector"),

@@ -64,10 +64,9 @@ def _facade(names: Mapping[str, str]) -> dict[Path, str]:
         spaces.setdefault(space, {})[last] = target
         while space:  # each namespace is a name of the one around it
             outer, _, last = space.rpartition(".")
-            spaces.setdefault(outer, {}).setdefault(
-                last, f"graphdock.{'.'.join((FACADE, *outer.split('.'))).rstrip('.')}:{last}"
-            )
+            spaces.setdefault(outer, {}).setdefault(last, _stub_of(space))
             space = outer
+    _share(spaces)
     source = "the tables of names and specs/*.yaml of the host and of std"
     folder = _GRAPHDOCK / FACADE
     out = {folder / "__init__.pyi": _HEADER.format(source)}
@@ -79,6 +78,23 @@ def _facade(names: Mapping[str, str]) -> dict[Path, str]:
     own = "__version__: str\n_DTYPES: list[str]\n_MODULES: list[str]\n"  # tuple is a function of tf
     out[_GRAPHDOCK / "__init__.pyi"] = f"{_stub(source, spaces[''])}\n{own}"
     return out
+
+
+def _stub_of(space: str) -> str:
+    """The stub of a namespace, as the target of a name."""
+    outer, _, last = space.rpartition(".")
+    return f"graphdock.{'.'.join((FACADE, *outer.split('.'))).rstrip('.')}:{last}"
+
+
+def _share(spaces: dict[str, dict[str, str]]) -> None:
+    """Let namespaces that hold the same, such as ``tf.flags`` and ``tf.app.flags``, have one stub: the outermost one's."""
+    first: dict[frozenset[tuple[str, str]], str] = {}
+    for space in sorted(spaces, key=lambda name: (name.count("."), name)):
+        one = first.setdefault(frozenset(spaces[space].items()), space)
+        if one != space:
+            outer, _, last = space.rpartition(".")
+            spaces[outer][last] = _stub_of(one)
+            del spaces[space]
 
 
 def _stub(source: str, names: Mapping[str, str]) -> str:

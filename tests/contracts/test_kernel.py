@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -269,6 +270,64 @@ def test_prepare_is_told_what_is_known_before_storage_is(lab):
     (ctx,) = told
     assert (ctx.inputs[0].shape, ctx.inputs[0].contiguous, ctx.inputs[0].value) == ((3, 2), False, None)
     assert ctx.outputs[0].mode is UNDECIDED and ctx.outputs[0].shape == (3, 2)
+
+
+@pytest.fixture
+def halves(lab):
+    """The op ``lab.Halves``, ``x / 2`` and ``x / 4``, whose kernel spoils what nobody reads; and what its ``prepare`` is told."""
+    args = tuple([ArgDef(name, "float32", "[*S]") for name in ("x", "half", "quarter")])
+    opdef = OpDef("lab.Halves", inputs=args[:1], outputs=args[1:], package="lab", traits=frozenset({"pure"}))
+    lab.host.ops.add(opdef, "lab")
+    told = []
+
+    def prepare(ctx):
+        used = tuple(o.used for o in ctx.outputs)
+        told.append(used)
+
+        def compute(x, *outs):
+            for out, divisor, wanted in zip(outs, (2, 4), used, strict=True):
+                np.divide(x, divisor, out) if wanted else out.fill(np.nan)
+
+        return Prepared(lambda bound: compute, modes=("planned",))
+
+    lab.host.kernels.add(KernelDef("lab.Halves", "cpu", prepare=prepare), "lab", "lab")
+    return lambda x: tf.get_default_graph().create_op("lab.Halves", [x], op_def=opdef).outputs, told
+
+
+def test_prepare_is_told_which_outputs_are_read(lab, halves):
+    make, told = halves
+    x = tf.placeholder(tf.float32, [2])
+    half, quarter = make(x)
+    inside = tf.cond(tf.reduce_sum(x) > 0.0, lambda: quarter + 1.0, lambda: x)  # read in a body alone
+    with lab.session() as sess:
+        for fetched, used, value in (
+            (half, (True, False), 4.0),
+            (tf.exp(quarter), (False, True), np.exp(2.0)),
+            (inside, (False, True), 3.0),
+            (half + quarter, (True, True), 6.0),
+        ):
+            told.clear()
+            np.testing.assert_allclose(sess.run(fetched, {x: [8.0, 8.0]}), [value, value], rtol=1e-6)
+            assert told == [used]
+
+
+def test_a_kernel_is_prepared_anew_where_another_ones_refusal_makes_more_of_its_outputs_read(lab, halves, monkeypatch):
+    """What stands for the refused node is merged with the first one, whose second output is read from then on."""
+    make, told = halves
+    monkeypatch.setitem(sys.modules, "lab_halves", SimpleNamespace(second=lambda x: [make(x)[1]]))
+    args = ArgDef("x", "float32", "[*S]"), ArgDef("y", "float32", "[*S]")
+    opdef = OpDef("lab.Second", inputs=args[:1], outputs=args[1:], package="lab", decomposition="lab_halves:second")
+    lab.host.ops.add(opdef, "lab")
+
+    def refuses(ctx):
+        raise KernelRefused("not today")
+
+    lab.host.kernels.add(KernelDef("lab.Second", "cpu", prepare=refuses), "lab", "lab")
+    x = tf.placeholder(tf.float32, [2])
+    product = make(x)[0] * tf.get_default_graph().create_op("lab.Second", [x], op_def=opdef).outputs[0]
+    with lab.session() as sess:
+        assert sess.run(product, {x: [8.0, 4.0]}).tolist() == [8.0, 2.0]
+    assert told == [(True, False), (True, True)]
 
 
 def test_bind_is_told_each_buffer_that_stays(lab):

@@ -14,8 +14,8 @@ def session():
 
 
 @pytest.fixture
-def agrees():
-    """``agrees(got, answer)``: equal, arrays element by element with their dtype, in the same structure."""
+def assert_agrees():
+    """``assert_agrees(got, answer)``: equal, arrays element by element with their dtype, in the same structure."""
 
     def check(got, answer):
         if isinstance(answer, (list, tuple)):

@@ -85,8 +85,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("program", "answer"), ANSWERS.values(), ids=ANSWERS)
-def test_answers(program, answer, agrees):
-    agrees(program(), answer)
+def test_answers(program, answer, assert_agrees):
+    assert_agrees(program(), answer)
 
 
 @pytest.mark.parametrize("program", REFUSED.values(), ids=REFUSED)
@@ -95,9 +95,9 @@ def test_refused_with_a_value_error(session, program):
         program()
 
 
-def test_a_shape_becomes_an_int32_vector(session, agrees):
+def test_a_shape_becomes_an_int32_vector(session, assert_agrees):
     for dims in ([], [1, 2]):
-        agrees(session.run(tf.convert_to_tensor(S(dims))), np.array(dims, np.int32))
+        assert_agrees(session.run(tf.convert_to_tensor(S(dims))), np.array(dims, np.int32))
     assert tf.convert_to_tensor(S([1]), tf.int64).dtype == tf.int64 == tf.convert_to_tensor(S([2**40])).dtype
 
 

@@ -54,8 +54,8 @@ CONSTANTS = {
 
 
 @pytest.mark.parametrize(("program", "answer"), CONSTANTS.values(), ids=CONSTANTS)
-def test_values(session, agrees, program, answer):
-    agrees(session.run(program()), answer)
+def test_values(session, assert_agrees, program, answer):
+    assert_agrees(session.run(program()), answer)
 
 
 REFUSED = {
@@ -97,10 +97,10 @@ FEEDS = {
 
 
 @pytest.mark.parametrize(("dtype", "value", "answer"), FEEDS.values(), ids=FEEDS)
-def test_feeds(session, agrees, dtype, value, answer):
+def test_feeds(session, assert_agrees, dtype, value, answer):
     x = tf.placeholder(dtype)
-    agrees(session.run(x, {x: value}), answer)
-    agrees(session.run(tf.identity(x), {x: value}), answer)
+    assert_agrees(session.run(x, {x: value}), answer)
+    assert_agrees(session.run(tf.identity(x), {x: value}), answer)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_rows_of_a_tensor_are_fetched_and_fed(session):
         assert session.run(tf.constant(1.0)) == 1.0
 
 
-def test_python_functions(session, agrees):
-    agrees(session.run(tf.py_func(lambda: np.array(["this", "é"]), [], tf.string)), text(b"this", "é".encode()))
+def test_python_functions(session, assert_agrees):
+    assert_agrees(session.run(tf.py_func(lambda: np.array(["this", "é"]), [], tf.string)), text(b"this", "é".encode()))
     assert session.run(tf.py_func(lambda: "a", [], tf.string)) == b"a"
     assert session.run(tf.py_func(lambda: None, [], [])) is None
     assert session.run(tf.py_func(lambda s: s + b"\0", [tf.constant(b"a\0")], tf.string)) == b"a\0\0"

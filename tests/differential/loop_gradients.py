@@ -31,9 +31,7 @@ def small(random_loops: Any, seed: int, size: int = 6, depth: int = 3) -> Any:
     return program
 
 
-def compare(
-    program: Any, open_session: Callable[[tf.Graph], Any], scope: Callable[[], str | None] | None = None
-) -> None:
+def check(program: Any, open_session: Callable[[tf.Graph], Any], scope: Callable[[], str | None] | None = None) -> None:
     """Build the gradients of a weighted sum over all floating values of the program, run them, and compare."""
     feeds = program.feeds()
     rng = np.random.default_rng(program.seed)

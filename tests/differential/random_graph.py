@@ -443,7 +443,7 @@ class Generator:
             self.add("identity_n", [n, m], lambda a, b: [a, b], lambda a, b: tf.identity_n([a, b]))
 
 
-def close(got: Any, expected: np.ndarray, what: str) -> None:
+def assert_close(got: Any, expected: np.ndarray, what: str) -> None:
     """Equal dtype, shape and elements; floats within what another order of summation makes of a hundred operations."""
     got = np.asarray(got)
     assert got.dtype == expected.dtype, f"{what}: dtype {got.dtype}, expected {expected.dtype}"

@@ -55,7 +55,7 @@ def test_graphs(random_graph, host, seed, unknown):
                     for array in given.values():
                         array.fill(99)  # the caller's again: nothing may still read it
                     for i, value in zip(fetched, got, strict=True):
-                        random_graph.close(value, expected[i], f"{fields}: v{i} of\n{program.listing()}")
+                        random_graph.assert_close(value, expected[i], f"{fields}: v{i} of\n{program.listing()}")
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -120,4 +120,4 @@ def test_the_toy_computes_what_cpu_computes(toy, process_host, random_graph, see
             with tf.Session(graph=graph, config=config, host=host) as sess:
                 got = sess.run(fetches, {tensors[i]: a for i, a in program.feeds.items()})
         for i, value in got.items():
-            random_graph.close(value, expected[int(i)], f"v{i} of\n{program.listing()}")
+            random_graph.assert_close(value, expected[int(i)], f"v{i} of\n{program.listing()}")

@@ -18,7 +18,7 @@ PLACES = ["/device:fake:0", "/device:fake:1", "/cpu:0", "/device:fake:0"]
 CHUNK = 6
 
 
-def run(loop_gradients, random_loops, seeds, **more):
+def check_gradients(loop_gradients, random_loops, seeds, **more):
     for seed in seeds:
         fields = VARIANTS[seed % len(VARIANTS)]
         program = loop_gradients.small(random_loops, seed)
@@ -28,7 +28,7 @@ def run(loop_gradients, random_loops, seeds, **more):
             scope = lambda rng=rng: str(rng.choice(PLACES)) if rng.random() < 0.6 else None  # noqa: E731
         given = {k: v for k, v in more.items() if k != "scope"}
         try:
-            loop_gradients.compare(program, lambda g, f=fields, more=given: open_session(g, f, **more), scope)
+            loop_gradients.check(program, lambda g, f=fields, more=given: open_session(g, f, **more), scope)
         except Exception as error:
             error.add_note(f"seed {seed}, {fields}")
             raise
@@ -42,14 +42,14 @@ def open_session(graph, fields, host=None, **more):
 
 @pytest.mark.parametrize("chunk", range(8))
 def test_against_differences(loop_gradients, random_loops, chunk):
-    run(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
+    check_gradients(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 
 
 @pytest.mark.parametrize(
     "chunk", [pytest.param(c, marks=pytest.mark.slow if c < 20 else pytest.mark.exhaustive) for c in range(8, 60)]
 )
 def test_more_of_them_against_differences(loop_gradients, random_loops, chunk):
-    run(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
+    check_gradients(loop_gradients, random_loops, range(CHUNK * chunk, CHUNK * (chunk + 1)))
 
 
 @pytest.mark.parametrize("chunk", range(3))
@@ -59,12 +59,12 @@ def test_on_devices_with_memory_of_their_own(loop_gradients, random_loops, caplo
     fake.install(host)
     seeds = range(1000 + CHUNK * chunk, 1000 + CHUNK * (chunk + 1))
     more = {"backends": ("fake", "cpu"), "fallback": "allow", "device_count": {"fake": 2}, "host": host, "scope": True}
-    run(loop_gradients, random_loops, seeds, **more)
+    check_gradients(loop_gradients, random_loops, seeds, **more)
 
 
 @pytest.mark.parametrize("chunk", range(2))
 def test_in_a_random_legal_order(loop_gradients, random_loops, shuffled_order, monkeypatch, chunk):
     shuffle = shuffled_order.Shuffle(7000 + chunk)
     shuffle.install(monkeypatch)
-    run(loop_gradients, random_loops, range(2000 + CHUNK * chunk, 2000 + CHUNK * (chunk + 1)))
+    check_gradients(loop_gradients, random_loops, range(2000 + CHUNK * chunk, 2000 + CHUNK * (chunk + 1)))
     assert shuffle.moved

@@ -40,7 +40,7 @@ def test_every_variant_agrees_with_the_interpreter(random_graph, seed, unknown):
                     before = {i: a.copy() for i, a in feeds.items()}
                     got = sess.run([tensors[i] for i in fetched], {tensors[i]: a for i, a in feeds.items()})
                     for i, value in zip(fetched, got, strict=True):
-                        random_graph.close(value, expected[i], f"{name}: v{i} of\n{program.listing()}")
+                        random_graph.assert_close(value, expected[i], f"{name}: v{i} of\n{program.listing()}")
                     for i, array in feeds.items():
                         np.testing.assert_array_equal(array, before[i], err_msg=f"{name}: feed v{i} was written")
                     check_own(got)

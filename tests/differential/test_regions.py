@@ -30,4 +30,4 @@ def run(random_graph, host, compiler, seed):
             got = sess.run([tensors[i] for i in sorted(tensors)], feeds)
     expected = program.evaluate(program.feeds)
     for i, value in zip(sorted(tensors), got, strict=True):
-        random_graph.close(value, expected[i], f"v{i} of\n{program.listing()}")
+        random_graph.assert_close(value, expected[i], f"v{i} of\n{program.listing()}")

@@ -73,7 +73,7 @@ def test_graphs_in_any_order(random_graph, shuffle, part):
                 fields = {"passes": OFF} if (seed + number) % 2 else {"debug": True}
                 with tf.Session(graph=graph, config=tf.SessionConfig(**fields)) as sess:
                     for i, value in zip(fetched, sess.run([tensors[i] for i in fetched], feeds), strict=True):
-                        random_graph.close(value, expected[i], f"seed {seed}: v{i} of\n{program.listing()}")
+                        random_graph.assert_close(value, expected[i], f"seed {seed}: v{i} of\n{program.listing()}")
     assert shuffle.moved > 100
 
 

@@ -90,8 +90,10 @@ def test_a_program_trains_and_tells_of_it(name: str, capsys: pytest.CaptureFixtu
 
 def test_a_wrong_count_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        training.command_line("A program.", 1, 1, ["--steps", "0"])
+        training.command_line("A program.", ["--steps", "0"])
     assert "must be positive" in capsys.readouterr().err
+    options = training.command_line("A program.", ["--rate", "2"], batch=8, rate=(0.5, "a rate"))
+    assert (options.steps, options.batch, options.rate) == (1000, 8, 2.0)
 
 
 def test_the_summary_counts_the_kernels_it_leaves_out() -> None:

@@ -56,7 +56,7 @@ def _counted(function: Callable[[], Any], limit: float, install: Callable[[Any],
     return count
 
 
-def growth(
+def check_growth(
     build: Callable[[int], Callable[[], Any]],
     small: int,
     large: int,

@@ -83,7 +83,7 @@ def test_planning_the_gradient_of_a_loop_is_linear_in_the_size_of_its_body(monke
         sess = tf.Session(graph=graph)
         return lambda: sess.run(slope, {x: [1.0, 2.0]})
 
-    lab.growth(build, 50, 200, 1.2)
+    lab.check_growth(build, 50, 200, 1.2)
 
 
 # -- the plan cache
@@ -119,7 +119,7 @@ def test_importing_an_operation_before_its_inputs_is_linear_in_their_number():
 
         return load
 
-    lab.growth(build, 100, 400, 1.2)
+    lab.check_growth(build, 100, 400, 1.2)
 
 
 @pytest.mark.parametrize("order", ["file", "reverse"])
@@ -136,7 +136,7 @@ def test_importing_a_long_chain_is_linear_in_its_length(order):
 
         return load
 
-    lab.growth(build, 100, 400, 1.2)
+    lab.check_growth(build, 100, 400, 1.2)
 
 
 @pytest.mark.parametrize("what", ["control inputs", "fetched operations"])
@@ -156,7 +156,7 @@ def test_many_operations_are_collected_in_linear_time(monkeypatch, what):
         sess = tf.Session(graph=graph)
         return lambda: sess.run(ops)
 
-    lab.growth(build, 50, 200, 1.3)
+    lab.check_growth(build, 50, 200, 1.3)
 
 
 # -- explain
@@ -183,7 +183,7 @@ def test_explaining_is_linear_in_the_number_of_nodes(monkeypatch):
             explanation = sess.explain(y, {x: [1.0, 2.0]})
         return lambda: (str(explanation), explanation.to_json())
 
-    lab.growth(build, 50, 200, 1.3)
+    lab.check_growth(build, 50, 200, 1.3)
 
 
 # -- translation
@@ -208,7 +208,7 @@ def test_planning_nested_loops_is_linear_in_their_depth():
         sess = tf.Session(graph=graph)
         return lambda: sess.run(y, {x: [1.0, 2.0]})
 
-    lab.growth(build, 3, 9, 2.0)
+    lab.check_growth(build, 3, 9, 2.0)
 
 
 @pytest.mark.parametrize("what", ["variables", "captures"])
@@ -225,7 +225,7 @@ def test_planning_many_variables_or_captures_is_linear_in_their_number(what):
         sess.run(init)
         return lambda: sess.run(fetch)
 
-    lab.growth(build, 100, 400, 1.1, lab.lines)
+    lab.check_growth(build, 100, 400, 1.1, lab.lines)
 
 
 def test_cutting_a_region_costs_its_own_size_not_the_graphs(monkeypatch):

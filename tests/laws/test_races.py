@@ -141,7 +141,7 @@ def test_random_graphs(seed, shared):
                     for array in given.values():
                         array.fill(99)  # the caller's again: nothing may still read it
                     for i, value in zip(fetched, got, strict=True):
-                        random_graph.close(value, expected[i], f"{fields}: v{i} of\n{program.listing()}")
+                        random_graph.assert_close(value, expected[i], f"{fields}: v{i} of\n{program.listing()}")
 
 
 @seeds(6, 40)

@@ -36,6 +36,7 @@ from graphdock.session import overlap
 from graphdock.testing.driver import races
 from graphdock.testing.driver.queue import DriverQueue
 
+from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread
 
 
@@ -419,33 +420,8 @@ def test_an_interrupt_at_a_call_of_the_driver_loses_nothing(monkeypatch):
             same(runway.results(sess), want)
 
 
-class Interrupter:
-    """Raises KeyboardInterrupt at the n-th bytecode on the way of a step into its flight and back, once."""
-
-    WATCHED = frozenset({m.__file__ for m in (gate, plan, program_module, lanes, lane, flight, tickets, overlap)})
-
-    def __init__(self, at):
-        self.at, self.seen, self.raised = at, 0, False
-
-    def __enter__(self):
-        sys.settrace(self._call)
-
-    def __exit__(self, *args):
-        sys.settrace(None)
-
-    def _call(self, frame, event, arg):
-        if frame.f_code.co_filename not in self.WATCHED:
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._opcode
-
-    def _opcode(self, frame, event, arg):
-        if event == "opcode" and not self.raised:
-            self.seen += 1
-            if self.seen > self.at:
-                self.raised = True
-                raise KeyboardInterrupt
-        return self._opcode
+#: The way of a step into its flight and back.
+WATCHED = (gate, plan, program_module, lanes, lane, flight, tickets, overlap)
 
 
 @pytest.mark.parametrize("stride", [41, pytest.param(1, marks=pytest.mark.exhaustive)])
@@ -470,7 +446,7 @@ def test_an_interrupt_at_any_bytecode_loses_nothing(stride):
             sess.run(start)
             sess.run(update)
             sess.run(update)  # two are in flight
-            tracer = Interrupter(points)
+            tracer = Interrupter(points, WATCHED)
             with contextlib.suppress(KeyboardInterrupt), tracer:
                 sess.run(update)
             assert not lanes.GATE.claims and not lanes.GATE.waiting, f"leaked at bytecode {points}"

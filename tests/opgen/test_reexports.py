@@ -74,6 +74,17 @@ def test_enumerations_are_literals_and_absent_values_none(make):
     assert ast.unparse(function.returns) == "_WarpOutputs"
 
 
+def test_namespaces_that_hold_the_same_have_one_stub():
+    found = stubs(plan(Path(graphdock_std.__file__).parent).library)
+    assert len(set(found.values())) == len(found)
+    folder = Path(graphdock.__file__).parent / FACADE
+    assert folder / "flags.pyi" in found and folder / "app" / "flags.pyi" not in found
+    assert f"from graphdock.{FACADE} import flags as flags" in found[folder / "app.pyi"].splitlines()
+    assert f"from graphdock.{FACADE}.contrib import losses as losses" in (
+        found[folder / "contrib" / "slim" / "__init__.pyi"].splitlines()
+    )
+
+
 def test_the_stubs_of_tf_follow_its_names(monkeypatch):
     """What stands there is right; a name that is added is drift of all stubs it belongs to."""
     library = plan(Path(graphdock_std.__file__).parent).library

@@ -94,4 +94,6 @@ def test_a_real_profile_keeps_to_the_format_and_nothing_overlaps_on_a_track():
 
 
 def test_an_empty_profile_is_a_valid_file():
-    jsonschema.validate(chrome_trace([]), SCHEMA)
+    trace = chrome_trace([])
+    jsonschema.validate(trace, SCHEMA)
+    assert slices(trace) == []

@@ -21,6 +21,7 @@ from graphdock.runtime.gate import Claim, Visit
 from graphdock.runtime.resources import Access
 from graphdock.runtime.straight_line import program as program_module
 
+from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread
 
 ArgDef = opdef.ArgDef
@@ -292,35 +293,9 @@ def test_closing_from_within_a_step_is_refused_and_from_python_functions_ends_th
 # -- interrupts
 
 
-class Interrupter:
-    """Raises KeyboardInterrupt at the n-th bytecode of a step's way through the gate, once."""
-
-    def __init__(self, at):
-        self.at, self.seen, self.raised = at, 0, False
-
-    def __enter__(self):
-        sys.settrace(self._call)
-
-    def __exit__(self, *args):
-        sys.settrace(None)
-
-    def _call(self, frame, event, arg):
-        code = frame.f_code
-        inside = code.co_filename in (gate_module.__file__, plan_module.__file__, program_module.__file__)
-        inside |= code.co_qualname.startswith("Access.")
-        if not inside and not code.co_filename.startswith("<graphdock step"):
-            return None
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        return self._opcode
-
-    def _opcode(self, frame, event, arg):
-        if event == "opcode" and not self.raised:
-            self.seen += 1
-            if self.seen > self.at:
-                self.raised = True
-                raise KeyboardInterrupt
-        return self._opcode
+def of_a_step(code):
+    """Whether code is a step's own, or its claim's."""
+    return code.co_qualname.startswith("Access.") or code.co_filename.startswith("<graphdock step")
 
 
 @pytest.mark.parametrize("kind", ["one gate", "two gates", "calls python", "contended"])
@@ -346,7 +321,7 @@ def test_an_interrupt_at_any_bytecode_of_a_step_leaks_no_claim(kind, monkeypatch
         other = Visit(Claim("other", everything=True))
         points = 0
         while True:
-            tracer, caught = Interrupter(points), False
+            tracer, caught = Interrupter(points, [gate_module, plan_module, program_module], of_a_step), False
             context = plan.lease()
             if context.used:
                 context.reset()

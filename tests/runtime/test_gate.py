@@ -18,6 +18,7 @@ from graphdock.errors import AbortedError, DeadlineExceededError, FailedPrecondi
 from graphdock.runtime import gate as gate_module
 from graphdock.runtime.gate import Claim, Gate, Until, Visit, through
 
+from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread
 
 
@@ -305,34 +306,6 @@ def test_a_lost_wake_up_costs_a_moment_and_no_hang():
     second.leave()
 
 
-class Interrupter:
-    """Raises KeyboardInterrupt at the n-th bytecode of the gate's functions, once."""
-
-    def __init__(self, at):
-        self.at, self.seen, self.raised = at, 0, False
-
-    def __enter__(self):
-        sys.settrace(self._call)
-
-    def __exit__(self, *args):
-        sys.settrace(None)
-
-    def _call(self, frame, event, arg):
-        if frame.f_code.co_filename != gate_module.__file__:
-            return None
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        return self._opcode
-
-    def _opcode(self, frame, event, arg):
-        if event == "opcode" and not self.raised:
-            self.seen += 1
-            if self.seen > self.at:
-                self.raised = True
-                raise KeyboardInterrupt
-        return self._opcode
-
-
 def _free(gates, holder):
     return through(gates, holder, None, int)
 
@@ -361,7 +334,7 @@ def test_an_interrupt_at_any_bytecode_leaks_no_claim(run, monkeypatch):
     claim = Claim("mine", (), [A])
     points = 0
     while True:
-        tracer = Interrupter(points)
+        tracer = Interrupter(points, [gate_module])
         caught = False
         try:
             with tracer:

@@ -17,6 +17,7 @@ from graphdock.testing import queued
 from graphdock.testing.driver import races
 from graphdock.testing.driver.queue import DriverQueue
 
+from tests.runtime.interrupter import Interrupter
 from tests.runtime.own_thread import in_its_own_thread
 
 
@@ -141,35 +142,6 @@ def test_a_failing_step_leaves_the_lane_and_the_variable_usable(seeded, how):
             np.testing.assert_allclose(sess.run(step), np.tanh([2.0, 2.0]), rtol=1e-6)
 
 
-class Interrupter:
-    """Raises KeyboardInterrupt at the n-th bytecode on the way to a step's lanes and back, once."""
-
-    WATCHED = frozenset({gate.__file__, plan.__file__, program.__file__})
-
-    def __init__(self, at):
-        self.at, self.seen, self.raised = at, 0, False
-
-    def __enter__(self):
-        sys.settrace(self._call)
-
-    def __exit__(self, *args):
-        sys.settrace(None)
-
-    def _call(self, frame, event, arg):
-        if frame.f_code.co_filename not in self.WATCHED:
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._opcode
-
-    def _opcode(self, frame, event, arg):
-        if event == "opcode" and not self.raised:
-            self.seen += 1
-            if self.seen > self.at:
-                self.raised = True
-                raise KeyboardInterrupt
-        return self._opcode
-
-
 @in_its_own_thread
 def test_an_interrupt_at_any_bytecode_leaves_the_lanes_free():
     if sys.gettrace() is not None:
@@ -183,7 +155,7 @@ def test_an_interrupt_at_any_bytecode_leaves_the_lanes_free():
         sess.run(step)
         points = 0
         while True:
-            tracer = Interrupter(points)
+            tracer = Interrupter(points, [gate, plan, program])
             try:
                 with tracer:
                     sess.run(step)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import graphdock as tf
 import numpy as np
-from graphdock.contracts import CONSTANT, Found, Operand, Pattern
-from graphdock.plugin.host import default_host
+from graphdock.contracts import CONSTANT, Found, Operand, Pattern, hookimpl
+from graphdock.errors import NotFoundError
+from graphdock.plugin.host import Host, default_host
 from graphdock.plugin.registry import RegisteredPattern
 from graphdock.runtime.pattern_graphs import WIDTHS, PatternGraphs
 
@@ -34,7 +39,9 @@ PLACE = Found("float32", {"x": (2, 3), "n": (3,), "factor": ()}, {"factor": np.f
 def make():
     CALLS.clear()
     simplified = []
-    return PatternGraphs(default_host(), simplified.append), simplified
+    host = default_host()
+    host.pattern_graphs.clear()
+    return PatternGraphs(host, simplified.append, ()), simplified
 
 
 def test_what_is_looked_for_has_open_dims_and_an_input_per_name():
@@ -79,3 +86,90 @@ def test_gradients_are_built_with_as_many_open_dims_as_people_leave():
     graphs, _ = make()
     made = [graphs.sought_at(ASKED, PLACE, wide) for wide in WIDTHS]
     assert len({id(g) for g in made}) == len(WIDTHS) and {g.value.shape for g in made} == {(2, 3)}
+
+
+def test_what_cannot_be_built_is_tried_again():
+    graphs, _ = make()
+    known, held = [], []
+
+    def late(x):
+        held.append(
+            default_host().pattern_graphs_lock._is_owned()
+        )  # functions of patterns are called under the host's lock
+        if not known:
+            raise NotFoundError("not yet")
+        return tf.exp(x)
+
+    asked = RegisteredPattern("lab", "lab", Pattern("late", "Exp", {"x": Operand((None,))}, late, late))
+    assert graphs.sought(asked, "float32") == "it could not be built: not yet"
+    known.append("it")
+    assert graphs.sought(asked, "float32").value.shape == (None,)
+    assert held == [True, True]
+
+
+def test_sessions_with_equal_settings_share_what_is_traced():
+    graphs, simplified = make()
+    first = graphs.sought_at(ASKED, PLACE, 0)
+    assert PatternGraphs(default_host(), simplified.append, ()).sought_at(ASKED, PLACE, 0) is first
+    assert PatternGraphs(default_host(), simplified.append, ("other",)).sought_at(ASKED, PLACE, 0) is not first
+    assert len(CALLS) == len(simplified) == 2
+
+
+def test_a_pattern_with_other_inputs_of_the_same_name_is_another_one():
+    graphs, _ = make()
+    wider = {**ASKED.pattern.inputs, "x": Operand((None, None, None))}
+    other = dataclasses.replace(ASKED, pattern=dataclasses.replace(ASKED.pattern, inputs=wider))
+    shapes = [graphs.sought(each, "float32").inputs["x"].shape for each in (ASKED, other)]
+    assert shapes == [(None, None), (None, None, None)]
+
+
+def test_many_threads_trace_a_function_once():
+    _, simplified = make()
+    together = threading.Barrier(6)
+
+    def ask():
+        graphs = PatternGraphs(default_host(), simplified.append, ())
+        together.wait()
+        return graphs.sought_at(ASKED, PLACE, 1)
+
+    with ThreadPoolExecutor(6) as pool:
+        found = [f.result() for f in [pool.submit(ask) for _ in range(6)]]
+    assert len({id(graph) for graph in found}) == 1 and len(CALLS) == len(simplified) == 1
+
+
+class Scaling:
+    """A plugin with the pattern."""
+
+    @staticmethod
+    @hookimpl
+    def register_patterns():
+        return [ASKED.pattern]
+
+
+def test_the_second_session_of_a_host_traces_none(process_host):
+    host = process_host(Host())
+    host.register("lab", Scaling)
+    CALLS.clear()
+
+    def traced(debug=False, **fields):
+        before = len(CALLS)
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [2, 3])
+            y = scaled(x, np.arange(3), np.float32(4.0))
+            fetches = [y, *tf.gradients(y, [x])]
+            made = len(CALLS)
+            with tf.Session(config=tf.SessionConfig(debug=debug, **fields), host=host) as session:
+                got = session.run(fetches, {x: np.ones((2, 3))})
+            np.testing.assert_allclose(got[0], np.e * 4.0 + np.arange(3) * np.ones((2, 1)), rtol=1e-6)
+            np.testing.assert_allclose(got[1], np.full((2, 3), np.e * 4.0), rtol=1e-6)
+        assert made == before + 1  # the program itself
+        return len(CALLS) - made
+
+    assert traced() > 0
+    assert traced() == 0
+    assert traced(passes={"cse": False}) > 0  # other graphs come of other passes
+    assert traced(debug=True) > 0  # which checks each graph
+    assert traced(check_numerics=True) > 0  # folds less
+    assert traced(passes={"cse": True}) == 0  # what it is anyway
+    host.discard("lab", "lab")
+    assert not host.pattern_graphs

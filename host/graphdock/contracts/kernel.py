@@ -198,7 +198,7 @@ class BindContext(BuildContext):
 
 @dataclass(frozen=True, slots=True)
 class PrepareContext:
-    """What ``prepare`` is told. ``outputs`` have the mode :data:`UNDECIDED`.
+    """What ``prepare`` is told. ``outputs`` have the mode :data:`UNDECIDED`; which of them are ``used`` is known.
 
     Attributes:
       measure: ``measure(candidates) -> index`` of the quickest. Each is called as ``candidate(queue, *inputs, *outputs)`` on lent

@@ -19,7 +19,8 @@ that its nodes prefer, and where nothing else reads what lies within it. ``expla
 
 Patterns come with the ops that they lead to; ``fusion = false`` in the configuration looks for none.
 
-Threads: ``pattern``, ``replacement`` and ``check`` are called under the planner's lock.
+Threads: ``check`` is called under the planner's lock, ``pattern`` and ``replacement`` under the host's. What these two build is
+kept for all sessions of the host.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ __all__ = ["WIDTHS", "PatternGraph", "PatternGraphs"]
 
 #: How many leading dims people leave open: none, a batch, or all but the last. Gradients are built in other ways accordingly.
 WIDTHS = (0, 1, 8)
-#: Graphs that are kept.
+#: Graphs that a host keeps.
 _KEPT = 1024
 
 
@@ -48,16 +48,19 @@ class PatternGraph:
 
 
 class PatternGraphs:
-    """Traces the functions of patterns for one session, under the planner's lock. Each is traced once per dtype and shapes.
+    """Traces the functions of patterns. Each is traced once per dtype and shapes, for all sessions of a host with equal settings.
+
+    Any thread may ask. Graphs are made under the host's lock, and nothing changes them afterwards.
 
     Args:
       simplify: runs the session's passes over a graph.
+      settings: all of the session's settings that ``simplify`` depends on.
     """
 
-    def __init__(self, host: Host, simplify: Callable[[PlanGraph], object]) -> None:
+    def __init__(self, host: Host, simplify: Callable[[PlanGraph], object], settings: Hashable) -> None:
         self._host = host
         self._simplify = simplify
-        self._traced: dict[Any, PatternGraph | str] = {}
+        self._settings = settings
 
     def sought(self, asked: RegisteredPattern, dtype: str) -> PatternGraph | str:
         """What is looked for, of shapes that the pattern leaves open; or why it can't be built."""
@@ -79,12 +82,20 @@ class PatternGraphs:
         self, asked: RegisteredPattern, function: Callable[..., Any], found: Found, wide: int, wanted: tuple[str, ...]
     ) -> PatternGraph | str:
         constants = tuple([(n, a.tobytes()) for n, a in found.constants.items()])
-        key = asked.full_name, function, found.dtype, tuple(found.shapes.items()), constants, wide, wanted
-        made = self._traced.get(key)
+        operands = tuple(asked.pattern.inputs.items())
+        at = found.dtype, tuple(found.shapes.items()), constants, wide, wanted
+        key = self._settings, asked.full_name, function, operands, at
+        made: PatternGraph | str | None = self._host.pattern_graphs.get(key)
         if made is None:
-            if len(self._traced) >= _KEPT:
-                self._traced.clear()
-            made = self._traced[key] = self._trace(asked, function, found, wide, wanted)
+            with self._host.pattern_graphs_lock:
+                traced = self._host.pattern_graphs
+                made = traced.get(key)
+                if made is None:
+                    made = self._trace(asked, function, found, wide, wanted)
+                    if not isinstance(made, str):
+                        if len(traced) >= _KEPT:
+                            traced.clear()
+                        traced[key] = made
         return made
 
     def _trace(

@@ -17,7 +17,7 @@ from graphdock.errors import CancelledError, ConfigError, DeviceUnavailable, Fai
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
-from graphdock.passes.pipeline import check_switches
+from graphdock.passes.pipeline import PASSES, check_switches
 from graphdock.placement.choose import Chooser
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredCompiler
@@ -154,7 +154,9 @@ class Planner:
             )
         self._pool = InstancePool(limits=_limits(memory_limit, opened))
         decomposer = Decomposer(host, self.devices)
-        graphs = PatternGraphs(host, lambda graph: simplify(graph, self.setting))
+        switches = tuple([(name, passes.get(name, each.on)) for name, each in PASSES.items()])
+        folded = tuple(backends), tuple(sorted(pins.items())), tuple(self.devices), deterministic, check_numerics
+        graphs = PatternGraphs(host, lambda graph: simplify(graph, self.setting), (switches, folded, debug))
         self.setting = Setting(
             host,
             chooser,

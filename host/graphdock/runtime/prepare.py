@@ -6,11 +6,11 @@ A kernel that refuses is out for its node, with the reason in the node's Decisio
 from __future__ import annotations
 
 import concurrent.futures
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import UNDECIDED, ArgInfo, OutInfo, PrepareContext, Prepared
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.errors import KernelRefused, told
@@ -29,46 +29,61 @@ def prepare_kernels(draft: Draft, choose_again: Callable[[Draft], None]) -> None
       InternalError: a kernel's ``prepare`` raised something else than KernelRefused; it names the node.
       KernelNotFoundError: from ``choose_again``, when all kernels of a node have refused.
     """
-    done: dict[tuple[PlanNode, str], Prepared] = {}
+    done: dict[_Asked, Prepared] = {}
     while True:
-        kernels = draft.placement.kernels
-        wanted = [(n, r) for n, r in kernels.items() if r.kernel.prepare is not None and (n, r.full_name) not in done]
+        asked = _asked(draft)
         refusals: list[tuple[PlanNode, RegisteredKernel, str]] = []
-        waiting: list[tuple[PlanNode, RegisteredKernel, Prepared]] = []
-        for node, registered in wanted:
-            try:
-                prepared = _prepared(draft, node, registered)
-            except KernelRefused as refusal:
-                refusals.append((node, registered, refusal.message))
+        waiting: list[tuple[_Asked, RegisteredKernel, Prepared]] = []
+        for key, registered in asked.items():
+            if key in done:
                 continue
-            waiting.append((node, registered, prepared))
+            try:
+                prepared = _prepared(draft, key, registered)
+            except KernelRefused as refusal:
+                refusals.append((key.node, registered, refusal.message))
+                continue
+            waiting.append((key, registered, prepared))
         concurrent.futures.wait([p.ready for _, _, p in waiting if p.ready is not None])
-        for node, registered, prepared in waiting:
+        for key, registered, prepared in waiting:
             reason = _failure(prepared)
             if reason is None:
-                done[node, registered.full_name] = prepared
+                done[key] = prepared
             else:
-                refusals.append((node, registered, reason))
+                refusals.append((key.node, registered, reason))
         if not refusals:
             break
         for node, registered, reason in refusals:
             draft.refused.setdefault(node, {})[registered.full_name] = f"refused when it was prepared: {reason}"
         choose_again(draft)
-    draft.prepared = _of_chosen(draft, done)
+    draft.prepared = {key.node: done[key] for key in asked}
 
 
-def _of_chosen(draft: Draft, done: Mapping[tuple[PlanNode, str], Prepared]) -> dict[PlanNode, Prepared]:
-    return {
-        node: done[node, registered.full_name]
-        for node, registered in draft.placement.kernels.items()
-        if registered.kernel.prepare is not None
-    }
+class _Asked(NamedTuple):
+    """What a kernel is prepared for. Where another choice changes who reads the node's outputs, it is prepared anew."""
+
+    node: PlanNode
+    kernel: str
+    used: tuple[bool, ...]
 
 
-def _prepared(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> Prepared:
+def _asked(draft: Draft) -> dict[_Asked, RegisteredKernel]:
+    """The kernels of the plan, as it stands, that want to be prepared."""
+    chosen = [(n, r) for n, r in draft.placement.kernels.items() if r.kernel.prepare is not None]
+    if not chosen:
+        return {}
+    read: set[Value] = set()
+    for level in draft.graph.all_graphs():
+        read.update(level.outputs)
+        for node in level.nodes:
+            read.update(node.inputs)
+    return {_Asked(n, r.full_name, tuple([v in read for v in n.outputs])): r for n, r in chosen}
+
+
+def _prepared(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> Prepared:
     assert registered.kernel.prepare is not None
+    node = asked.node
     try:
-        return registered.kernel.prepare(_context(draft, node, registered))
+        return registered.kernel.prepare(_context(draft, asked, registered))
     except KernelRefused:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
@@ -91,8 +106,8 @@ def _failure(prepared: Prepared) -> str | None:
     return error.message if isinstance(error, KernelRefused) else told(error)
 
 
-def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> PrepareContext:
-    setting, kernel = draft.setting, registered.kernel
+def _context(draft: Draft, asked: _Asked, registered: RegisteredKernel) -> PrepareContext:
+    setting, kernel, node = draft.setting, registered.kernel, asked.node
     assert node.device is not None
     device = setting.opened[node.device]
 
@@ -118,7 +133,8 @@ def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> Prep
     outputs = []
     for i, value in enumerate(node.outputs):
         arg = args[i if len(args) == len(node.outputs) else 0]
-        outputs.append(OutInfo(arg.name, value.dtype, value.shape, space(arg, value.dtype.name), UNDECIDED))
+        where = space(arg, value.dtype.name)
+        outputs.append(OutInfo(arg.name, value.dtype, value.shape, where, UNDECIDED, asked.used[i]))
     infos: list[ArgInfo | OutInfo] = [*[i for i in inputs if i.dtype.name != "resource"], *outputs]
     allowed = not draft.dry and not setting.deterministic and len(infos) == len(inputs) + len(outputs)
     measure = measurer(node, device, infos, allowed)

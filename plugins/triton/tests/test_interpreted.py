@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 HERE = Path(__file__).parent
 
 
-def run(*arguments):
+def check_passes(*arguments):
     done = subprocess.run(
         [
             sys.executable,
@@ -36,9 +36,9 @@ def run(*arguments):
 
 
 def test_kernels_in_the_interpreter():
-    run("-m", "not exhaustive")
+    check_passes("-m", "not exhaustive")
 
 
 @pytest.mark.exhaustive
 def test_kernels_in_the_interpreter_exhaustively():
-    run("-m", "exhaustive")
+    check_passes("-m", "exhaustive")

@@ -11,20 +11,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 
-
-def run(fetch: Any) -> Any:
-    if hasattr(fetch, "dense_shape"):
-        fetch = [fetch.indices, fetch.values, fetch.dense_shape]
-    with tf.Session() as session:
-        value = session.run(fetch)
-    return (
-        [v.tolist() for v in value]
-        if isinstance(value, list)
-        else value.tolist()
-        if hasattr(value, "tolist")
-        else value
-    )
-
+from tests.std.text.results import run
 
 BUCKETS: list[tuple[Any, Any]] = [
     (lambda: tf.string_to_hash_bucket(["hello", "world", "", "a"], 1000), [938, 861, 899, 868]),

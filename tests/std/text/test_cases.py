@@ -11,20 +11,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 
-
-def run(fetch: Any) -> Any:
-    if hasattr(fetch, "dense_shape"):
-        fetch = [fetch.indices, fetch.values, fetch.dense_shape]
-    with tf.Session() as session:
-        value = session.run(fetch)
-    return (
-        [v.tolist() for v in value]
-        if isinstance(value, list)
-        else value.tolist()
-        if hasattr(value, "tolist")
-        else value
-    )
-
+from tests.std.text.results import run
 
 CASES: list[tuple[Any, Any]] = [
     (lambda: tf.string_strip([" a b \n", "\t", "x\v\f\r "]), [b"a b", b"", b"x"]),

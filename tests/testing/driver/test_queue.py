@@ -127,6 +127,7 @@ def test_events_fences_and_frees_do_not(bench):
     bench.r.wait(bench.q.record())
     bench.q.free(storage)
     bench.q.synchronize()
+    assert bench.driver.current is None and bench.q.pending == 0
 
 
 def test_what_is_current_is_so_per_thread(bench):

@@ -183,7 +183,9 @@ def test_empty_arrays_need_no_staging_memory(bench):
     empty = np.zeros((0, 3), np.float32)
     from graphdock.contracts import dtypes
 
+    held = len(bench.driver.pinned)
     buffer = bench.on(bench.q).empty(dtypes.float32, (0, 3))
     bench.q.from_host(empty, buffer)
     bench.q.to_host(buffer, empty)
     bench.q.synchronize()
+    assert len(bench.driver.pinned) == held

@@ -58,7 +58,7 @@ def calls() -> int:
         return int(trial.driver.faults.calls)
 
 
-def fail_at(number: int, status: int, late: bool, seed: int = 1) -> None:
+def check_fault_at(number: int, status: int, late: bool, seed: int = 1) -> None:
     """Let one call fail; see that it is reported once, and that a lost device is the only thing that stays."""
     trial = Trial(seed)
     faults = trial.driver.faults
@@ -105,13 +105,13 @@ def _step(trial: Trial, session: Any, feed: np.ndarray) -> Any:
 @pytest.mark.parametrize("part", range(12))
 def test_a_refused_call_is_reported_once(calls: int, part: int) -> None:
     number = 1 + part * calls // 12
-    fail_at(number, REFUSALS[part % len(REFUSALS)], late=False)
+    check_fault_at(number, REFUSALS[part % len(REFUSALS)], late=False)
 
 
 @pytest.mark.plain
 @pytest.mark.parametrize("part", range(6))
 def test_a_lost_device_is_told(calls: int, part: int) -> None:
-    fail_at(2 + part * calls // 6, 719, late=True)
+    check_fault_at(2 + part * calls // 6, 719, late=True)
 
 
 @pytest.mark.exhaustive
@@ -119,10 +119,10 @@ def test_a_lost_device_is_told(calls: int, part: int) -> None:
 @pytest.mark.parametrize("status", REFUSALS)
 def test_every_refused_call(calls: int, status: int, seed: int) -> None:
     for number in range(1, calls + 1):
-        fail_at(number, status, late=False, seed=seed)
+        check_fault_at(number, status, late=False, seed=seed)
 
 
 @pytest.mark.exhaustive
 def test_every_late_failure(calls: int) -> None:
     for number in range(1, calls + 1):
-        fail_at(number, 719, late=True)
+        check_fault_at(number, 719, late=True)

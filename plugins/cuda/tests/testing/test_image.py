@@ -36,9 +36,25 @@ def test_what_is_no_image():
             Image(bad)
 
 
-def test_a_kernel_without_parameters(build):
-    image = Image(build("GD_KERNEL(k)() {}"))
+def run_on(image: Image, kernel: str, row: np.ndarray) -> None:
+    """One block of a kernel that takes a pointer, with a thread for each element of ``row``."""
+    pointer = ctypes.c_void_p(row.ctypes.data)
+    params = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
+    image.run(image.kernels[kernel], (1, 1, 1), (row.size, 1, 1), 0, ctypes.addressof(params))
+
+
+def test_a_kernel_without_parameters_runs_in_each_block(build):
+    image = Image(
+        build(
+            "i64 ran[6];\nGD_KERNEL(k)() { if (threadIdx.x == 6) ran[blockIdx.x] += blockDim.x; }\n"
+            "GD_KERNEL(told)(i64* x) { x[threadIdx.x] = ran[threadIdx.x]; }"
+        )
+    )
+    assert image.kernels["k"].sizes == ()
     image.run(image.kernels["k"], (5, 1, 1), (7, 1, 1), 0, 0)
+    found = np.full(6, -1, np.int64)
+    run_on(image, "told", found)
+    assert found.tolist() == [7, 7, 7, 7, 7, 0]
 
 
 def test_it_runs_from_any_thread(build):
@@ -46,13 +62,7 @@ def test_it_runs_from_any_thread(build):
 
     image = Image(build("GD_KERNEL(k)(i64* x) { x[threadIdx.x] = block_reduce(i64(threadIdx.x), sum_op()); }"))
     found = np.zeros((4, 64), np.int64)
-
-    def run(row: np.ndarray) -> None:
-        pointer = ctypes.c_void_p(row.ctypes.data)
-        params = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
-        image.run(image.kernels["k"], (1, 1, 1), (64, 1, 1), 0, ctypes.addressof(params))
-
-    threads = [threading.Thread(target=run, args=(row,)) for row in found]
+    threads = [threading.Thread(target=run_on, args=(image, "k", row)) for row in found]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -70,6 +70,7 @@ def test_memory_may_be_freed_behind_an_event_of_who_used_it(rig):
             rig.launch(function, memory, stream=other)
     d.free(memory, rig.s)
     d.verify()
+    assert not d.detector.report.races
 
 
 def test_new_memory_belongs_to_its_stream_until_another_is_ordered_behind(rig):
@@ -228,6 +229,7 @@ def test_waiting_for_the_device_is_waiting_for_destroyed_streams(rigs):
         d.device_synchronize()
         d.free(memory, rig.s)
         d.verify()
+        assert not d.detector.report.races
 
 
 def test_events_belong_to_a_device(rigs):

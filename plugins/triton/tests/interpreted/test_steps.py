@@ -159,6 +159,25 @@ def test_a_dense_layer_is_one_launch(lab, activation):
     assert kernels["cuda.matmul_lt"] == 2  # of the gradients
 
 
+def test_a_dense_layer_whose_gradient_nobody_asks_for_keeps_nothing_for_it(lab, monkeypatch):
+    from graphdock_triton.operations import calls
+
+    told = []
+    find = calls._problem
+    monkeypatch.setattr(calls, "_problem", lambda *args, **more: told.append(more["present"]) or find(*args, **more))
+
+    def build(x, w, b, wanted=()):
+        y = 0.5 * (h := tf.nn.bias_add(tf.matmul(x, w), b)) * (1.0 + tf.erf(h * 0.7071067811865476))
+        return [y, *(tf.gradients(tf.sin(y), [x]) if wanted else [])], nothing()
+
+    feeds = {"x": normal(9, 6), "w": normal(6, 8), "b": normal(8)}
+    kernels, _ = lab.same(build, feeds, steps=1, rtol=1e-4)
+    assert kernels["triton.matmul"] == 1 and set(told) == {frozenset({"bias"})}
+    told.clear()
+    lab.same(lambda **given: build(**given, wanted=True), feeds, steps=1, rtol=1e-4)
+    assert set(told) == {frozenset({"bias", "pre"})}
+
+
 def test_a_transformer_s_layer(lab):
     """Norm, attention, residual ways and a dense pair, trained: what is left are products, regions and the library's kernels."""
 

@@ -13,7 +13,7 @@ from graphdock_triton.kernels import FAMILIES, library
 
 def test_triton_is_imported_on_use_only():
     code = "import sys; import graphdock_triton.kernels.spec; assert not [m for m in sys.modules if m.split('.')[0] == 'triton']"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_every_module_with_kernels_is_a_family_with_a_test():
