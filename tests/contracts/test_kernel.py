@@ -271,6 +271,25 @@ def test_prepare_is_told_what_is_known_before_storage_is(lab):
     assert ctx.outputs[0].mode is UNDECIDED and ctx.outputs[0].shape == (3, 2)
 
 
+def test_prepare_is_told_which_outputs_are_read(lab):
+    told = []
+
+    def prepare(ctx):
+        told.append((ctx.outputs[0].used, ctx.node.name))
+        return lab.prepare(ctx)
+
+    lab.kernel(prepare=prepare)
+    x = tf.placeholder(tf.float32, [3])
+    inner, last = lab.twice(x), lab.twice(x)
+    later = tf.cond(tf.reduce_sum(inner) > 0, lambda: inner + 1.0, lambda: x)
+    with lab.session() as sess:
+        sess.run([later, last.op], {x: np.ones(3)})
+        assert dict((name, used) for used, name in told) == {inner.op.name: True, last.op.name: False}
+        told.clear()
+        sess.run(last, {x: np.ones(3)})
+        assert told == [(True, last.op.name)]
+
+
 def test_bind_is_told_each_buffer_that_stays(lab):
     """What compute is called with in every step is what bind was told, where it was told anything."""
     told = []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphdock.contracts.device import HOST_MEMORY
-from graphdock.contracts.ir import PlanNode, arg_of
+from graphdock.contracts.ir import PlanNode, Value, arg_of
 from graphdock.contracts.kernel import UNDECIDED, ArgInfo, OutInfo, PrepareContext, Prepared
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.errors import KernelRefused, told
@@ -33,11 +33,12 @@ def prepare_kernels(draft: Draft, choose_again: Callable[[Draft], None]) -> None
     while True:
         kernels = draft.placement.kernels
         wanted = [(n, r) for n, r in kernels.items() if r.kernel.prepare is not None and (n, r.full_name) not in done]
+        read = _read(draft) if wanted else set()
         refusals: list[tuple[PlanNode, RegisteredKernel, str]] = []
         waiting: list[tuple[PlanNode, RegisteredKernel, Prepared]] = []
         for node, registered in wanted:
             try:
-                prepared = _prepared(draft, node, registered)
+                prepared = _prepared(draft, node, registered, read)
             except KernelRefused as refusal:
                 refusals.append((node, registered, refusal.message))
                 continue
@@ -65,10 +66,16 @@ def _of_chosen(draft: Draft, done: Mapping[tuple[PlanNode, str], Prepared]) -> d
     }
 
 
-def _prepared(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> Prepared:
+def _read(draft: Draft) -> set[Value]:
+    """The values that something in the plan reads."""
+    graphs = list(draft.graph.all_graphs())
+    return {v for g in graphs for n in g.nodes for v in n.inputs} | {v for g in graphs for v in g.outputs}
+
+
+def _prepared(draft: Draft, node: PlanNode, registered: RegisteredKernel, read: set[Value]) -> Prepared:
     assert registered.kernel.prepare is not None
     try:
-        return registered.kernel.prepare(_context(draft, node, registered))
+        return registered.kernel.prepare(_context(draft, node, registered, read))
     except KernelRefused:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises is raised again with its node
@@ -91,7 +98,7 @@ def _failure(prepared: Prepared) -> str | None:
     return error.message if isinstance(error, KernelRefused) else told(error)
 
 
-def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> PrepareContext:
+def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel, read: set[Value]) -> PrepareContext:
     setting, kernel = draft.setting, registered.kernel
     assert node.device is not None
     device = setting.opened[node.device]
@@ -118,7 +125,8 @@ def _context(draft: Draft, node: PlanNode, registered: RegisteredKernel) -> Prep
     outputs = []
     for i, value in enumerate(node.outputs):
         arg = args[i if len(args) == len(node.outputs) else 0]
-        outputs.append(OutInfo(arg.name, value.dtype, value.shape, space(arg, value.dtype.name), UNDECIDED))
+        where, used = space(arg, value.dtype.name), value in read
+        outputs.append(OutInfo(arg.name, value.dtype, value.shape, where, UNDECIDED, used))
     infos: list[ArgInfo | OutInfo] = [*[i for i in inputs if i.dtype.name != "resource"], *outputs]
     allowed = not draft.dry and not setting.deterministic and len(infos) == len(inputs) + len(outputs)
     measure = measurer(node, device, infos, allowed)
