@@ -1,238 +1,211 @@
-"""Training steps on a GPU beside PyTorch and JAX, in one run: time per step, launch overhead, copies, products.
+"""Training steps on a GPU beside PyTorch and JAX, launch overhead, copies and products: issue 8's fourth show.
 
-    python -m benchmarks.gpu [--programs mlp,transformer] [--seconds 3] [--out FILE]
+    python -m benchmarks.gpu [--programs vgg,transformer] [--precisions tf32,bfloat16] [--budget 240] [--out FILE]
 
-Each program is one training step with its feeds on the host, as a program of a session has them; the peers copy the same arrays.
-Every row is the median of steps after warm-up, in turns of all frameworks, and its ratio to graphdock's. What is not installed, or
-fails, is a row that says so. Nothing here runs without a GPU.
+Each framework is a process of its own, one after the other, with a share of the budget; what one leaves is for those behind it. A
+framework that fails, hangs or runs out of its share costs its own rows alone, which say so. Rows are medians of steps after
+warm-up; "x" is how many times what graphdock takes, so that less than 1 is quicker than graphdock.
+
+``--device emulated --tiny`` tries all of it out on a machine without a GPU; its times mean nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import os
+import signal
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+from benchmarks.gpu_steps import FRAMEWORKS, NETWORKS, PLAIN, PRECISIONS, Asked, make
 
-#: What a step does: runs once and returns when its loss is on the host.
-Step = Callable[[], Any]
-BATCH, WIDTH, STEPS_LONG = 256, 1024, 64
+__all__ = ["SHARES", "main", "run_all", "table", "work"]
 
-
-def _arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
-    random = np.random.default_rng(0)
-    return [(random.standard_normal(s) * 0.05).astype(np.float32) for s in shapes]
-
-
-# -- the programs: shapes of the parameters, shapes of the feeds, and the loss in terms of a framework's functions
-
-PROGRAMS: dict[str, tuple[list[tuple[int, ...]], list[tuple[int, ...]], Callable[..., Any]]] = {
-    "mlp": (
-        [(784, WIDTH), (WIDTH, WIDTH), (WIDTH, 10)],
-        [(BATCH, 784), (BATCH, 10)],
-        lambda f, p, x, y: f.mean(f.square(f.relu(f.relu(x @ p[0]) @ p[1]) @ p[2] - y)),
-    ),
-    "transformer": (
-        [(WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH)],
-        [(8 * STEPS_LONG, WIDTH), (8 * STEPS_LONG, WIDTH)],
-        lambda f, p, x, y: f.mean(f.square(f.block(x, p) - y)),
-    ),
-    "elementwise": (
-        [(BATCH, 4096)],
-        [(BATCH, 4096), (BATCH, 4096)],
-        lambda f, p, x, y: f.mean(f.square(f.gelu(x * p[0]) + f.tanh(x) - y)),
-    ),
+#: Framework -> its share of the budget; compilers take long for a network.
+SHARES = {
+    "graphdock": 3.0,
+    "torch": 1.5,
+    "torch/compile": 2.5,
+    "torch/graphs": 2.5,
+    "jax": 2.0,
+    "graphdock/triton": 2.0,
 }
+#: Calls before anything is timed, and the fewest that are.
+WARM, LEAST = 4, 5
+
+#: What a framework found: program, precision, framework, and seconds with loss, or why not.
+Row = dict[str, Any]
 
 
-def _block(f: Any, x: Any, p: Any) -> Any:
-    """Attention of 8 sequences over all heads at once, then a layer of two products."""
-    qkv = f.reshape(x @ p[0], (8, STEPS_LONG, 3, 16, WIDTH // 16))
-    q, k, v = (f.heads(qkv[:, :, i]) for i in range(3))
-    mixed = f.softmax(q @ f.swap(k) * 0.125) @ v
-    x = x + f.reshape(f.heads(mixed), (8 * STEPS_LONG, WIDTH)) @ p[1]
-    return x + f.gelu(x @ p[2]) @ p[3]
+# -- one framework's process
 
 
-# -- the frameworks
+def measure(framework: str, asked: Asked, seconds: float) -> Row:
+    """The median of steps; or the error in one line."""
+    row: Row = {"program": asked.program, "precision": asked.precision, "framework": framework}
+    try:
+        step = make(framework, asked)
+        losses = [step() for _ in range(WARM)]
+        times: list[float] = []
+        until = time.perf_counter() + seconds
+        while len(times) < LEAST or time.perf_counter() < until:
+            begin = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - begin)
+    except Exception as error:  # noqa: BLE001 - what can't run is a row that says so
+        return row | {"error": f"{type(error).__name__}: {str(error).partition(chr(10))[0][:100]}"}
+    row["seconds"] = statistics.median(times)
+    return row | ({"loss": float(losses[-1])} if asked.program in NETWORKS else {})
 
 
-def graphdock_step(name: str) -> Step:
-    import graphdock as tf
-
-    class F:
-        mean, square, relu, tanh, softmax = tf.reduce_mean, tf.square, tf.nn.relu, tf.tanh, tf.nn.softmax
-        reshape = staticmethod(tf.reshape)
-        gelu = staticmethod(lambda x: 0.5 * x * (1.0 + tf.erf(x * 0.7071067811865476)))
-        heads = staticmethod(lambda x: tf.transpose(x, [0, 2, 1, 3]))
-        swap = staticmethod(lambda x: tf.transpose(x, [0, 1, 3, 2]))
-        block = classmethod(_block)
-
-    parameters, feeds, loss_of = PROGRAMS[name]
-    with tf.Graph().as_default() as graph:
-        inputs = [tf.placeholder(tf.float32, s) for s in feeds]
-        variables = [tf.Variable(a) for a in _arrays(*parameters)]
-        loss = loss_of(F, [v + 0.0 for v in variables], *inputs)
-        train = tf.train.GradientDescentOptimizer(1e-3).minimize(loss)
-        init = tf.global_variables_initializer()
-    session = tf.Session(graph=graph, config=tf.SessionConfig(backends=("cuda", "cpu")))
-    session.run(init)
-    call = session.make_callable([loss, train], feed_list=inputs)
-    arrays = _arrays(*feeds)
-    return lambda: call(*arrays)
+def work(framework: str, every: Sequence[Asked], seconds: float) -> Iterator[Row]:
+    """All measurements of one framework, each as soon as it is there."""
+    for asked in every:
+        yield measure(framework, asked, seconds)
 
 
-def torch_step(name: str, mode: str) -> Step:
-    import torch
-    import torch.nn.functional as nn
-
-    class F:
-        mean, square, relu, tanh = torch.mean, torch.square, torch.relu, torch.tanh
-        softmax = staticmethod(lambda x: torch.softmax(x, -1))
-        reshape = staticmethod(torch.reshape)
-        gelu = staticmethod(nn.gelu)
-        heads = staticmethod(lambda x: x.permute(0, 2, 1, 3))
-        swap = staticmethod(lambda x: x.transpose(-1, -2))
-        block = classmethod(_block)
-
-    parameters, feeds, loss_of = PROGRAMS[name]
-    weights = [torch.tensor(a, device="cuda", requires_grad=True) for a in _arrays(*parameters)]
-
-    def loss(*inputs: Any) -> Any:
-        return loss_of(F, weights, *inputs)
-
-    compiled = loss if mode == "eager" else torch.compile(loss, mode=None if mode == "compile" else "reduce-overhead")
-    arrays = [torch.from_numpy(a).pin_memory() for a in _arrays(*feeds)]
-    optimizer = torch.optim.SGD(weights, 1e-3)
-
-    def step() -> Any:
-        optimizer.zero_grad(set_to_none=True)
-        found = compiled(*[a.to("cuda", non_blocking=True) for a in arrays])
-        found.backward()
-        optimizer.step()
-        return found.item()
-
-    return step
+# -- all frameworks
 
 
-def jax_step(name: str) -> Step:
-    import jax
-    import jax.numpy as jnp
+def run_all(commands: Mapping[str, Sequence[str]], budget: float, tell: Callable[[Row], None]) -> None:
+    """Run a process per framework, and tell every row that each writes as a line of JSON.
 
-    class F:
-        mean, square, tanh, softmax = jnp.mean, jnp.square, jnp.tanh, jax.nn.softmax
-        relu = staticmethod(jax.nn.relu)
-        reshape = staticmethod(jnp.reshape)
-        gelu = staticmethod(lambda x: jax.nn.gelu(x, approximate=False))
-        heads = staticmethod(lambda x: jnp.transpose(x, (0, 2, 1, 3)))
-        swap = staticmethod(lambda x: jnp.swapaxes(x, -1, -2))
-        block = classmethod(_block)
-
-    parameters, feeds, loss_of = PROGRAMS[name]
-    state = {"weights": [jnp.asarray(a) for a in _arrays(*parameters)]}
-
-    @jax.jit
-    def update(weights: Any, *inputs: Any) -> Any:
-        value, gradients = jax.value_and_grad(lambda w: loss_of(F, w, *inputs))(weights)
-        return value, [w - 1e-3 * g for w, g in zip(weights, gradients, strict=True)]
-
-    arrays = _arrays(*feeds)
-
-    def step() -> Any:
-        value, state["weights"] = update(state["weights"], *arrays)
-        return float(value)
-
-    return step
-
-
-FRAMEWORKS: dict[str, Callable[[str], Step]] = {
-    "graphdock": graphdock_step,
-    "torch eager": lambda name: torch_step(name, "eager"),
-    "torch.compile": lambda name: torch_step(name, "compile"),
-    "torch.compile, CUDA graphs": lambda name: torch_step(name, "graphs"),
-    "jax.jit": jax_step,
-}
+    A process that takes more than its share of what is left is ended, with all that it started; of one that fails the last line
+    of its errors is told.
+    """
+    end, left = time.monotonic() + budget, sum(SHARES.get(name, 1.0) for name in commands)
+    for framework, command in commands.items():
+        share = SHARES.get(framework, 1.0)
+        allowed, left = max(0.0, end - time.monotonic()) * share / left, left - share
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            process = subprocess.Popen(command, stdout=out, stderr=err, start_new_session=True, cwd=_ROOT)
+            try:
+                ended: int | None = process.wait(allowed)
+            except subprocess.TimeoutExpired:
+                ended = None
+            finally:
+                with contextlib.suppress(ProcessLookupError):  # compilers that it left behind, too
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            out.seek(0)
+            for line in out:
+                if line.startswith("{") and line.endswith("}\n"):
+                    tell(json.loads(line))
+            if ended is None:
+                tell({"framework": framework, "error": f"ended after {allowed:.0f} s, its share of the budget"})
+            elif ended:
+                err.seek(0)
+                last = (err.read().strip() or "no message").splitlines()[-1]
+                tell({"framework": framework, "error": f"exit status {ended}: {last[:100]}"})
 
 
-def measure(steps: dict[str, Step], seconds: float) -> dict[str, float]:
-    """Median seconds per step, in turns of a few steps each."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    until = time.perf_counter() + seconds * len(steps)
-    while time.perf_counter() < until:
-        for name, step in steps.items():
-            for _ in range(5):
-                begin = time.perf_counter()
-                step()
-                times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(found) for name, found in times.items()}
+_ROOT = Path(__file__).resolve().parent.parent
 
 
-def device_facts() -> list[str]:
-    """What the device itself does: null step, copies both ways."""
-    import graphdock as tf
-
+def table(rows: Sequence[Row], every: Sequence[Asked]) -> list[str]:
+    """The rows, program by program; errors behind them, those of whole frameworks last."""
     lines = []
-    config = tf.SessionConfig(backends=("cuda", "cpu"))
-    for label, count in (("null step (feed, add, fetch of 1 float)", 1), ("256 MiB there and back", 1 << 26)):
-        with tf.Graph().as_default() as graph:
-            x = tf.placeholder(tf.float32, [count])
-            y = x + 1.0
-        with tf.Session(graph=graph, config=config) as session:
-            array = np.ones(count, np.float32)
-            call = session.make_callable(y, feed_list=[x])
-            times = []
-            for _ in range(200 if count == 1 else 8):
-                begin = time.perf_counter()
-                call(array)
-                times.append(time.perf_counter() - begin)
-            best = min(times)
-            speed = "" if count == 1 else f", {2 * array.nbytes / best / 1e9:.1f} GB/s"
-            lines.append(f"{label}: {best * 1e6:.1f} us{speed}")
+    for asked in every:
+        mine = [r for r in rows if (r.get("program"), r.get("precision")) == (asked.program, asked.precision)]
+        own = next((r.get("seconds") for r in mine if r["framework"] == "graphdock"), None)
+        unit = PLAIN.get(asked.program, "us")
+        name = f"{asked.program:16}" + f"{asked.precision if _rounds(asked.program) else '':9}"
+        for row in sorted(mine, key=lambda r: "error" in r):
+            if "error" in row:
+                lines.append(f"{name} {row['framework']:17} {row['error']}")
+                continue
+            times = f"x {row['seconds'] / own:6.2f}" if own else ""
+            loss = f"  loss {row['loss']:.4g}" if "loss" in row else ""
+            number = asked.per_second(row["seconds"])
+            lines.append(f"{name} {row['framework']:17} {number:12.1f} {unit:7} {times}{loss}")
+    lines += [f"{r['framework']}: {r['error']}" for r in rows if "program" not in r]
     return lines
 
 
-def main(args: list[str] | None = None) -> int:
+def _rounds(program: str) -> bool:
+    """Whether a program has products, so that precisions differ."""
+    return program in NETWORKS or program.startswith("product")
+
+
+def _asked(given: argparse.Namespace) -> list[Asked]:
+    """What is measured, small things first: they take little, and say most of what a step costs."""
+    wanted = given.programs.split(",") if given.programs else [*PLAIN, *NETWORKS]
+    for name, known in ((wanted, {**PLAIN, **NETWORKS}), (given.precisions.split(","), PRECISIONS)):
+        if missing := [x for x in name if x not in known]:
+            raise SystemExit(f"no such thing: {', '.join(missing)}; there are {', '.join(known)}")
+    found = []
+    for program in wanted:
+        every = given.precisions.split(",") if _rounds(program) else ["float32"]
+        found += [Asked(program, precision, given.device, given.tiny) for precision in every]
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--programs", default=",".join(PROGRAMS))
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--out")
-    given = parser.parse_args(args)
+    parser.add_argument("--programs", help="some of them, with commas between; default all")
+    parser.add_argument("--frameworks", default=",".join(FRAMEWORKS))
+    parser.add_argument("--precisions", default="tf32,bfloat16")
+    parser.add_argument("--seconds", type=float, default=1.0, help="that each measurement takes after its warm-up")
+    parser.add_argument("--budget", type=float, default=1200.0, help="seconds for all frameworks")
+    parser.add_argument("--device", choices=("cuda", "emulated", "cpu"), default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="sizes to try it out with")
+    parser.add_argument("--out", type=Path, help="file for the table")
+    parser.add_argument("--python", action="append", default=[], metavar="FRAMEWORK=INTERPRETER", help="for peers")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    return parser
+
+
+def main(args: list[str] | None = None) -> int:
+    words = sys.argv[1:] if args is None else args
+    given = _parser().parse_args(words)
+    every = _asked(given)
+    if given.work:
+        for row in work(given.work, every, given.seconds):
+            print(json.dumps(row), flush=True)
+        return 0
+    if given.device == "cuda" and (reason := _no_gpu()):
+        print(f"nothing to measure: {reason}", file=sys.stderr)
+        return 1
+    interpreters = dict(text.split("=", 1) for text in given.python)
+    commands = {}
+    for framework in given.frameworks.split(","):
+        python = interpreters.get(framework.partition("/")[0], sys.executable)
+        commands[framework] = [python, "-m", "benchmarks.gpu", *words, "--work", framework]
+    rows: list[Row] = []
+
+    def tell(row: Row) -> None:
+        rows.append(row)
+        print(json.dumps(row), file=sys.stderr, flush=True)
+        if given.out:
+            given.out.write_text("\n".join(table(rows, every)) + "\n")
+
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a process that runs is ended too
+    try:
+        run_all(commands, given.budget, tell)
+    finally:
+        print("\n".join(table(rows, every)), flush=True)
+    return 0 if any(r["framework"] == "graphdock" and "seconds" in r for r in rows) else 1
+
+
+def _no_gpu() -> str:
+    """Why graphdock has no GPU here; empty where it has one."""
     from graphdock.errors import GraphdockError
     from graphdock.plugin.host import default_host
 
     try:
         default_host().open_device("/device:cuda:0")
     except GraphdockError as error:
-        print(f"nothing to measure: {error.message}", file=sys.stderr)
-        return 1
-    lines = device_facts()
-    for name in given.programs.split(","):
-        steps, absent = {}, {}
-        for framework, make in FRAMEWORKS.items():
-            try:
-                step = make(name)
-                for _ in range(5):
-                    step()
-            except Exception as error:  # noqa: BLE001 - a peer that can't run is a row that says so
-                if framework == "graphdock":
-                    raise
-                absent[framework] = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:80]}"
-                continue
-            steps[framework] = step
-        medians = measure(steps, given.seconds)
-        own = medians["graphdock"]
-        for framework, value in medians.items():
-            lines.append(f"{name:12} {framework:28} {value * 1e6:10.1f} us   graphdock / it = {own / value:.2f}")
-        lines += [f"{name:12} {framework:28} {why}" for framework, why in absent.items()]
-    print("\n".join(lines))
-    if given.out:
-        with open(given.out, "w") as file:
-            file.write("\n".join(lines) + "\n")
-    return 0
+        return error.message
+    return ""
 
 
 if __name__ == "__main__":

@@ -12,11 +12,14 @@ __all__ = ["Jax"]
 
 
 class Jax:
-    """Functions that jax.jit compiles."""
+    """Functions that jax.jit compiles. dtype: of zeros that a text makes."""
 
     relu, sigmoid, tanh = staticmethod(jax.nn.relu), staticmethod(jax.nn.sigmoid), staticmethod(jnp.tanh)
     mean, permute = staticmethod(jnp.mean), staticmethod(jnp.transpose)
     parameter = fed = staticmethod(jnp.asarray)
+
+    def __init__(self, dtype: Any = jnp.float32) -> None:
+        self._dtype = dtype
 
     def width(self, x: Any) -> int:
         return int(x.shape[3])
@@ -72,4 +75,4 @@ class Jax:
         return jnp.split(x, 4, 1)
 
     def zeros(self, *shape: int) -> Any:
-        return jnp.zeros(shape, jnp.float32)
+        return jnp.zeros(shape, self._dtype)

@@ -242,8 +242,23 @@ _BUILDERS: dict[str, Callable[..., list[Any]]] = {
 }
 
 
-def build(tf: ModuleType, network: str, sizes: Mapping[str, Any]) -> Graph:
-    """The network in the default graph. minilm's only "loss" is its output [batch, length, width]."""
+def build(tf: ModuleType, network: str, sizes: Mapping[str, Any], dtype: str | None = None) -> Graph:
+    """The network in the default graph. minilm's only "loss" is its output [batch, length, width].
+
+    dtype: what it is computed in, where that isn't float32; variables, what is fed and losses are float32 all the same.
+    """
     arrays = DATA[network](**sizes)
     fed = [tf.placeholder(tf.as_dtype(array.dtype), array.shape) for array in arrays]
-    return Graph(_BUILDERS[network](tf, *fed, **sizes), dict(zip(fed, arrays, strict=True)))
+    feed = dict(zip(fed, arrays, strict=True))
+    if dtype is None:
+        return Graph(_BUILDERS[network](tf, *fed, **sizes), feed)
+
+    def cast(x: Any) -> Any:
+        return tf.cast(x, dtype) if x.dtype.base_dtype == tf.float32 else x
+
+    def kept_wide(getter: Callable[..., Any], name: str, *args: Any, **more: Any) -> Any:
+        return cast(getter(name, *args, **(more | {"dtype": tf.float32})))
+
+    with tf.variable_scope(tf.get_variable_scope(), custom_getter=kept_wide):
+        losses = _BUILDERS[network](tf, *map(cast, fed), **sizes)
+    return Graph([tf.cast(loss, tf.float32) for loss in losses], feed)

@@ -30,20 +30,29 @@ def _before_and_after(size: int, window: int, stride: int, padding: str) -> tupl
 
 
 class Torch:
-    """Functions over NCHW. last: images and filters lie in memory with the channels last."""
+    """Functions over NCHW.
+
+    last: images and filters lie in memory with the channels last. device: of parameters, and of what a text makes by itself.
+
+    Attributes:
+      narrow: dtype of zeros that a text makes; None is float32.
+    """
 
     relu, sigmoid, tanh = staticmethod(torch.relu), staticmethod(torch.sigmoid), staticmethod(torch.tanh)
     mean, permute, log = staticmethod(torch.mean), staticmethod(torch.permute), staticmethod(torch.log)
     gelu = staticmethod(functional.gelu)
 
-    def __init__(self, last: bool = False) -> None:
+    def __init__(self, last: bool = False, device: Any = None) -> None:
         self._form = torch.channels_last if last else torch.contiguous_format
+        self._device = device
+        self.narrow: Any = None
 
     def parameter(self, value: np.ndarray) -> Any:
         """A leaf; filters [h, w, in, out] become [out, in, h, w]."""
         if value.ndim == 4:
-            return torch.tensor(value.transpose(3, 2, 0, 1)).contiguous(memory_format=self._form).requires_grad_()
-        return torch.tensor(value).requires_grad_()
+            filters = torch.tensor(value.transpose(3, 2, 0, 1), device=self._device)
+            return filters.contiguous(memory_format=self._form).requires_grad_()
+        return torch.tensor(value, device=self._device).requires_grad_()
 
     def fed(self, value: np.ndarray) -> Any:
         """Images [N, h, w, c] become [N, c, h, w]; ids become int64."""
@@ -122,10 +131,10 @@ class Torch:
         return x.chunk(4, 1)
 
     def zeros(self, *shape: int) -> Any:
-        return torch.zeros(shape)
+        return torch.zeros(shape, device=self._device, dtype=self.narrow)
 
     def integers(self, values: Sequence[int]) -> Any:
-        return torch.tensor(values)
+        return torch.tensor(values, device=self._device)
 
 
 def _answer(folder: Path) -> None:

@@ -119,7 +119,6 @@ def in_torch(network: str, sizes: Sizes, optimizer: str | None, last: bool = Fal
 def in_jax(network: str, sizes: Sizes, optimizer: str | None) -> Case:
     """jax.jit of the whole step with donated state; the call waits for the loss."""
     import jax
-    import jax.numpy as jnp
 
     from benchmarks.network_jax import Jax
     from benchmarks.network_sessions import DATA, initial_value
@@ -137,7 +136,25 @@ def in_jax(network: str, sizes: Sizes, optimizer: str | None) -> Case:
     infer = jax.jit(forward)
     if optimizer is None:
         return Case(lambda: jax.block_until_ready(infer(weights, fed)), lambda: [infer(weights, fed)])
-    settings = OPTIMIZERS[optimizer]
+    update, state = jax_update(forward, weights, optimizer, OPTIMIZERS[optimizer])
+
+    def call() -> Any:
+        *state[:], loss = update(*state, fed)
+        return jax.block_until_ready(loss)
+
+    return Case(call, lambda: [infer(state[0], fed)])
+
+
+def jax_update(
+    forward: Callable[..., Any], weights: Mapping[str, Any], optimizer: str, settings: Mapping[str, float]
+) -> tuple[Callable[..., Any], list[Any]]:
+    """A compiled training step ``(*state, fed) -> (*state, loss)``, and its first state, which it takes over.
+
+    forward: weights by name, and what is fed, to the loss. settings: of the optimizer, as OPTIMIZERS has them.
+    """
+    import jax
+    import jax.numpy as jnp
+
     rate = settings["learning_rate"]
 
     def step(weights: Any, slots: Any, count: Any, fed: Any) -> Any:
@@ -159,13 +176,7 @@ def in_jax(network: str, sizes: Sizes, optimizer: str | None) -> Case:
     compiled = jax.jit(step, donate_argnums=(0, 1, 2))
     slots = {"GradientDescent": 0, "Momentum": 1, "Adam": 2}[optimizer]
     zeros = {k: tuple(jnp.zeros_like(w) for _ in range(slots)) for k, w in weights.items()}
-    state = [weights, zeros, jnp.zeros(())]
-
-    def call() -> Any:
-        *state[:], loss = compiled(*state, fed)
-        return jax.block_until_ready(loss)
-
-    return Case(call, lambda: [infer(state[0], fed)])
+    return compiled, [dict(weights), zeros, jnp.zeros(())]
 
 
 def in_onnxruntime(network: str, sizes: Sizes) -> Case:

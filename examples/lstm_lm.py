@@ -42,8 +42,8 @@ def inference(
 
     cell = tf.nn.rnn_cell.MultiRNNCell([layer() for _ in range(layers)])
     if not unrolled:
-        return tf.nn.dynamic_rnn(cell, x, initial_state=state, dtype=tf.float32)
-    outputs, state = tf.nn.static_rnn(cell, tf.unstack(x, axis=1), initial_state=state, dtype=tf.float32)
+        return tf.nn.dynamic_rnn(cell, x, initial_state=state, dtype=x.dtype)
+    outputs, state = tf.nn.static_rnn(cell, tf.unstack(x, axis=1), initial_state=state, dtype=x.dtype)
     return tf.stack(outputs, axis=1), state
 
 

@@ -2,8 +2,8 @@
 
     python scripts/gpu_wheels.py FOLDER [--python 3.12]
 
-graphdock's own two wheels are built from the tree; their run-time dependencies are downloaded for the given Python. CUDA, CuPy,
-PyTorch and JAX are expected on that machine.
+graphdock's own three wheels are built from the tree; their run-time dependencies are downloaded for the given Python. CUDA, CuPy,
+Triton, PyTorch and JAX are expected on that machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> int:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     pip = [sys.executable, "-m", "pip"]
-    for source in (ROOT, ROOT / "plugins" / "cuda"):
+    for source in (ROOT, ROOT / "plugins" / "cuda", ROOT / "plugins" / "triton"):
         subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "-w", given.folder, source], check=True)
     target = ["--only-binary=:all:", "--python-version", given.python, "--implementation", "cp"]
     for glibc in ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014"):

@@ -91,6 +91,7 @@ def _told(
         [(o.name, o.dtype, shape) for o, shape in zip(ctx.outputs, outs, strict=True)],
         dict(values),
         options,
+        frozenset([i for i, o in enumerate(ctx.outputs) if not o.used]),
     )
     tell(work)
     return work

@@ -24,6 +24,7 @@ FAMILIES: tuple[str, ...] = (
     "decompositions",
     "depthwise",
     "elementwise",
+    "fused",
     "gather",
     "histories",
     "image_boxes",

@@ -16,7 +16,7 @@ A kernel whose output's shape depends on values is told by a function of a :clas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -139,7 +139,8 @@ class Step:
 
     Attributes:
       kind: ``launch``, ``fill``, ``copy`` or ``gemm``.
-      args: of a launch its arguments; of a fill the target; of a copy target and source; of a product A, B, D, bias, workspace.
+      args: of a launch its arguments; of a fill the target; of a copy target and source; of a product A, B, D, bias, aux and
+        workspace.
       what: byte of a fill, bytes of a copy; plan of a product.
       together: how a launch is made one with others like it.
     """
@@ -176,6 +177,7 @@ class Work:
         outputs: Sequence[tuple[str, DType, tuple[int, ...] | None]],
         values: dict[int, np.ndarray],
         options: Mapping[str, Any] = MappingProxyType({}),
+        unused: Collection[int] = (),
     ) -> None:
         self.node = node
         self.device = device
@@ -183,6 +185,7 @@ class Work:
         self._names = [name for name, _, _ in inputs]
         self._inputs = [Operand("input", i, dtype, tuple(shape)) for i, (_, dtype, shape) in enumerate(inputs)]
         self._outputs = list(outputs)
+        self._unused = unused
         self._values = values
         self.steps: list[Step] = []
         self.scratch_bytes = 0
@@ -226,6 +229,10 @@ class Work:
 
     def out_dtype(self, index: int = 0) -> DType:
         return self._outputs[index][1]
+
+    def used(self, index: int) -> bool:
+        """Whether anything reads an output; one that nothing reads may be left as it is."""
+        return index not in self._unused
 
     def ctype(self, of: Operand | DType) -> str:
         """The element type as sources spell it."""
@@ -288,13 +295,15 @@ class Work:
         if origin.nbytes:
             self._do(Step("copy", (target, origin), what=origin.nbytes))
 
-    def gemm(self, gemm: Gemm, a: Operand, b: Operand, d: Operand, bias: Operand | None = None) -> bool:
+    def gemm(
+        self, gemm: Gemm, a: Operand, b: Operand, d: Operand, bias: Operand | None = None, aux: Operand | None = None
+    ) -> bool:
         """A product by the matrix library; False where there is none, or it has no algorithm for it."""
         plan = self.device.gemm_plan(gemm)
         if plan is None:
             return False
         workspace = self.scratch(dtypes.uint8, plan.workspace) if plan.workspace else None
-        self._do(Step("gemm", (a, b, d, bias, workspace), what=plan))
+        self._do(Step("gemm", (a, b, d, bias, aux, workspace), what=plan))
         return True
 
     def _do(self, step: Step) -> None:

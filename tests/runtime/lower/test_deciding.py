@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from graphdock.plugin.host import Host
 from graphdock.runtime.program.segments import within
-from graphdock.runtime.program.statements import Copy, Decide, Let, walk
+from graphdock.runtime.program.statements import Copy, Decide, Launch, Let, Loop, Segment, walk
 from graphdock.testing import queued
 from graphdock.testing.driver.device import DriverDevice
 from graphdock.testing.driver.queue import DriverQueue
@@ -97,6 +97,27 @@ def test_a_branch_in_a_loop_that_the_host_counts(x):
     made, told = run(x, [y, z], *FEEDS)
     assert len(decided(made)) == 1, told
     assert "the host decides when the loop ends" in told
+
+
+def counted(x, body):
+    """The kinds of statements in each recording of a loop of five iterations over two variables."""
+    _, a, b = tf.while_loop(lambda i, a, b: i < 5, lambda i, a, b: (i + 1, *body(a, b)), [0, x, x * 2])
+    made, _ = run(x, [a, b], *FEEDS)
+    loops = [s for s in walk(made.block) if isinstance(s, Loop)]
+    assert len(loops) == 1 and not decided(made)
+    return [[type(s) for s in r.body.statements] for r in loops[0].body.statements if isinstance(r, Segment)]
+
+
+def test_an_iteration_that_the_host_starts_is_one_recording(x):
+    """Its variables change places, and keep their buffers."""
+    assert counted(x, lambda a, b: (b, tf.sin(a) + tf.cos(b))) == [[*[Launch] * 3, *[Copy] * 3]]
+    assert counted(x, lambda a, b: (tf.sin(tf.cos(tf.sin(a + b))), b)) == [[*[Launch] * 4, Copy]]
+
+
+def test_an_iteration_of_little_is_no_recording(x):
+    """Two launches, and what takes more copies than it saves launches."""
+    assert counted(x, lambda a, b: (tf.sin(tf.cos(a)), b)) == []
+    assert counted(x, lambda a, b: (tf.sin(b), tf.cos(a))) == []
 
 
 def test_both_ways_of_a_training_step(x):

@@ -167,3 +167,18 @@ def test_zero_states_of_any_size():
 def test_what_is_refused(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize("make", [lambda: cells.BasicLSTMCell(3), lambda: tf.layers.Dense(3)])
+def test_a_getter_may_give_casts_of_variables(make):
+    """As programs that compute in bfloat16 and learn in float32 have it; casts are no weights of the cell."""
+
+    def wide(getter, *args, **keywords):
+        return tf.cast(getter(*args, **(keywords | {"dtype": tf.float32})), tf.bfloat16)
+
+    with tf.variable_scope("net", custom_getter=wide):
+        made = make()
+        x = tf.ones([2, 4], tf.bfloat16)
+        output = tf.nn.static_rnn(made, [x], dtype=tf.bfloat16)[0][0] if isinstance(made, cells.RNNCell) else made(x)
+    assert output.dtype == tf.bfloat16 and made.weights == []
+    assert {v.dtype.base_dtype for v in tf.trainable_variables()} == {tf.float32}

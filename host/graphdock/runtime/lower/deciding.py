@@ -26,6 +26,7 @@ from graphdock.runtime.program.statements import (
     Copy,
     Decide,
     Flag,
+    Launch,
     Leave,
     Let,
     Loop,
@@ -163,7 +164,9 @@ def decide_on(state: State, device: QueuedDevice) -> None:
         why = reason or (_branch if isinstance(statement, Branch) else _loop)(work, statement, block, fixed)
         if why:
             statement.hold += f": {why}"
-            if isinstance(statement, Loop) and _is_decided_within(statement):
+            if isinstance(statement, Loop) and (
+                _is_decided_within(statement) or not state.given.debug and _is_worth_recording(work, statement, fixed)
+            ):
                 _fix_loop(work, statement)
 
 
@@ -244,18 +247,35 @@ def _is_decided_within(loop: Loop) -> bool:
     return any(name in names for s in inside for _, value in _operands(s) for name in _names(value))
 
 
+def _is_worth_recording(work: _Pass, loop: Loop, fixed: _Fixed) -> bool:
+    """Whether an iteration that the host starts has more launches that only turns keep out of a recording than copies back.
+
+    Recordings of one or two launches take no less than those.
+    """
+    if any(root.device != work.device.memory_space for pair in loop.pairs for root in pair.roots):
+        return False
+    changed = {name for turn in _turns(loop) for name in turn.targets}
+    launches = [s for s in loop.body.statements if isinstance(s, Launch)]
+    able = [s for s in launches if why_not(_renamed(s, fixed), work.device) is None]
+    gained = [s for s in able if why_not(s, work.device)]
+    return len(able) > 2 and len(gained) > sum(pair.value in changed for pair in loop.pairs)
+
+
 def _fix_loop(work: _Pass, loop: Any) -> None:
     """The names of a loop's variables stand for the same buffers always; an iteration copies next values back."""
     state, fixed, pairs = work.state, _buffers(loop), loop.pairs
     changed = {name for s in _turns(loop) for name in s.targets}
     for turn in _turns(loop):
         turn.leave_out(fixed)
-    loop.body.statements = [s for s in loop.body.statements if not isinstance(s, Let) or s.targets]
+    copies = []
     for pair in pairs:
         if pair.value in changed:
-            copy = Copy(work.copy, pair.second, pair.first, node=loop.node, device=work.device)
-            copy.reads, copy.writes = pair.roots[1:], pair.roots[:1]
-            loop.body.add(copy)
+            copies.append(Copy(work.copy, pair.second, pair.first, node=loop.node, device=work.device))
+            copies[-1].reads, copies[-1].writes = pair.roots[1:], pair.roots[:1]
+    turns = _turns(loop)
+    inner = [s for s in loop.body.statements if s not in turns]
+    # behind what the device does, for a recording; what the host notes of an iteration comes last
+    loop.body.statements = [*inner, *copies, *(t for t in turns if t.targets)]
     begins = [((p.value,), (p.first,)) for p in pairs] + [((p.following,), (p.second,)) for p in pairs]
     for block in _blocks(state.out.block):
         block.statements = [

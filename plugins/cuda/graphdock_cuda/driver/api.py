@@ -235,7 +235,9 @@ class Gemm:
       transpose_a, transpose_b: the operand lies transposed.
       operands: what operands of float32 may be rounded to before they are multiplied: ``float32``, ``tf32``, ``bfloat16``,
         ``float16``. Sums are kept in float32 all the same, other dtypes are left as they are.
-      epilogue: ``none``, ``bias``, ``relu``, ``relu_bias``, ``gelu``, ``gelu_bias``; a bias has ``n`` elements.
+      epilogue: ``none``, ``bias``, ``relu``, ``relu_bias``, ``gelu``, ``gelu_bias``, ``gelu_aux_bias``; a bias has ``n``
+        elements, gelu is the approximation with tanh. With ``aux`` what it is applied to is written too, as D lies; one batch,
+        and ``n`` is divisible by 8.
     """
 
     m: int
@@ -255,11 +257,11 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True)
 class GemmPlan:
-    """An algorithm for a Gemm. ``run(stream, a, b, d, bias, workspace)`` takes addresses (0 for none) and queues the work."""
+    """An algorithm for a Gemm. ``run(stream, a, b, d, bias, aux, workspace)`` takes addresses (0 for none) and queues the work."""
 
     gemm: Gemm
     workspace: int
-    run: Callable[[int, int, int, int, int, int], None]
+    run: Callable[[int, int, int, int, int, int, int], None]
 
 
 class Blas(Protocol):

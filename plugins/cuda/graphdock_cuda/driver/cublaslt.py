@@ -118,8 +118,9 @@ class _Request:
             self.describe(attributes.TRANSB, np.int32, _TRANSPOSED)
         if gemm.epilogue != "none":
             self.describe(attributes.EPILOGUE, np.uint32, int(lt.Epilogue[gemm.epilogue.upper()]))
-        if gemm.epilogue.endswith("bias"):
-            self.describe(attributes.BIAS_POINTER, np.int64, 256)  # some address, for the heuristics
+        self.has_bias, self.has_aux = gemm.epilogue.endswith("bias"), "aux" in gemm.epilogue
+        if self.has_aux:
+            self.describe(attributes.EPILOGUE_AUX_LD, np.int64, n)
 
     def _layout(self, kind: int, dims: tuple[int, int, int], stride: int) -> int:
         """Rows, columns and leading dim, along columns."""
@@ -138,9 +139,18 @@ class _Request:
         held = np.array([value], dtype)
         self.lt.matmul_desc_set_attribute(self.desc, int(attribute), held.ctypes.data, held.nbytes)
 
+    def point(self, bias: int, aux: int) -> None:
+        """Put the addresses into the description that belong to it."""
+        attributes = self.lt.MatmulDescAttribute
+        if self.has_bias:
+            self.describe(attributes.BIAS_POINTER, np.int64, bias)
+        if self.has_aux:
+            self.describe(attributes.EPILOGUE_AUX_POINTER, np.int64, aux)
+
     def algorithms(self, workspace: int, alignment: int) -> list[tuple[np.ndarray, int]]:
         """What the library's heuristics propose for operands aligned so, each with the bytes of workspace that it needs."""
         lt = self.lt
+        self.point(alignment, alignment)  # the heuristics look how far these are aligned
         preference = lt.matmul_preference_create()
         try:
             wanted: list[tuple[Any, Any, int]] = [
@@ -174,20 +184,19 @@ class _Run:
         self._request = request
         self._algorithms = (np.array(algorithm), np.array(anyhow))
         self._workspace = workspace
-        self._bias = request.gemm.epilogue.endswith("bias")
 
-    def __call__(self, stream: int, a: int, b: int, d: int, bias: int, workspace: int) -> None:
-        if not self._bias:
-            self._queue(stream, a, b, d, workspace)
-            return
+    def __call__(self, stream: int, a: int, b: int, d: int, bias: int, aux: int, workspace: int) -> None:
         request = self._request
-        with request.lock:  # the description holds the bias's address; the library reads it within the call
-            request.describe(request.lt.MatmulDescAttribute.BIAS_POINTER, np.int64, bias)
-            self._queue(stream, a, b, d, workspace)
+        algorithm = self._algorithms[bool((a | b | d | bias | aux) % _ALIGNED)]
+        if not request.has_bias:
+            self._queue(algorithm, stream, a, b, d, workspace)
+            return
+        with request.lock:  # the description holds these addresses; the library reads them within the call
+            request.point(bias, aux)
+            self._queue(algorithm, stream, a, b, d, workspace)
 
-    def _queue(self, stream: int, a: int, b: int, d: int, workspace: int) -> None:
+    def _queue(self, algorithm: np.ndarray, stream: int, a: int, b: int, d: int, workspace: int) -> None:
         r = self._request
-        algorithm = self._algorithms[bool((a | b | d) % _ALIGNED)]
         r.lt.matmul(
             r.handle,
             r.desc,

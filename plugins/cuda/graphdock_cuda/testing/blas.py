@@ -35,7 +35,7 @@ def _gelu(x: Array) -> Array:
     return wide
 
 
-#: What follows a bias, by the name of the epilogue less ``_bias``.
+#: What follows a bias, by the name of the epilogue less ``_aux`` and ``_bias``.
 EPILOGUES: dict[str, Callable[[Array], Array]] = {
     "none": lambda x: x,
     "bias": lambda x: x,
@@ -77,14 +77,18 @@ class FakeBlas:
         self._driver = driver
 
     def plans(self, gemm: Gemm, workspace: int) -> Sequence[GemmPlan]:
-        if gemm.dtype not in _DTYPES or gemm.epilogue.removesuffix("_bias") not in EPILOGUES:
+        if gemm.dtype not in _DTYPES or _activation(gemm) not in EPILOGUES or "relu_aux" in gemm.epilogue:
+            return ()
+        if "aux" in gemm.epilogue and (gemm.n % 8 or gemm.batch > 1):  # as cuBLASLt has it for the leading dim
             return ()
         plans = [GemmPlan(gemm, 0, functools.partial(self._run, gemm, 0))]
         if workspace >= _WORKSPACE:
             plans.append(GemmPlan(gemm, _WORKSPACE, functools.partial(self._run, gemm, _WORKSPACE)))
         return plans
 
-    def _run(self, gemm: Gemm, scratch: int, stream: int, a: int, b: int, d: int, bias: int, workspace: int) -> None:
+    def _run(
+        self, gemm: Gemm, scratch: int, stream: int, a: int, b: int, d: int, bias: int, aux: int, workspace: int
+    ) -> None:
         driver = self._driver
         size = _DTYPES[gemm.dtype].itemsize
         reads = [
@@ -95,6 +99,8 @@ class FakeBlas:
         if "bias" in gemm.epilogue:
             reads.append((bias, gemm.n))
         reads = [(address, count * size) for address, count in reads]
+        if "aux" in gemm.epilogue:
+            writes.append((aux, gemm.m * gemm.n * size))
         if scratch:
             writes.append((workspace, scratch))
         with driver.lock:
@@ -110,13 +116,17 @@ class FakeBlas:
                 driver.queue(
                     on,
                     what,
-                    lambda: _multiply(gemm, a, b, d, bias, workspace if scratch else 0),
+                    lambda: _multiply(gemm, a, b, d, bias, aux, workspace if scratch else 0),
                     uses=[use for use, _ in uses],
                     reads=[found for _, found in uses[: len(reads)]],
                     writes=[found for _, found in uses[len(reads) :]],
                     counted=("kernel", "gemm", 0),
                     late=late,
                 )
+
+
+def _activation(gemm: Gemm) -> str:
+    return gemm.epilogue.removesuffix("_bias").removesuffix("_aux")
 
 
 def _reach(count: int, stride: int, batch: int) -> int:
@@ -130,12 +140,12 @@ def _at(address: int, count: int, dtype: np.dtype[Any]) -> Array:
     return raw.view(dtype)
 
 
-def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, workspace: int) -> None:
+def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, aux: int, workspace: int) -> None:
     dtype = _DTYPES[gemm.dtype]
     wide = np.dtype(np.float64 if gemm.dtype == "float64" else np.float32)
     m, n, k = gemm.m, gemm.n, gemm.k
     added = _at(bias, n, dtype).astype(wide) if "bias" in gemm.epilogue else wide.type(0)
-    activation = EPILOGUES[gemm.epilogue.removesuffix("_bias")]
+    activation = EPILOGUES[_activation(gemm)]
     for number in range(gemm.batch):
         left = _at(a + number * gemm.stride_a * dtype.itemsize, m * k, dtype).astype(wide)
         right = _at(b + number * gemm.stride_b * dtype.itemsize, k * n, dtype).astype(wide)
@@ -150,5 +160,8 @@ def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, workspace: int) -> 
         else:
             product = left @ right
         with np.errstate(over="ignore", invalid="ignore"):
-            result = activation(wide.type(gemm.alpha) * product + added).astype(dtype)
+            before = wide.type(gemm.alpha) * product + added
+            if "aux" in gemm.epilogue:
+                _at(aux, m * n, dtype)[:] = before.astype(dtype).reshape(-1)
+            result = activation(before).astype(dtype)
         _at(d + number * gemm.stride_d * dtype.itemsize, m * n, dtype)[:] = result.reshape(-1)

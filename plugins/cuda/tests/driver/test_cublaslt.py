@@ -20,6 +20,8 @@ class MatmulDescAttribute(enum.IntEnum):
     TRANSB = 4
     EPILOGUE = 7
     BIAS_POINTER = 8
+    EPILOGUE_AUX_POINTER = 11
+    EPILOGUE_AUX_LD = 12
 
 
 class MatrixLayoutAttribute(enum.IntEnum):
@@ -41,12 +43,21 @@ class Epilogue(enum.IntEnum):
     RELU_BIAS = 6
     GELU = 32
     GELU_BIAS = 36
+    GELU_AUX_BIAS = 164
+
+
+_POINTERS = (MatmulDescAttribute.BIAS_POINTER, MatmulDescAttribute.EPILOGUE_AUX_POINTER)
 
 
 class cuBLASLtError(Exception):  # noqa: N801 - the bindings' name
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
         self.status = status
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    made: np.ndarray = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return made
 
 
 def _values(address: int, nbytes: int) -> int:
@@ -58,6 +69,7 @@ class Library:
 
     Attributes:
       calls: of ``matmul``: stream, workspace and its size, and the number in the algorithm.
+      pointed: addresses of bias and aux in each request for heuristics.
       refuses: the status that the heuristics end with; ``none_for``: alignments for which they have nothing.
     """
 
@@ -77,6 +89,7 @@ class Library:
         self.handles: list[int] = []
         self.calls: list[tuple[int, int, int, int]] = []
         self.heuristics = 0
+        self.pointed: list[tuple[int, ...]] = []
         self.refuses = 0
         self.none_for: set[int] = set()
 
@@ -93,7 +106,7 @@ class Library:
         return self._new({"compute": compute, "scale": scale, 3: 0, 4: 0, 7: 1})
 
     def matmul_desc_set_attribute(self, desc: int, attribute: int, address: int, nbytes: int) -> None:
-        assert nbytes == (8 if attribute == MatmulDescAttribute.BIAS_POINTER else 4)
+        assert nbytes == (8 if attribute >= MatmulDescAttribute.BIAS_POINTER else 4)
         self.made[desc][attribute] = _values(address, nbytes)
 
     def matrix_layout_create(self, kind: int, rows: int, columns: int, leading: int) -> int:
@@ -117,6 +130,7 @@ class Library:
         *layouts, preference, asked, results, count = rest
         assert handle in self.handles and desc in self.made and all(n in self.made for n in layouts)
         self.heuristics += 1
+        self.pointed.append(tuple(self.made[desc].get(name, 0) for name in _POINTERS))
         if self.refuses:
             raise cuBLASLtError(self.refuses)
         wanted = self.made[preference]
@@ -169,8 +183,15 @@ class Library:
             if epilogue & 4:
                 held = (ctypes.c_uint8 * (len(made) * made.itemsize)).from_address(meant[8])
                 made = made + np.frombuffer(held, made.dtype)[:, None]  # one per row
+            if epilogue & 128:  # what the activation is applied to, with a leading dim of its own
+                rows, step = len(made), meant[12]
+                assert step % 8 == 0 and step >= rows
+                held = (ctypes.c_uint8 * (step * made.shape[1] * made.itemsize)).from_address(meant[11])
+                np.frombuffer(held, made.dtype).reshape(made.shape[1], step).T[:rows] = made
             if epilogue & 2:
                 made = np.maximum(made, 0)
+            if epilogue & 32:
+                made = _gelu(made)
             result.setflags(write=True)
             result[...] = made
 
@@ -180,11 +201,20 @@ def library() -> Library:
     return Library()
 
 
-def _run(blas: CublasLt, gemm: Gemm, a: np.ndarray, b: np.ndarray, shape: Any, bias: np.ndarray | None = None) -> Any:
+def _run(
+    blas: CublasLt,
+    gemm: Gemm,
+    a: np.ndarray,
+    b: np.ndarray,
+    shape: Any,
+    bias: np.ndarray | None = None,
+    aux: np.ndarray | None = None,
+) -> Any:
     plan = blas.plans(gemm, 1 << 20)[0]
     d = np.full(shape, np.nan, a.dtype)
     room = np.zeros(plan.workspace + 1, np.uint8)
-    plan.run(77, a.ctypes.data, b.ctypes.data, d.ctypes.data, 0 if bias is None else bias.ctypes.data, room.ctypes.data)
+    beside = (0 if x is None else x.ctypes.data for x in (bias, aux))
+    plan.run(77, a.ctypes.data, b.ctypes.data, d.ctypes.data, *beside, room.ctypes.data)
     return d
 
 
@@ -222,6 +252,29 @@ def test_epilogues(library: Library, epilogue: str) -> None:
     np.testing.assert_allclose(got, np.maximum(want, 0) if "relu" in epilogue else want, rtol=1e-5, atol=1e-6)
 
 
+def test_what_an_activation_is_applied_to_is_a_second_result(library: Library) -> None:
+    rng = np.random.default_rng(4)
+    a, b, bias = (rng.standard_normal(s).astype(np.float32) for s in ((3, 4), (4, 16), (16,)))
+    before, gemm = np.full((3, 16), np.nan, np.float32), Gemm(3, 16, 4, "float32", epilogue="gelu_aux_bias")
+    got = _run(CublasLt(library, lambda: 0), gemm, a, b, (3, 16), bias, before)
+    want = a @ b + bias
+    np.testing.assert_allclose(before, want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got, _gelu(want), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("epilogue", ["none", "bias", "gelu_aux_bias"])
+def test_heuristics_are_told_how_far_bias_and_aux_are_aligned(library: Library, epilogue: str) -> None:
+    CublasLt(library, lambda: 0).plans(Gemm(2, 8, 2, "float32", epilogue=epilogue), 0)
+    has = ("bias" in epilogue, "aux" in epilogue)
+    assert library.pointed == [(16 * has[0], 16 * has[1]), (4 * has[0], 4 * has[1])]
+
+
+def test_epilogues_have_plans_of_their_own(library: Library) -> None:
+    blas = CublasLt(library, lambda: 0)
+    plain, biased = (blas.plans(Gemm(2, 8, 2, "float32", epilogue=e), 0) for e in ("none", "bias"))
+    assert plain is not biased and blas.plans(Gemm(2, 8, 2, "float32", epilogue="bias"), 0) is biased
+
+
 @pytest.mark.parametrize(
     ("dtype", "operands", "compute", "scale"),
     [
@@ -244,7 +297,7 @@ def test_stream_and_workspace_go_to_the_library(library: Library) -> None:
     plan = CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, "float32"), 1 << 20)[0]
     d = np.zeros((2, 2), np.float32)
     assert plan.workspace == 4096
-    plan.run(9, a.ctypes.data, a.ctypes.data, d.ctypes.data, 0, 4)
+    plan.run(9, a.ctypes.data, a.ctypes.data, d.ctypes.data, 0, 0, 4)
     assert library.calls[-1][:3] == (9, 4, 4096)
 
 
@@ -254,7 +307,16 @@ def test_operands_that_are_not_aligned_take_another_algorithm(library: Library) 
     plan = CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, "float32"), 0)[0]
     for offset, alignment in ((0, 16), (4, 4)):
         at = [room[begin + 64 * i :].ctypes.data for i in range(3)]
-        plan.run(1, at[0] + offset, at[1], at[2], 0, 0)
+        plan.run(1, at[0] + offset, at[1], at[2], 0, 0, 0)
+        assert library.calls[-1][3] == alignment
+
+
+def test_a_bias_that_is_not_aligned_takes_another_algorithm(library: Library) -> None:
+    room = np.zeros(256, np.uint8)
+    begin = room.ctypes.data + -room.ctypes.data % 16
+    plan = CublasLt(library, lambda: 0).plans(Gemm(2, 2, 2, "float32", epilogue="bias"), 0)[0]
+    for offset, alignment in ((0, 16), (4, 4)):
+        plan.run(1, begin, begin + 64, begin + 128, begin + 192 + offset, 0, 0)
         assert library.calls[-1][3] == alignment
 
 

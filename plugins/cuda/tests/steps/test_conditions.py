@@ -151,3 +151,18 @@ def test_a_failure_while_conditions_are_recorded_is_told_once(call: str, status:
     if status != 719:
         rig.driver.verify()
     assert not rig.driver.live["graph"]
+
+
+def test_an_iteration_that_the_host_counts_is_one_launch() -> None:
+    """Five of them, each a recording, and nothing waits for the GPU in between."""
+
+    def make(x: Any) -> Any:
+        def body(i: Any, y: Any, z: Any) -> Any:
+            return i + 1, tf.tanh(y + z), tf.cos(z * 0.5) + y
+
+        return tf.while_loop(lambda i, y, z: i < 5, body, [0, x, x * 2])[1:]
+
+    rig = Rig(make, [3])
+    rig.check(*[[np.array(v, F32)] for v in ([1, 2, 3], [4, 5, 6], [0, -1, 2], [7, 0, 0.5])])
+    assert rig.log["graph launches"] == 1 + 5 and rig.log["launches"] == 0
+    assert rig.log["waits"] == 2 and rig.log["allocations"] == 0

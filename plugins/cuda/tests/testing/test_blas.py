@@ -15,14 +15,14 @@ from graphdock_cuda.testing.state import Misuse
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
 
 
-def _run(rig, gemm, a, b, bias=None, plan=0, count=None):
+def _run(rig, gemm, a, b, bias=None, plan=0, count=None, aux=0):
     d = rig.driver
     found = FakeBlas(d).plans(gemm, 1 << 20)[plan]
     size = np.dtype(DTYPES[gemm.dtype]).itemsize
     count = count or gemm.m * gemm.n * gemm.batch
     out = d.malloc(count * size, rig.s)
     work = d.malloc(found.workspace, rig.s) if found.workspace else 0
-    found.run(rig.s, rig.put(a), rig.put(b), out, 0 if bias is None else rig.put(bias), work)
+    found.run(rig.s, rig.put(a), rig.put(b), out, 0 if bias is None else rig.put(bias), aux, work)
     got = rig.get(out, count, DTYPES[gemm.dtype])
     d.verify()
     return got
@@ -42,6 +42,18 @@ def test_products_with_epilogues(rig, dtype, epilogue):
     got = _run(rig, Gemm(5, 3, 7, dtype, alpha=0.5, epilogue=epilogue), a, b, bias).reshape(5, 3)
     exact = ml_dtypes.finfo(DTYPES[dtype]).eps
     np.testing.assert_allclose(got.astype(float), wanted.astype(float), rtol=4 * exact, atol=4 * exact)
+
+
+def test_what_gelu_is_applied_to_is_a_second_result(rig):
+    rng = np.random.default_rng(2)
+    a, b, bias = (rng.standard_normal(s).astype(np.float32) for s in ((5, 7), (7, 16), (16,)))
+    aux = rig.put(np.zeros((5, 16), np.float32))
+    got = _run(rig, Gemm(5, 16, 7, "float32", epilogue="gelu_aux_bias"), a, b, bias, aux=aux).reshape(5, 16)
+    before = rig.get(aux, 80, np.float32).reshape(5, 16)
+    np.testing.assert_allclose(before, a @ b + bias, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        got, 0.5 * before * (1 + np.tanh(math.sqrt(2 / math.pi) * (before + 0.044715 * before**3))), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("plan", [0, 1])
@@ -81,7 +93,7 @@ def test_the_second_plan_writes_to_its_workspace(rig):
     assert [plan.workspace for plan in blas.plans(gemm, 100)] == [0]
     work = rig.put(np.zeros(4096, "u1"))
     x = rig.put(np.zeros((2, 2), "f4"))
-    blas.plans(gemm, 4096)[1].run(rig.s, x, x, rig.put(np.zeros((2, 2), "f4")), 0, work)
+    blas.plans(gemm, 4096)[1].run(rig.s, x, x, rig.put(np.zeros((2, 2), "f4")), 0, 0, work)
     assert rig.get(work, 4096, "u1").all()
 
 
@@ -89,6 +101,8 @@ def test_what_it_has_no_plan_for(rig):
     blas = FakeBlas(rig.driver)
     assert not blas.plans(Gemm(2, 2, 2, "int32"), 0)
     assert not blas.plans(Gemm(2, 2, 2, "float32", epilogue="tanh"), 0)
+    assert not blas.plans(Gemm(2, 12, 2, "float32", epilogue="gelu_aux_bias"), 0)  # rows of aux are of eights
+    assert not blas.plans(Gemm(2, 8, 2, "float32", epilogue="relu_aux_bias"), 0)  # its aux is a mask of bits
 
 
 def test_it_works_in_the_order_of_the_stream_and_in_recordings(rig):
@@ -96,7 +110,7 @@ def test_it_works_in_the_order_of_the_stream_and_in_recordings(rig):
     x, y = rig.put(np.eye(2, dtype="f4")), rig.put(np.zeros((2, 2), "f4"))
     (plan,) = FakeBlas(d).plans(Gemm(2, 2, 2, "float32", alpha=2.0), 0)
     d.capture_begin(rig.s)
-    plan.run(rig.s, x, x, y, 0, 0)
+    plan.run(rig.s, x, x, y, 0, 0, 0)
     d.copy(x, y, 16, rig.s)
     executable = d.instantiate(d.capture_end(rig.s))
     d.graph_launch(executable, rig.s)
@@ -105,11 +119,12 @@ def test_it_works_in_the_order_of_the_stream_and_in_recordings(rig):
     d.verify()
 
 
-@pytest.mark.parametrize("bad", ["short", "pinned", "bias"])
+@pytest.mark.parametrize("bad", ["short", "pinned", "bias", "aux"])
 def test_operands_that_are_no_memory_for_it(rig, bad):
     d = rig.driver
-    x = rig.put(np.zeros(3 if bad == "short" else 4, "f4"))
+    x = rig.put(np.zeros(3 if bad == "short" else 16, "f4"))
     a = d.host_alloc(16) if bad == "pinned" else x
-    epilogue = "bias" if bad == "bias" else "none"
+    epilogue = {"bias": "bias", "aux": "gelu_aux_bias"}.get(bad, "none")
     with pytest.raises(Misuse, match="not within|no memory of cuda:0"):
-        FakeBlas(d).plans(Gemm(2, 2, 2, "float32", epilogue=epilogue), 0)[0].run(rig.s, a, x, x, 0, 0)
+        gemm = Gemm(2, 8 if bad == "aux" else 2, 2, "float32", epilogue=epilogue)
+        FakeBlas(d).plans(gemm, 0)[0].run(rig.s, a, x, x, 0 if bad == "bias" else x, 0, 0)

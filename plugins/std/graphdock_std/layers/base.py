@@ -288,6 +288,8 @@ class Layer:
                 for part in parts:
                     self._regularize(name, part, regularizer)
         for part in parts:
+            if not isinstance(part, _tf.Variable):  # what a getter of the program's made of one
+                continue
             kept = self._trainable_weights if wanted and part.trainable else self._non_trainable_weights
             if not any(part is v for v in kept):
                 kept.append(part)

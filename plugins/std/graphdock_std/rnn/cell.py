@@ -58,6 +58,8 @@ class RNNCell(Layer):
         """Make a variable, and count it among the cell's."""
         made = getter(*args, **keywords)
         for part in made if isinstance(made, _tf.PartitionedVariable) else [made]:
+            if not isinstance(part, _tf.Variable):  # what a getter of the program's made of one
+                continue
             kept = self._trainable_weights if part.trainable else self._non_trainable_weights
             if not any(part is v for v in kept):
                 kept.append(part)
