@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from graphdock.contracts import PlanNode
 
 from graphdock_cuda.driver.api import Driver
 
 if TYPE_CHECKING:
     from graphdock_cuda.device import CudaDevice
+    from graphdock_cuda.error_words import MakeError
 
-__all__ = ["Launch", "Launcher", "Param", "f32", "f64", "i32", "i64", "raw", "u32", "u64"]
+__all__ = ["Fault", "Launch", "Launcher", "Param", "f32", "f64", "i32", "i64", "raw", "u32", "u64"]
 
 #: Bytes of each parameter in the packed block; a longer one takes as many such slots as it needs.
 _SLOT = 8
@@ -93,6 +97,19 @@ class Launch:
         self.first = first
 
 
+class Fault:
+    """An error that a kernel may find in values, for as long as this is kept.
+
+    The kernel writes two int64 numbers to ``address`` and then ``code`` behind them; the queue's next fence raises the error.
+    """
+
+    __slots__ = ("__weakref__", "address", "code")
+
+    def __init__(self, address: int, code: int) -> None:
+        self.address = address
+        self.code = code
+
+
 class Launcher:
     """What packages that bring kernels for CUDA devices use: version 1 of the service ``cuda-launch``.
 
@@ -126,3 +143,11 @@ class Launcher:
     ) -> Launch:
         """A launch on a queue's stream; ``run`` queues it, as often as wanted, within recordings too."""
         return Launch(self._device.driver, function, grid, block, shared, params, queue.stream)
+
+    def fault(self, queue: Any, node: PlanNode, make: MakeError) -> Fault:
+        """What a kernel of ``node`` is told to note an error with. ``make``: the error, of the two numbers that were noted."""
+        words = self._device.words
+        code = words.code(node, make)
+        made = Fault(words.address(queue), code)
+        weakref.finalize(made, words.forget, (code,)).atexit = False
+        return made

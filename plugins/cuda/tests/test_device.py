@@ -256,6 +256,25 @@ def test_codes_of_error_words_are_reused_and_forgotten(device: CudaDevice) -> No
     assert len(device.words._made) == before
 
 
+def test_a_kernel_of_another_package_notes_an_error_that_the_fence_raises(device: CudaDevice) -> None:
+    class Node:
+        origin, site = "lookup", "train.py:3"
+
+    code = "GD_KERNEL(note)(i64* word, i64 code) { word[0] = 7; word[1] = 2; word[2] = code; }"
+    queue, service = device.new_queue(), device.service("cuda-launch", 1)
+    before = len(device.words._made)
+    fault = service.fault(queue, Node(), lambda a, b: errors.InvalidArgumentError(f"{a} at {b}"))
+    function = device.images.function(source(name="note", code=code), "note")
+    note = service.launch(queue, function, (1,), (1,), (u64(fault.address), u64(fault.code)))
+    with device.current():
+        note.run()
+        with pytest.raises(errors.InvalidArgumentError, match="7 at 2") as raised:
+            queue.synchronize()
+    assert (raised.value.op, raised.value.site) == ("lookup", "train.py:3")
+    del fault
+    assert len(device.words._made) == before
+
+
 def test_codes_may_be_forgotten_by_the_collector_while_another_one_is_made(device: CudaDevice) -> None:
     """It runs finalizers of what nobody holds any more wherever something is made, on the thread that makes it."""
     held = [device.words.code(_Node(lambda: None), lambda a, b: errors.InvalidArgumentError(""))]

@@ -1,8 +1,8 @@
-"""Mean and variance of channels, and the sums of their gradient, of images with channels last. Imports triton.
+"""Batch norm of images with channels last, and its gradient. Imports triton.
 
 A program takes some channels of a group of rows: its mean, and the squares of differences to it. Groups are joined in one order
 (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979). Batch norm: Ioffe and
-Szegedy, 2015; what follows the statistics is elementwise.
+Szegedy, 2015. What follows the statistics is a pass of its own, over the same blocks.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import triton
 import triton.language as tl
 
-from graphdock_triton.kernels.spec import FLOATS, Config, Kernel, Problem, Stage, cdiv, derived, dim, scratch, tensor
+from graphdock_triton.kernels.spec import FLOATS, Config, Kernel, Problem, Stage, cdiv, derived, dim, scratch, tensor, value
 
-__all__ = ["KERNELS", "batch_norm_grad_sums", "batch_norm_statistics"]
+__all__ = ["KERNELS", "batch_norm", "batch_norm_grad"]
 
 
 @triton.jit
@@ -48,8 +48,10 @@ def channel_parts(x, means, squares, rows, channels, turns, ROWS: tl.constexpr, 
 
 
 @triton.jit
-def channel_statistics(means, squares, mean, variance, unbiased, rows, channels, each, count, BLOCK: tl.constexpr):
-    """Mean and variance of all groups, of ``each`` rows but the last."""
+def channel_statistics(
+    means, squares, mean, variance, batch_mean, batch_variance, rows, channels, each, count, BLOCK: tl.constexpr
+):
+    """Mean and variance of all groups, of ``each`` rows but the last; batch_variance is the unbiased one."""
     channel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = channel < channels
     known = 0.0
@@ -63,20 +65,61 @@ def channel_statistics(means, squares, mean, variance, unbiased, rows, channels,
         known, average, spread = _join(known, average, spread, more, mean2, squares2)
     tl.store(mean + channel, average, inside)
     tl.store(variance + channel, spread / known, inside)
-    if unbiased is not None:
-        tl.store(unbiased + channel, spread / tl.maximum(known - 1.0, 1.0), inside)
+    if batch_mean is not None:
+        tl.store(batch_mean + channel, average, inside)
+    if batch_variance is not None:
+        tl.store(batch_variance + channel, spread / tl.maximum(known - 1.0, 1.0), inside)
+
+
+@triton.jit
+def channel_copies(
+    mean, variance, batch_mean, batch_variance, kept_mean, kept_variance, channels, BLOCK: tl.constexpr
+):
+    """Statistics that were given, once more."""
+    channel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = channel < channels
+    average = tl.load(mean + channel, inside, other=0.0)
+    spread = tl.load(variance + channel, inside, other=0.0)
+    if batch_mean is not None:
+        tl.store(batch_mean + channel, average, inside)
+    if batch_variance is not None:
+        tl.store(batch_variance + channel, spread, inside)
+    if kept_mean is not None:
+        tl.store(kept_mean + channel, average, inside)
+    if kept_variance is not None:
+        tl.store(kept_variance + channel, spread, inside)
+
+
+@triton.jit
+def channel_apply(
+    x, scale, offset, mean, variance, y, rows, channels, turns, epsilon, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
+    """y of ``turns`` blocks of rows, of BLOCK channels."""
+    group = tl.program_id(0)
+    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = channel < channels
+    average = tl.load(mean + channel, inside, other=0.0)[None, :]
+    factor = 1.0 / tl.sqrt(tl.load(variance + channel, inside, other=1.0) + epsilon)
+    factor = (factor * tl.load(scale + channel, inside, other=0.0))[None, :]
+    summand = tl.load(offset + channel, inside, other=0.0)[None, :]
+    for turn in range(turns):
+        row = (group.to(tl.int64) * turns + turn) * ROWS + tl.arange(0, ROWS)
+        mask = (row < rows)[:, None] & inside[None, :]
+        at = row[:, None] * channels + channel[None, :]
+        v = tl.load(x + at, mask, other=0.0).to(tl.float32)
+        tl.store(y + at, ((v - average) * factor + summand).to(y.dtype.element_ty), mask)
 
 
 @triton.jit
 def channel_grad_parts(
-    dy, x, mean, inverse, parts, slopes, rows, channels, turns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+    dy, x, mean, variance, parts, slopes, rows, channels, turns, epsilon, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
     """Sums of dy, and of dy times the normalised x, of ``turns`` blocks of rows."""
     group = tl.program_id(0)
     channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = channel < channels
     average = tl.load(mean + channel, inside, other=0.0)[None, :]
-    root = tl.load(inverse + channel, inside, other=0.0)[None, :]
+    root = (1.0 / tl.sqrt(tl.load(variance + channel, inside, other=1.0) + epsilon))[None, :]
     sums = tl.zeros([ROWS, BLOCK], tl.float32)
     products = tl.zeros([ROWS, BLOCK], tl.float32)
     for turn in range(turns):
@@ -106,6 +149,30 @@ def channel_grad_sums(parts, slopes, dscale, doffset, channels, count, JOINED: t
         products += tl.load(slopes + at, mask, other=0.0)
     tl.store(doffset + channel, tl.sum(sums, 0), inside)
     tl.store(dscale + channel, tl.sum(products, 0), inside)
+
+
+@triton.jit
+def channel_grad_apply(
+    dy, x, scale, mean, variance, dscale, doffset, dx, rows, channels, turns, epsilon,
+    TRAINING: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """dx of ``turns`` blocks of rows; with TRAINING through the statistics as well."""
+    group = tl.program_id(0)
+    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = channel < channels
+    root = 1.0 / tl.sqrt(tl.load(variance + channel, inside, other=1.0) + epsilon)
+    factor = (root * tl.load(scale + channel, inside, other=0.0))[None, :]
+    average = tl.load(mean + channel, inside, other=0.0)[None, :]
+    base = (tl.load(doffset + channel, inside, other=0.0) / rows)[None, :]
+    slope = (root * (tl.load(dscale + channel, inside, other=0.0) / rows))[None, :]
+    for turn in range(turns):
+        row = (group.to(tl.int64) * turns + turn) * ROWS + tl.arange(0, ROWS)
+        mask = (row < rows)[:, None] & inside[None, :]
+        at = row[:, None] * channels + channel[None, :]
+        out = tl.load(dy + at, mask, other=0.0).to(tl.float32)
+        if TRAINING:
+            out -= base + (tl.load(x + at, mask, other=0.0).to(tl.float32) - average) * slope
+        tl.store(dx + at, (out * factor).to(dx.dtype.element_ty), mask)
 
 
 def _configs(p: Problem) -> Sequence[Config]:
@@ -145,47 +212,72 @@ _SIZES = (
 
 
 def _refuse(p: Problem) -> str | None:
-    return None if p.dims["rows"] else "there are no rows"
+    return None if p.dims["rows"] * p.dims["channels"] else "there are no elements"
 
 
-batch_norm_statistics = Kernel(
-    name="batch_norm_statistics",
+def _training(p: Problem, c: Config) -> bool:
+    return bool(p.flags.get("TRAINING", True))
+
+
+def _copies(p: Problem, c: Config) -> bool:
+    return not _training(p, c) and bool(p.present)
+
+
+batch_norm = Kernel(
+    name="batch_norm",
     doc=__doc__,
     types={"T": FLOATS},
+    flags={"TRAINING": (True, False)},
     arguments=(
         tensor("x", "T", "in", "[rows, channels]"),
-        tensor("mean", "fp32", "out", "[channels]"),
-        tensor("variance", "fp32", "out", "[channels]"),
-        tensor("unbiased", "fp32", "out", "[channels]: the variance times rows / (rows - 1)", optional=True),
+        tensor("scale", "fp32", "in", "[channels]"),
+        tensor("offset", "fp32", "in", "[channels]"),
+        tensor("mean", "fp32", "update", "[channels]: that of x, in training; else given"),
+        tensor("variance", "fp32", "update", "[channels]: as mean"),
+        tensor("y", "T", "out", "[rows, channels]; may be x"),
+        tensor("batch_mean", "fp32", "out", "[channels]: the mean again", optional=True),
+        tensor("batch_variance", "fp32", "out", "[channels]: in training times rows / (rows - 1)", optional=True),
+        tensor("kept_mean", "fp32", "out", "[channels]: the mean that was given, not in training", optional=True),
+        tensor("kept_variance", "fp32", "out", "[channels]: as kept_mean", optional=True),
         scratch("means", "fp32", "[groups, channels]", _elements),
         scratch("squares", "fp32", "[groups, channels]", _elements),
         *_SIZES,
         derived("each", "rows of a group", lambda p, c: _turns(p, c) * c["ROWS"]),
+        value("epsilon", "added to the variance"),
     ),
-    stages=(Stage(channel_parts, _grid), Stage(channel_statistics, _columns, warps=2)),
+    stages=(
+        Stage(channel_parts, _grid, _training),
+        Stage(channel_statistics, _columns, _training, warps=2),
+        Stage(channel_copies, _columns, _copies, warps=2),
+        Stage(channel_apply, _grid),
+    ),
     configs=_configs,
     refuse=_refuse,
 )
 
-batch_norm_grad_sums = Kernel(
-    name="batch_norm_grad_sums",
+batch_norm_grad = Kernel(
+    name="batch_norm_grad",
     doc=__doc__,
     types={"T": FLOATS},
+    flags={"TRAINING": (True, False)},
     arguments=(
         tensor("dy", "T", "in", "[rows, channels]"),
         tensor("x", "T", "in", "[rows, channels]"),
+        tensor("scale", "fp32", "in", "[channels]"),
         tensor("mean", "fp32", "in", "[channels]"),
-        tensor("inverse", "fp32", "in", "[channels]: 1 / sqrt(variance + epsilon)"),
+        tensor("variance", "fp32", "in", "[channels]"),
+        tensor("dx", "T", "out", "[rows, channels]; may be dy"),
         tensor("dscale", "fp32", "out", "[channels]"),
         tensor("doffset", "fp32", "out", "[channels]"),
         scratch("parts", "fp32", "[groups, channels]", _elements),
         scratch("slopes", "fp32", "[groups, channels]", _elements),
         *_SIZES,
+        value("epsilon", "added to the variance"),
     ),
-    stages=(Stage(channel_grad_parts, _grid), Stage(channel_grad_sums, _columns)),
+    stages=(Stage(channel_grad_parts, _grid), Stage(channel_grad_sums, _columns), Stage(channel_grad_apply, _grid)),
     configs=_configs,
     constants=lambda p, c: {"JOINED": 32},
     refuse=_refuse,
 )
 
-KERNELS = (batch_norm_statistics, batch_norm_grad_sums)
+KERNELS = (batch_norm, batch_norm_grad)

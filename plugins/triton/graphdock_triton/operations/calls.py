@@ -1,89 +1,23 @@
-"""How an op is a call of a kernel of the library. Imports no triton.
-
-A :class:`Call` says it for one node: the problem, and which tensor of the op each argument of the kernel is. Each function here
-makes the call of one op from what a kernel is told when it is prepared.
-"""
+"""Calls for norms, attention and products: ops that patterns lead to. Imports no triton."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
 
 from graphdock.contracts import KernelRefused, PrepareContext
 
 from graphdock_triton.kernels.spec import Problem
+from graphdock_triton.operations.call import FLOATS, Call, Operation
+from graphdock_triton.operations.call import dims_of as _dims
+from graphdock_triton.operations.call import precision_of as _precision
+from graphdock_triton.operations.call import problem_of as _problem
+from graphdock_triton.operations.call import rows_of as _rows
+from graphdock_triton.operations.call import type_of as _type
 
-__all__ = ["CALLS", "Call", "Operation"]
-
-#: Names of dtypes in Triton.
-TYPES: Mapping[str, str] = {
-    "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int32": "i32", "int64": "i64",
-}  # fmt: skip
-#: What float32 operands of products are rounded to, by the option ``matmul_precision``.
-PRECISIONS: Mapping[str, str] = {"highest": "ieee", "tf32": "tf32"}
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a kernel.
-
-    Attributes:
-      tensors: argument of the kernel -> position among the op's inputs and then outputs.
-      values: argument -> number.
-    """
-
-    problem: Problem
-    tensors: Mapping[str, int]
-    values: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An op, the kernel of the library that computes it, and how.
-
-    Attributes:
-      types: as of a KernelDef.
-    """
-
-    op: str
-    kernel: str
-    call: Callable[[PrepareContext], Call]
-    types: Mapping[str, tuple[str, ...]]
-
-
-def _dims(ctx: PrepareContext, index: int) -> tuple[int, ...]:
-    """The shape of an input. Raises KernelRefused where it is not known."""
-    shape = ctx.inputs[index].shape
-    if shape is None or None in shape:
-        raise KernelRefused("shapes are not known")
-    return tuple([int(d) for d in shape if d is not None])
-
-
-def _type(ctx: PrepareContext, index: int) -> str:
-    return TYPES[ctx.inputs[index].dtype.name]
-
-
-def _problem(ctx: PrepareContext, dims: Mapping[str, int], types: Mapping[str, str], **rest: Any) -> Problem:
-    gpu = ctx.device.service("cuda-launch", 1)
-    capability = int("".join(c for c in gpu.architecture if c.isdigit()))
-    return Problem(dims, types, multiprocessors=gpu.multiprocessors, capability=capability, **rest)
-
-
-def _precision(ctx: PrepareContext) -> str:
-    return PRECISIONS[ctx.options.get("matmul_precision", "highest")]
-
+__all__ = ["CALLS"]
 
 # -- norms
-
-
-def _rows(dims: tuple[int, ...], begin: int) -> dict[str, int]:
-    begin %= max(len(dims), 1)
-    found = {"rows": math.prod(dims[:begin]), "width": math.prod(dims[begin:])}
-    if not found["rows"] * found["width"]:
-        raise KernelRefused("there are no elements")
-    return found
 
 
 def _layer_norm(ctx: PrepareContext) -> Call:
@@ -180,14 +114,13 @@ def _fused_matmul(ctx: PrepareContext) -> Call:
     return Call(problem, tensors, {"alpha": 1.0})
 
 
-_FLOATS = ("float32", "float16", "bfloat16")
-_NORMED = {"T": _FLOATS, "U": ("float32",)}
+_NORMED = {"T": FLOATS, "U": ("float32",)}
 
-#: The ops that this plugin computes by kernels of its library.
+#: The ops of this module.
 CALLS = (
     Operation("LayerNorm", "norm", _layer_norm, _NORMED),
     Operation("LayerNormGrad", "norm_grad", _layer_norm_grad, _NORMED),
-    Operation("Attention", "attention", _attention, {"T": _FLOATS}),
-    Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": _FLOATS}),
-    Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),
+    Operation("Attention", "attention", _attention, {"T": FLOATS}),
+    Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": FLOATS}),
+    Operation("FusedMatMul", "matmul", _fused_matmul, {"T": FLOATS}),
 )

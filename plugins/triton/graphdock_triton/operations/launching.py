@@ -8,12 +8,13 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from graphdock.contracts import BindContext, KernelDef, PrepareContext, Prepared, Scratch, dtypes
+from graphdock.contracts import BindContext, KernelDef, KernelRefused, PrepareContext, Prepared, Scratch, dtypes
 
 from graphdock_triton.compiling import Job, all_of, cubin_for, cubin_of
 from graphdock_triton.kernels import library
-from graphdock_triton.kernels.spec import WIDTHS, Launch, Plan, plan
-from graphdock_triton.operations.calls import CALLS, Call, Operation
+from graphdock_triton.kernels.spec import WIDTHS, Kernel, Launch, Plan, plan
+from graphdock_triton.operations.call import Call, Operation
+from graphdock_triton.operations.table import OPERATIONS
 
 __all__ = ["kernels"]
 
@@ -26,26 +27,36 @@ _FORMATS: Mapping[str, str] = {"i32": "<i", "i64": "<q", "u64": "<Q", "fp32": "<
 
 def kernels() -> Iterable[KernelDef]:
     """One KernelDef per op of the table. Imports no triton."""
-    for operation in CALLS:
+    for operation in OPERATIONS:
         yield KernelDef(
             operation.op,
             "cuda",
             None,
-            operation.kernel,
+            operation.name or operation.kernel,
             types=operation.types,
+            inplace=operation.inplace,
+            modes=("planned", "fresh", "inplace") if operation.inplace else ("planned", "fresh"),
             prepare=functools.partial(_prepare, operation),
         )
 
 
 def _prepare(operation: Operation, ctx: PrepareContext) -> Prepared:
     call = operation.call(ctx)
-    planned = plan(library()[operation.kernel], call.problem)
+    planned = plan(_library()[operation.kernel], call.problem)
     service = ctx.device.service("cuda-launch", 1)
     ready = [cubin_of(_job(operation, launch, launch.divisible), service.architecture) for launch in planned.launches]
     offsets, size = _offsets(planned)
     scratch = (Scratch(dtypes.uint8, (size,)),) if size else ()
     bind = functools.partial(_bound, operation, call, planned, offsets, service)
     return Prepared(bind, scratch=scratch, ready=all_of(ready))
+
+
+@functools.cache
+def _library() -> Mapping[str, Kernel]:
+    try:
+        return library()
+    except ImportError as error:
+        raise KernelRefused(f"kernels by hand are written in triton, which can't be imported: {error}") from error
 
 
 def _offsets(planned: Plan) -> tuple[dict[str, int], int]:
@@ -84,25 +95,29 @@ def _bound(
     count, made = len(ctx.inputs), [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     static: list[Any] = list(ctx.buffers)
     queue = ctx.queue
+    fault = None if call.fault is None else service.fault(queue, ctx.node, call.fault)
+    values = call.values if fault is None else {**call.values, "code": fault.code}
 
-    def packed(addresses: Sequence[int], scratch: int) -> list[Callable[[], Any]]:
-        known = {name: addresses[position] for name, position in call.tensors.items()}
+    needed = sorted(set(call.tensors.values()))
+
+    def packed(arrays: Sequence[Any], scratch: int) -> list[Callable[[], Any]]:
+        known = {name: arrays[position].address for name, position in call.tensors.items()}
         known |= {name: scratch + offset for name, offset in offsets.items()}
-        return [_run(operation, launch, call, known, service, queue) for launch in planned.launches]
+        if fault is not None:
+            known["fault"] = fault.address
+        return [_run(operation, launch, values, known, service, queue) for launch in planned.launches]
 
     total = count + len(ctx.outputs)
-    if not made and None not in static:
-        where = [b.address for b in static]
-        runs = packed(where[:total], where[-1] if offsets else 0)
-        return lambda *_: [run() for run in runs] and None
+    if not made and all(static[i] is not None for i in needed) and not (offsets and static[-1] is None):
+        runs = packed(static, static[-1].address if offsets else 0)
+        return lambda *_, keep=fault: [run() for run in runs] and None
     empty, shapes = queue.empty, [(o.dtype, o.shape) for o in ctx.outputs]
 
     def compute(*args: Any) -> Any:
         results = list(args[count : total - len(made)])
         for i in made:
             results.insert(i, empty(*shapes[i]))
-        where = [b.address for b in (*args[:count], *results)]
-        for run in packed(where, args[-1].address if offsets else 0):
+        for run in packed((*args[:count], *results), args[-1].address if offsets else 0):
             run()
         given = [results[i] for i in made]
         return None if not given else given[0] if len(given) == 1 else tuple(given)
@@ -111,7 +126,12 @@ def _bound(
 
 
 def _run(
-    operation: Operation, launch: Launch, call: Call, addresses: Mapping[str, int], service: Any, queue: Any
+    operation: Operation,
+    launch: Launch,
+    values: Mapping[str, float],
+    addresses: Mapping[str, int],
+    service: Any,
+    queue: Any,
 ) -> Callable[[], Any]:
     if not math.prod(launch.grid):
         return _nothing
@@ -124,7 +144,7 @@ def _run(
         if kind.startswith("*"):
             params.append(struct.pack("<Q", addresses[name]))
         else:
-            params.append(struct.pack(_FORMATS[kind], launch.dims[name] if name in launch.dims else call.values[name]))
+            params.append(struct.pack(_FORMATS[kind], launch.dims[name] if name in launch.dims else values[name]))
     params += [struct.pack("<Q", 0)] * 2  # global and profile scratch, which no kernel of the library needs
     function = service.function(
         f"{service.architecture} {job.key} {' '.join(divisible)}", cubin.image, cubin.entry, cubin.shared

@@ -8,7 +8,7 @@ from graphdock.testing.conformance import Conformance, Missing, Refused
 from graphdock_cuda.testing import find_compiler, toolkit
 from graphdock_cuda.testing.install import install
 from graphdock_triton import compiling
-from graphdock_triton.operations.calls import CALLS
+from graphdock_triton.operations.table import OPERATIONS
 from graphdock_triton.testing.compiler import InterpretingCompiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler for the emulated CUDA")
@@ -23,15 +23,16 @@ def kit():
     compiling.use(before)
 
 
-@pytest.mark.parametrize("op", [c.op for c in CALLS])
-def test_an_op_agrees_with_its_reference(kit, op):
+@pytest.mark.parametrize("operation", OPERATIONS, ids=[o.op for o in OPERATIONS])
+def test_an_op_agrees_with_its_reference(kit, operation):
     checked, dtypes = 0, set()
-    for case in kit.cases(op):
-        if case.kind != "value":
+    for case in kit.cases(operation.op):
+        taken = all(case.types[variable] in names for variable, names in operation.types.items())
+        if case.kind != "value" or not taken:
             continue
         try:
             kit.check(case, brief=True)
-        except (Missing, Refused):  # float64, and what is empty: another backend's
+        except (Missing, Refused):  # what is empty, or laid out otherwise: another backend's
             continue
         checked += 1
         dtypes.add(case.types["T"])

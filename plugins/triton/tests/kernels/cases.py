@@ -154,8 +154,12 @@ def _others() -> Iterator[tuple[str, Kernel, Problem]]:
         given = frozenset({"bias", "dnew_c"})
         yield f"lstm_cell_grad {kind}", lstm.lstm_cell_grad, Problem(dims, {"T": kind}, present=given)
         images = {"rows": 64 * 56 * 56, "channels": 256}
-        yield f"batch_norm_statistics {kind}", batch_norm.batch_norm_statistics, Problem(images, {"T": kind})
-        yield f"batch_norm_grad_sums {kind}", batch_norm.batch_norm_grad_sums, Problem(images, {"T": kind})
+        vectors = frozenset({"batch_mean", "batch_variance"})
+        yield f"batch_norm {kind}", batch_norm.batch_norm, Problem(images, {"T": kind}, present=vectors)
+        yield f"batch_norm_grad {kind}", batch_norm.batch_norm_grad, Problem(images, {"T": kind})
+    given, vectors = {"TRAINING": False}, vectors | {"kept_mean", "kept_variance"}
+    yield "batch_norm given fp32", batch_norm.batch_norm, Problem(images, {"T": "fp32"}, given, vectors)
+    yield "batch_norm_grad given fp32", batch_norm.batch_norm_grad, Problem(images, {"T": "fp32"}, given)
 
 
 def _conv() -> Iterator[tuple[str, Kernel, Problem]]:
