@@ -12,7 +12,19 @@ from collections.abc import Sequence
 import triton
 import triton.language as tl
 
-from graphdock_triton.kernels.spec import FLOATS, Config, Kernel, Problem, Stage, cdiv, derived, dim, scratch, tensor, value
+from graphdock_triton.kernels.spec import (
+    FLOATS,
+    Config,
+    Kernel,
+    Problem,
+    Stage,
+    cdiv,
+    derived,
+    dim,
+    scratch,
+    tensor,
+    value,
+)
 
 __all__ = ["KERNELS", "batch_norm", "batch_norm_grad"]
 
@@ -72,9 +84,7 @@ def channel_statistics(
 
 
 @triton.jit
-def channel_copies(
-    mean, variance, batch_mean, batch_variance, kept_mean, kept_variance, channels, BLOCK: tl.constexpr
-):
+def channel_copies(mean, variance, batch_mean, batch_variance, kept_mean, kept_variance, channels, BLOCK: tl.constexpr):
     """Statistics that were given, once more."""
     channel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = channel < channels

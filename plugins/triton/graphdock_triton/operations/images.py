@@ -75,9 +75,7 @@ def _conv2d(ctx: PrepareContext) -> Call:
     stride, dilation = _middle(ctx.attr("strides")), _middle(ctx.attr("dilations"))
     padding, explicit = ctx.attr("padding"), ctx.attr("explicit_paddings") or (0,) * 8
     span = [(w - 1) * d + 1 for w, d in zip(window, dilation, strict=True)]
-    before = [
-        _before(padding, explicit[2 + 2 * i], size[i], out[i], stride[i], span[i]) for i in range(2)
-    ]
+    before = [_before(padding, explicit[2 + 2 * i], size[i], out[i], stride[i], span[i]) for i in range(2)]
     if window == (1, 1) and stride == (1, 1) and out == size and not any(before):
         raise KernelRefused("a window of one element is a product of matrices, which the cuda plugin has a library for")
     dims = {

@@ -42,7 +42,7 @@ def kernels() -> Iterable[KernelDef]:
 
 def _prepare(operation: Operation, ctx: PrepareContext) -> Prepared:
     call = operation.call(ctx)
-    planned = plan(_library()[operation.kernel], call.problem)
+    planned = plan(hand_written()[operation.kernel], call.problem)
     service = ctx.device.service("cuda-launch", 1)
     ready = [cubin_of(_job(operation, launch, launch.divisible), service.architecture) for launch in planned.launches]
     offsets, size = _offsets(planned)
@@ -52,11 +52,12 @@ def _prepare(operation: Operation, ctx: PrepareContext) -> Prepared:
 
 
 @functools.cache
-def _library() -> Mapping[str, Kernel]:
+def hand_written() -> Mapping[str, Kernel]:
+    """The library. Raises KernelRefused without triton."""
     try:
         return library()
     except ImportError as error:
-        raise KernelRefused(f"kernels by hand are written in triton, which can't be imported: {error}") from error
+        raise KernelRefused(f"it is written in triton, which can't be imported: {error}") from error
 
 
 def _offsets(planned: Plan) -> tuple[dict[str, int], int]:

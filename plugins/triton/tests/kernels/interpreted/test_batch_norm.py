@@ -21,7 +21,9 @@ def test_normalised_channels_and_their_gradient(kind, rows, channels, processors
     far = 100 * training  # far from zero
     x = (draw(rng, (rows, channels)) + far).astype(draw(rng, 1, kind).dtype)
     scale, offset, dy = draw(rng, channels), draw(rng, channels), draw(rng, (rows, channels), kind)
-    mean, variance = (empty(channels), empty(channels)) if training else (draw(rng, channels), rng.random(channels, "f4"))
+    mean, variance = (
+        (empty(channels), empty(channels)) if training else (draw(rng, channels), rng.random(channels, "f4"))
+    )
     y, dx, made = empty(x.shape, kind), empty(x.shape, kind), {}
     dims, types, flags = {"rows": rows, "channels": channels}, {"T": kind}, {"TRAINING": training}
     for name in ("batch_mean", "batch_variance", *(() if training else ("kept_mean", "kept_variance"))):

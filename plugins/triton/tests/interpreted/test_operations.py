@@ -1,0 +1,135 @@
+"""Ops that kernels of the library compute, in whole steps on the emulated device: what they give, report and refuse."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import errors
+from graphdock.plugin.host import Host
+from graphdock_cuda.testing import find_compiler, toolkit
+from graphdock_cuda.testing.install import install
+from graphdock_triton import compiling
+from graphdock_triton.operations import launching
+from graphdock_triton.testing.compiler import InterpretingCompiler
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler for the emulated CUDA")
+BACKENDS = ("triton", "cuda", "cpu")
+RNG = np.random.default_rng(7)
+
+
+def normal(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+@pytest.fixture
+def session(process_host):
+    """Makes sessions of one host."""
+    host, tools = process_host(Host()), toolkit()
+    install(host, tools)
+    before = compiling.use(InterpretingCompiler())
+    yield lambda backends=BACKENDS, **fields: tf.Session(
+        config=tf.SessionConfig(backends=list(backends), **fields), host=host
+    )
+    compiling.use(before)
+    tools.driver.verify()
+
+
+def refused(session, fetch, kernel):
+    """Why a kernel was not taken, as ``explain`` says it, and what was."""
+    with session() as sess:
+        row = next(r for r in sess.explain(fetch).rows if kernel in dict(r.lost))
+        return dict(row.lost)[kernel].removeprefix("refused when it was prepared: "), row.kernel
+
+
+def test_a_step_of_a_network_of_images_and_of_words(session):
+    with tf.Graph().as_default():
+        images, words = tf.placeholder(tf.float32, [2, 5, 6, 3]), tf.placeholder(tf.int32, [2, 4])
+        labels = tf.placeholder(tf.int64, [2])
+        weights, table = tf.Variable(0.3 * normal(3, 3, 3, 4)), tf.Variable(normal(9, 4))
+        scale, offset = tf.Variable(1 + 0.1 * normal(4)), tf.Variable(normal(4))
+        y = tf.nn.conv2d(images, weights, [1, 2, 1, 1], "SAME")
+        y, mean, variance = tf.nn.fused_batch_norm(y, scale, offset, epsilon=1e-3)
+        seen = tf.reduce_mean(tf.nn.relu(y), [1, 2]) + tf.reduce_mean(tf.gather(table, words), 1)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=seen))
+        fetches = [loss, mean, variance, tf.train.GradientDescentOptimizer(0.5).minimize(loss)]
+        feed = {images: normal(2, 5, 6, 3), words: [[0, 8, 0, 3], [1, 1, 2, 0]], labels: [3, 0]}
+        results = []
+        for backends in (["cpu"], BACKENDS):
+            with session(backends) as sess:
+                sess.run(tf.global_variables_initializer())
+                results.append([sess.run(fetches, feed)[:3] for _ in range(3)])
+                kernels = sess.explain(fetches, feed).kernels()
+    for want, got in zip(*results, strict=True):
+        for a, b in zip(want, got, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+    mine = ("conv2d", "batch_norm", "batch_norm_grad", "gather_rows", "sparse_cross_entropy")
+    assert all(kernels[f"triton.{name}"] == 1 for name in mine)
+
+
+def test_statistics_that_are_given_and_the_gradient_with_them(session):
+    x, vectors = normal(2, 1, 3, 5), [normal(5), normal(5), normal(5), 0.5 + RNG.random(5, "f4")]
+    with tf.Graph().as_default():
+        given = tf.placeholder(tf.float32, x.shape)
+        made = tf.nn.fused_batch_norm(given, *vectors, is_training=False)
+        fetches = [*made, *tf.gradients(tf.sin(made[0]), [given])]
+        results = []
+        for backends in (["cpu"], BACKENDS):
+            with session(backends) as sess:
+                results.append(sess.run(fetches, {given: x}))
+                kernels = sess.explain(fetches, {given: x}).kernels()
+    assert kernels["triton.batch_norm"] == kernels["triton.batch_norm_grad"] == 1
+    for want, got in zip(*results, strict=True):
+        np.testing.assert_allclose(want, got, rtol=1e-5, atol=1e-6)
+
+
+def test_a_label_that_is_no_class_and_a_row_that_is_not_there_are_errors_of_their_nodes(session):
+    with tf.Graph().as_default(), session() as sess:
+        labels, rows = tf.placeholder(tf.int32, [3]), tf.placeholder(tf.int64, [2, 2])
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=normal(3, 4), name="loss")
+        found = tf.gather(tf.constant(normal(5, 3)), rows, name="lookup")
+        good = {labels: [0, 3, 1], rows: [[0, 4], [1, 2]]}
+        kernels = sess.explain([loss, found], good).kernels()
+        assert {"triton.sparse_cross_entropy", "triton.gather_rows"} <= set(kernels)
+        with pytest.raises(errors.InvalidArgumentError, match=r"no class index[\s\S]*0 to 3[\s\S]*-2") as raised:
+            sess.run([loss, found], {**good, labels: [0, -2, 1]})
+        assert raised.value.op.name.startswith("loss")
+        wrong = r"indices\[1\]\[0\] is 5, which is out of bounds for axis 0 of size 5"
+        with pytest.raises(errors.InvalidArgumentError, match=wrong) as raised:
+            sess.run([loss, found], {**good, rows: [[0, 4], [5, 2]]})
+        assert raised.value.op.name.startswith("lookup")
+        assert np.isfinite(sess.run(loss, good)).all()  # the session goes on
+
+
+def test_what_a_kernel_cannot_do_it_refuses_with_the_reason(session):
+    last = "it takes channels in the last dim"
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 3, 4, 4])
+        conv = tf.nn.conv2d(x, normal(3, 3, 3, 2), [1, 1, 1, 1], "SAME", data_format="NCHW")
+        assert refused(session, conv, "triton.conv2d") == (last, "cuda.conv2d")
+        point = tf.nn.conv2d(x, normal(1, 1, 4, 2), [1, 1, 1, 1], "VALID")
+        assert "a product of matrices" in refused(session, point, "triton.conv2d")[0]
+        normed = tf.nn.fused_batch_norm(x, normal(3), normal(3), data_format="NCHW")[0]
+        assert refused(session, normed, "triton.batch_norm") == (last, "cuda.fused_batch_norm")
+        columns = tf.gather(x, [1, 0], axis=1)
+        assert "what axis 1 has are parts of rows" in refused(session, columns, "triton.gather_rows")[0]
+        rows = tf.nn.softmax(tf.placeholder(tf.float32, [None, 5]))
+        assert refused(session, rows, "triton.softmax") == ("shapes are not known", "cuda.softmax")
+        nothing = tf.nn.log_softmax(tf.placeholder(tf.float32, [0, 5]))
+        assert refused(session, nothing, "triton.log_softmax") == ("there are no elements", "cuda.log_softmax")
+
+
+def test_where_triton_cannot_be_imported_the_cuda_plugin_computes(session, monkeypatch):
+    def library():
+        raise ImportError("no compiler here")
+
+    launching.hand_written.cache_clear()
+    monkeypatch.setattr(launching, "library", library)
+    x = normal(3, 5)
+    with tf.Graph().as_default():
+        given = tf.placeholder(tf.float32, [3, 5])
+        y = tf.nn.softmax(given)
+        reason, kernel = refused(session, y, "triton.softmax")
+        assert "triton, which can't be imported: no compiler here" in reason and kernel == "cuda.softmax"
+        with session() as sess:
+            np.testing.assert_allclose(sess.run(y, {given: x}), np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-5)
