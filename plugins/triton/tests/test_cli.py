@@ -24,6 +24,10 @@ y = 0.5 * x * (1 + tf.tanh(0.8 * (x + 0.04 * x * x * x)))
 fed = (y, {x: [[1.0] * 64] * 30})
 start = tf.Variable(tf.random_uniform([32, 32], seed=1, name="drawn") * 2.0 - 1.0)
 train = start.read_value()
+image = tf.placeholder(tf.float32, [2, 8, 8, 4])
+conv = tf.nn.conv2d(image, tf.ones([3, 3, 4, 16]), [1, 1, 1, 1], "SAME")
+logits = tf.reshape(tf.nn.fused_batch_norm(conv, tf.ones([16]), tf.zeros([16]))[0], [128, 16])
+loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.placeholder(tf.int32, [128]), logits=logits)
 """
 
 
@@ -100,6 +104,14 @@ def test_the_second_time_everything_comes_from_the_folder(build, fake):
 def test_the_initial_values_of_variables_are_planned_too(build, fake):
     assert build("train", "--arch", "sm_90").exit_code == 0
     assert len(fake.names) == 2
+
+
+def test_kernels_of_the_library_that_ops_ask_for_are_compiled_too(build, fake):
+    pytest.importorskip("triton")
+    assert build("loss", "--arch", "sm_90").exit_code == 0
+    found = {name for name, _ in fake.names if not name.startswith("region")}
+    parts = {f"batch_norm_channel_{part}" for part in ("parts", "statistics", "apply")}
+    assert found == parts | {"conv2d_conv_tiles", "sparse_cross_entropy_sparse_cross_entropy_tiles"}
 
 
 def test_what_does_not_compile_is_named_and_the_plan_is_made_without_it(build, fake):

@@ -136,10 +136,64 @@ def sparse_cross_entropy_rows(
             tl.store(dx + row * width + columns, out.to(dx.dtype.element_ty), mask)
 
 
-def _one_row(p: Problem) -> list[Config]:
-    """One row per program, however short."""
-    out = [Config({"BLOCK": c["BLOCK"]}, max(1, min(c.warps, c["BLOCK"] // 128))) for c in row_configs(p)]
+@triton.jit
+def sparse_cross_entropy_tiles(
+    x, labels, loss, dx, dloss, fault, code, rows, width, ignored, smoothing, SMOOTH: tl.constexpr, IGNORE: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The same of short rows: ROWS of them in [ROWS, BLOCK] registers, BLOCK >= width."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    valid = row < rows
+    label = tl.load(labels + row, valid, other=0).to(tl.int64)
+    outside = (label < 0) | (label >= width)
+    skipped = row < 0
+    if IGNORE:
+        skipped = label == ignored
+    if fault is not None:
+        wrong = outside & ~skipped & valid
+        if tl.max(wrong.to(tl.int32), 0) == 1:
+            last = tl.max(tl.where(wrong, row, -1), 0)
+            report(fault, code, tl.sum(tl.where(row == last, label, 0), 0), last)
+    columns = tl.arange(0, BLOCK)[None, :]
+    mask = valid[:, None] & (columns < width)
+    at = row[:, None] * width + columns
+    v = tl.load(x + at, mask, other=float("-inf")).to(tl.float32)
+    v -= tl.max(v, 1)[:, None]
+    e = tl.exp(v)
+    whole = tl.sum(tl.where(mask, e, 0.0), 1)
+    mine = columns == label[:, None]
+    log_whole = tl.log(whole)
+    cost = log_whole - tl.sum(tl.where(mine & mask, v, 0.0), 1)
+    if SMOOTH:
+        logits = tl.sum(tl.where(mask, v, 0.0), 1)
+        cost = cost * (1.0 - smoothing) + (log_whole - logits / width) * smoothing
+    cost = tl.where(outside, float("nan"), cost)
+    tl.store(loss + row, tl.where(skipped, 0.0, cost).to(loss.dtype.element_ty), valid)
+    if dx is not None:
+        hit = 1.0
+        rest = 0.0
+        if SMOOTH:
+            hit = 1.0 - smoothing
+            rest = smoothing / width
+        out = e / whole[:, None] - rest - tl.where(mine, hit, 0.0)
+        if dloss is not None:
+            out *= tl.load(dloss + row, valid, other=0.0).to(tl.float32)[:, None]
+        out = tl.where(outside[:, None], float("nan"), out)
+        out = tl.where(skipped[:, None], 0.0, out)
+        tl.store(dx + at, out.to(dx.dtype.element_ty), mask)
+
+
+def _sparse_configs(p: Problem) -> list[Config]:
+    """Short rows side by side; of longer ones one per program, in registers or not."""
+    found = list(row_configs(p))
+    if "ROWS" in found[0].blocks and found[0]["ROWS"] > 1:
+        return found
+    out = [Config({"BLOCK": c["BLOCK"]}, max(1, min(c.warps, c["BLOCK"] // 128))) for c in found]
     return list({(c["BLOCK"], c.warps): c for c in out}.values())
+
+
+def _groups(p: Problem, c: Config) -> tuple[int, ...]:
+    return (cdiv(p.dims["rows"], c["ROWS"]),)
 
 
 def _rows(p: Problem, c: Config) -> tuple[int, ...]:
@@ -168,7 +222,7 @@ cross_entropy = Kernel(
         dim("width"),
     ),
     stages=(
-        Stage(cross_entropy_rows, lambda p, c: (cdiv(p.dims["rows"], c["ROWS"]),), fits),
+        Stage(cross_entropy_rows, _groups, fits),
         Stage(cross_entropy_wide, _rows, lambda p, c: not fits(p, c)),
     ),
     configs=row_configs,
@@ -191,8 +245,11 @@ sparse_cross_entropy = Kernel(
         value("ignored", "the label without loss, with IGNORE", "i32"),
         value("smoothing", "from 0 to 1, with SMOOTH"),
     ),
-    stages=(Stage(sparse_cross_entropy_rows, _rows),),
-    configs=_one_row,
+    stages=(
+        Stage(sparse_cross_entropy_tiles, _groups, fits),
+        Stage(sparse_cross_entropy_rows, _rows, lambda p, c: not fits(p, c)),
+    ),
+    configs=_sparse_configs,
     constants=lambda p, c: {"FITS": c["BLOCK"] >= p.dims["width"]},
     refuse=_refuse,
 )

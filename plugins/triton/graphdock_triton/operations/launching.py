@@ -22,6 +22,8 @@ __all__ = ["kernels"]
 _ROOM = 256
 #: What addresses are multiples of where loads and stores are as wide as they can be.
 _VECTOR = 16
+#: Sets of addresses that an instance keeps packed launches for.
+_KEPT = 64
 _FORMATS: Mapping[str, str] = {"i32": "<i", "i64": "<q", "u64": "<Q", "fp32": "<f"}
 
 
@@ -92,7 +94,7 @@ def _pairs(table: Mapping[str, Any]) -> list[str]:
 def _bound(
     operation: Operation, call: Call, planned: Plan, offsets: Mapping[str, int], service: Any, ctx: BindContext
 ) -> Callable[..., Any]:
-    """The launches, packed for the addresses of an instance; where some vary, packed at each call."""
+    """The launches, packed for the addresses of an instance; where some vary, for each set of them, of which some are kept."""
     count, made = len(ctx.inputs), [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     static: list[Any] = list(ctx.buffers)
     queue = ctx.queue
@@ -113,12 +115,20 @@ def _bound(
         runs = packed(static, static[-1].address if offsets else 0)
         return lambda *_, keep=fault: [run() for run in runs] and None
     empty, shapes = queue.empty, [(o.dtype, o.shape) for o in ctx.outputs]
+    known: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
 
     def compute(*args: Any) -> Any:
         results = list(args[count : total - len(made)])
         for i in made:
             results.insert(i, empty(*shapes[i]))
-        for run in packed((*args[:count], *results), args[-1].address if offsets else 0):
+        arrays, scratch = (*args[:count], *results), args[-1].address if offsets else 0
+        where = (*[arrays[i].address for i in needed], scratch)
+        runs = known.get(where)
+        if runs is None:
+            runs = known[where] = packed(arrays, scratch)
+            if len(known) > _KEPT:
+                known.pop(next(iter(known)))
+        for run in runs:
             run()
         given = [results[i] for i in made]
         return None if not given else given[0] if len(given) == 1 else tuple(given)

@@ -11,6 +11,8 @@ from graphdock_triton.testing.launching import interpret
 from .close import assert_close, draw, empty, wide
 
 WIDE = Config({"BLOCK": 16}, 1)
+#: One row per program, in registers.
+ALONE = Config({"BLOCK": 64}, 1)
 CASES = [("fp32", 5, 45, None), ("bf16", 3, 16, None), ("fp16", 3, 77, WIDE)]
 
 
@@ -38,7 +40,7 @@ def test_distributions(kind, rows, width, config):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
-@pytest.mark.parametrize(("kind", "rows", "width", "config"), CASES)
+@pytest.mark.parametrize(("kind", "rows", "width", "config"), [*CASES, ("fp32", 3, 45, ALONE)])
 def test_classes_smoothed_and_ignored_over_the_logits(kind, rows, width, config, smoothing):
     rng = np.random.default_rng(width)
     x = draw(rng, (rows, width), kind, 3.0)
@@ -67,7 +69,7 @@ def test_classes_smoothed_and_ignored_over_the_logits(kind, rows, width, config,
     assert_close(x, grad, kind, 2)
 
 
-@pytest.mark.parametrize("config", [None, WIDE])
+@pytest.mark.parametrize("config", [None, ALONE, WIDE])
 def test_a_label_that_is_no_class_is_reported(config):
     x = np.random.default_rng(3).standard_normal((3, 20)).astype(np.float32)
     x[2, 5] = -np.inf
