@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from graphdock.contracts import KernelRefused, PrepareContext
 
 from graphdock_triton.kernels.spec import Problem
-from graphdock_triton.operations.call import FLOATS, Call, Operation
+from graphdock_triton.operations.call import Call, Operation
 from graphdock_triton.operations.call import dims_of as _dims
 from graphdock_triton.operations.call import precision_of as _precision
 from graphdock_triton.operations.call import problem_of as _problem
@@ -114,13 +114,14 @@ def _fused_matmul(ctx: PrepareContext) -> Call:
     return Call(problem, tensors, {"alpha": 1.0})
 
 
-_NORMED = {"T": FLOATS, "U": ("float32",)}
+_FLOATS = ("float32", "float16", "bfloat16")
+_NORMED = {"T": _FLOATS, "U": ("float32",)}
 
-#: The ops of this module.
+#: The ops that this plugin computes by kernels of its library.
 CALLS = (
     Operation("LayerNorm", "norm", _layer_norm, _NORMED),
     Operation("LayerNormGrad", "norm_grad", _layer_norm_grad, _NORMED),
-    Operation("Attention", "attention", _attention, {"T": FLOATS}),
-    Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": FLOATS}),
-    Operation("FusedMatMul", "matmul", _fused_matmul, {"T": FLOATS}),
+    Operation("Attention", "attention", _attention, {"T": _FLOATS}),
+    Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": _FLOATS}),
+    Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),
 )
