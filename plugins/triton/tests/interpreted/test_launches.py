@@ -49,6 +49,24 @@ def lstm(layers):
     return [loss, tf.train.GradientDescentOptimizer(0.5).minimize(loss)], {x: random.randn(3, 4, 8).astype(np.float32)}
 
 
+def residual(layers):
+    """Convolutions with batch norm and a way around each, and their training step."""
+    random = np.random.RandomState(3)
+    image, label = tf.placeholder(tf.float32, [2, 4, 4, 4]), tf.placeholder(tf.int32, [2])
+    y = image
+    for _ in range(layers):
+        scale, offset = tf.Variable(np.ones(4, np.float32)), tf.Variable(np.zeros(4, np.float32))
+        weights = tf.Variable(0.3 * random.randn(3, 3, 4, 4).astype(np.float32))
+        normed, _, _ = tf.nn.fused_batch_norm(tf.nn.conv2d(y, weights, [1, 1, 1, 1], "SAME"), scale, offset)
+        y = tf.nn.relu(normed + y)
+    seen = tf.reduce_mean(y, [1, 2])
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=seen))
+    return [loss, tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)], {
+        image: random.randn(2, 4, 4, 4).astype(np.float32),
+        label: [3, 1],
+    }
+
+
 def trained(process_host, program, layers, backends):
     """Losses of three steps, and what the fourth launched."""
     tools, host = toolkit(seed=2), process_host(Host())
@@ -68,7 +86,9 @@ def trained(process_host, program, layers, backends):
 
 
 @pytest.mark.parametrize(
-    "program", [encoder, pytest.param(lstm, marks=pytest.mark.exhaustive)], ids=["encoder", "lstm"]
+    "program",
+    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual)]],
+    ids=["encoder", "lstm", "residual"],
 )
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())
