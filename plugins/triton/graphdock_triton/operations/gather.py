@@ -23,10 +23,8 @@ def _gather(ctx: PrepareContext) -> Call:
     axis %= len(table)
     if math.prod(table[:axis]) != 1:
         raise KernelRefused(f"it takes rows, and what axis {axis} has are parts of rows")
-    height, dims = (
-        table[axis],
-        {"count": math.prod(places), "height": table[axis], "width": math.prod(table[axis + 1 :])},
-    )
+    height = table[axis]
+    dims = {"count": math.prod(places), "height": height, "width": math.prod(table[axis + 1 :])}
     if not dims["count"] * dims["width"]:
         raise KernelRefused("there are no elements")
     types = {"T": type_of(ctx, 0), "I": type_of(ctx, 1)}
