@@ -78,6 +78,8 @@ def test_statistics_that_are_given_and_the_gradient_with_them(session):
             with session(backends) as sess:
                 results.append(sess.run(fetches, {given: x}))
                 kernels = sess.explain(fetches, {given: x}).kernels()
+                alone = sess.run(made[0], {given: x})  # whose kernel copies no statistics
+                np.testing.assert_array_equal(alone, results[-1][0])
     assert kernels["triton.batch_norm"] == kernels["triton.batch_norm_grad"] == 1
     for want, got in zip(*results, strict=True):
         np.testing.assert_allclose(want, got, rtol=1e-5, atol=1e-6)
