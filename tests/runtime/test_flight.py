@@ -23,9 +23,12 @@ class Pad:
     def lanes(self, own=False):
         return Lanes([self.device], own, lambda: "a step", {}, True, 4)
 
+    def take_back(self, held):
+        self.idle.append(held.pop())
+
     def start(self, name, lanes, work=None):
         step = StepContext(StepServices("test", lambda: None))
-        flight = Flight(self.flights, step, lambda: f"the step of {name}", self.idle.append, lambda d: f"{name} on {d}")
+        flight = Flight(self.flights, step, lambda: f"the step of {name}", self.take_back, lambda d: f"{name} on {d}")
         step.departs = flight.depart
 
         def call():
@@ -151,7 +154,7 @@ def test_an_interrupt_while_it_lands_loses_neither_the_context_nor_the_error(pad
 
 def test_a_step_that_fails_does_not_depart(pad):
     step = StepContext(StepServices("test", lambda: None))
-    flight = Flight(pad.flights, step, lambda: "the step of a", pad.idle.append, str)
+    flight = Flight(pad.flights, step, lambda: "the step of a", pad.take_back, str)
     step.departs = flight.depart
     lanes = pad.lanes()
 
@@ -170,7 +173,7 @@ def test_an_interrupt_as_it_departs_leaves_its_work_fenced_and_its_context_to_th
         pass
 
     step = StepContext(StepServices("test", lambda: None))
-    flight = Flight(Interrupted(2), step, lambda: "the step of a", pad.idle.append, str)
+    flight = Flight(Interrupted(2), step, lambda: "the step of a", pad.take_back, str)
 
     def depart(lanes):
         flight.lanes, flight._left = lanes, set(lanes)

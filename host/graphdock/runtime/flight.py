@@ -24,7 +24,6 @@ from graphdock.runtime.lanes import GATE, Lanes
 
 __all__ = ["Flight", "Flights"]
 
-_ABSENT = object()
 _GATES = (GATE,)
 
 
@@ -34,7 +33,8 @@ class Flight:
     Args:
       flights: of its session.
       step: its context. ``name``: of the step, for messages.
-      give_back: called with the context once its work is done. ``unfinished``: device -> a note on what the step gave it.
+      give_back: called with a list of the context once its work is done; it takes the context out of it.
+      unfinished: device -> a note on what the step gave it.
 
     Attributes:
       number: the step's. ``landed``: its work is done. ``raised``: so was its error, to the user.
@@ -44,6 +44,7 @@ class Flight:
         "_errors",
         "_flights",
         "_give_back",
+        "_held",
         "_left",
         "_name",
         "_unfinished",
@@ -59,11 +60,12 @@ class Flight:
         flights: Flights,
         step: StepContext,
         name: Callable[[], str],
-        give_back: Callable[[Any], None],
+        give_back: Callable[[list[Any]], None],
         unfinished: Callable[[str], str],
     ) -> None:
         self._flights = flights
         self._give_back = give_back
+        self._held = [step]
         self._unfinished = unfinished
         self._errors: list[GraphdockError] = []
         self._left: set[Lane] = set()
@@ -126,9 +128,9 @@ class Flight:
                 self._note(late, lane)  # the interrupt came before it was noted
             raise
         self._left.discard(lane)
-        if not self._left:
-            self._finish()
         lane.flight = None
+        if not self._left:
+            self._finish()  # what an interrupt keeps from here, landing finds again
 
     def _note(self, error: Exception, lane: Lane) -> None:
         if isinstance(error, GraphdockError):
@@ -147,9 +149,10 @@ class Flight:
         if self._errors and not self.raised:
             flights.failed[self] = self._explained()
         self.landed = True
-        if flights.flying.pop(self, _ABSENT) is not _ABSENT:
+        if self._held:
             self.step.departs = None
-            self._give_back(self.step)
+            self._give_back(self._held)
+        flights.flying.pop(self, None)
 
     def _explained(self) -> GraphdockError:
         error = self._errors[0]

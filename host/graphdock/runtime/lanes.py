@@ -177,6 +177,7 @@ class Lanes:
         for lane in self._taken:
             try:
                 lane.fence()
+                lane.flight = None  # of this step, where an interrupt came while it departed
             except BaseException as error:  # noqa: BLE001 - the first one is raised, the others stand beside it
                 errors.append(error)
         self._open = not all(isinstance(error, Exception) for error in errors)

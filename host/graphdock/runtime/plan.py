@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -129,6 +130,16 @@ class Plan:
     def give_back(self, step: Step) -> None:
         """The step has ended, well or not."""
         self.idle.append(step)
+        if len(self.idle) > self.most_idle:
+            self.drop_idle(self.most_idle)
+
+    def take_back(self, held: list[Step]) -> None:
+        """As :meth:`give_back`, of the one context in ``held``, or of none: it is idle in the moment in which it is taken out.
+
+        No interrupt comes between the two, and of two threads one takes it.
+        """
+        with contextlib.suppress(IndexError):
+            self.idle.extend(map(list.pop, [held]))
         if len(self.idle) > self.most_idle:
             self.drop_idle(self.most_idle)
 

@@ -106,7 +106,7 @@ class Overlap:
                 step.token.deadline = until.deadline  # the wait for room was the step's
             if plan.program.overlaps and not plan.graph.outputs and not level:
                 name = partial(step_name, plan.graph)
-                flight = Flight(self.flights, step, name, plan.give_back, plan.program.unfinished)
+                flight = Flight(self.flights, step, name, plan.take_back, plan.program.unfinished)
                 step.departs = flight.depart
             results: Sequence[Any] = (
                 plan.run(step, values) if not level else traced(plan, step, values, level, metadata)
