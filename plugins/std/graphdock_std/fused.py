@@ -62,9 +62,9 @@ def _through(activation: str, y: Any, before: Any, grad: Any) -> Any:
     if activation == "relu":
         return _ops.apply_op("ReluGrad", gradients=grad, features=y)
     if activation == "tanh":
-        return grad * (1.0 - y * y)
+        return _ops.apply_op("TanhGrad", y=y, dy=grad)
     if activation == "sigmoid":
-        return grad * y * (1.0 - y)
+        return _ops.apply_op("SigmoidGrad", y=y, dy=grad)
     if activation == "gelu":
         density = _tf.exp(-0.5 * before * before) * (1.0 / math.sqrt(2 * math.pi))
         return grad * (0.5 * (1.0 + _tf.erf(before * math.sqrt(0.5))) + before * density)

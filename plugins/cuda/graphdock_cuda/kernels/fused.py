@@ -33,36 +33,32 @@ _ROW = 8
 
 @kernel("FusedMatMul", types={"T": FLOATS})
 def fused_matmul(w: Work) -> None:
-    """``(a, b, bias) -> (y, before)``."""
-    a, b, _ = w.inputs
+    """``(a, b, bias) -> (y, before)``. What the library has no epilogue for takes its bias and a launch, or the own tiles."""
+    a, b, bias = w.inputs
     product = product_of(a.shape, b.shape, bool(w.attr("transpose_a")), bool(w.attr("transpose_b")))
     y, before = w.output(product.out), w.output(product.out, 1)
-    activation = w.attr("activation")
     if not y.size:
         return
-    if not w.used(0):
-        _dense(w, before, product, "none")
-    elif not w.used(1) and activation in _EPILOGUES:
-        _dense(w, y, product, _EPILOGUES[activation])
-    elif activation == "none":
-        _dense(w, y, product, "none")
-        w.copy(before, y)
-    elif activation != "gelu_tanh" or not _with_aux(w, y, before, product):
-        first = before if w.used(1) else y
-        _dense(w, first, product, "none")
+    both = w.used(0) and w.used(1)
+    activation = w.attr("activation") if w.used(0) else "none"
+    first = before if w.used(1) else y
+    ends = not both and activation in _EPILOGUES
+    if ends and _library(w, first, product, _EPILOGUES[activation]):
+        return
+    if both and activation == "gelu_tanh" and not product.n % _ROW and _library(w, y, product, "gelu_aux", before):
+        return
+    if not _library(w, first, product, "none"):
+        multiply(w, a, b, first, product, bias, _EPILOGUES[activation] if ends else "none")
+        if ends:
+            return
+    if activation != "none":
         elementwise(w, _FORMULAS[activation], [("x", first)], y)
+    elif both:
+        w.copy(y, before)
 
 
-def _with_aux(w: Work, y: Operand, before: Operand, product: Product) -> bool:
-    """Both results of GELU in one product; False where the library has none."""
-    a, b, bias = w.inputs
-    gemm = gemm_of(w, product, y.dtype.name, bias=True, activation="gelu_aux") if not product.n % _ROW else None
-    return gemm is not None and w.gemm(gemm, a, b, y, bias, before)
-
-
-def _dense(w: Work, d: Operand, product: Product, activation: str) -> None:
-    """``d = activation(op(a) op(b) + bias)``, by the library or by the own tiles."""
+def _library(w: Work, d: Operand, product: Product, activation: str, aux: Operand | None = None) -> bool:
+    """``d = activation(op(a) op(b) + bias)`` by the matrix library; False where it has no such product."""
     a, b, bias = w.inputs
     gemm = gemm_of(w, product, d.dtype.name, bias=True, activation=activation)
-    if gemm is None or not w.gemm(gemm, a, b, d, bias):
-        multiply(w, a, b, d, product, bias, activation)
+    return gemm is not None and w.gemm(gemm, a, b, d, bias, aux)

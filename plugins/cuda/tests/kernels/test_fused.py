@@ -13,6 +13,7 @@ from graphdock import ops
 from graphdock.plugin.host import Host
 from graphdock_cuda.driver.api import Toolkit
 from graphdock_cuda.kernels import fused
+from graphdock_cuda.testing.blas import EPILOGUES
 from graphdock_cuda.testing.install import install
 from graphdock_cuda.work import Work
 
@@ -66,6 +67,17 @@ def test_rows_that_no_second_result_fits(kit: Any) -> None:
     assert _told(kit, ((5, 7), (7, 12), (12,)), (1,), activation="gelu_tanh") == ["gelu_bias"]
     assert _told(kit, ((5, 0), (0, 16), (16,)), (), activation="gelu_tanh") == ["matmul", "flat"]
     assert _told(kit, ((0, 5), (5, 16), (16,)), (1,), activation="relu") == []
+
+
+def test_an_epilogue_that_the_library_has_not(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The product stays the library's."""
+    monkeypatch.delitem(EPILOGUES, "gelu")
+    shapes = ((5, 9), (9, 24), (24,))
+    assert _told(kit, shapes, (1,), activation="gelu_tanh") == ["bias", "flat"]
+    assert _told(kit, shapes, (), activation="gelu_tanh") == ["bias", "flat"]
+    monkeypatch.delitem(EPILOGUES, "bias")
+    monkeypatch.delitem(EPILOGUES, "relu")
+    assert _told(kit, ((5, 9), (9, 23), (23,)), (1,), activation="relu") == ["matmul"]
 
 
 @pytest.mark.parametrize("library", [True, False])
