@@ -63,7 +63,7 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
                     plan = session.explain([y, *slopes], feed).plan
                 results.append(session.run([y, *slopes], feed))
     assert [n.claimed > 0 for n in plan.placement.notes][-1:] == [True], plan.placement.notes
-    stands = {"LayerNorm": "LayerNormGrad", "Attention": "AttentionGrad", "FusedMatMul": "FusedMatMul"}
+    stands = {name: f"{name}Grad" for name in ("LayerNorm", "RMSNorm", "Attention")} | {"FusedMatMul": "FusedMatMul"}
     ops = [n.op for n in plan.graph.nodes]
     found = [op for op in stands if op in ops]
     assert len(found) == 1 and stands[found[0]] in ops and pattern.anchor not in ops[: ops.index(found[0])]
@@ -93,4 +93,24 @@ def test_gamma_that_is_no_row_stays(host, process_host):
         feed = {x: np.ones((4, 6)), one: [2.0], row: np.zeros(6)}
         with tf.Session(host=host) as session:
             notes = session.explain(y, feed).plan.placement.notes
-    assert [(n.claimed, n.what) for n in notes] == [(0, "gamma and beta are no rows of x")]
+    assert [(n.claimed, n.what) for n in notes] == [(0, "gamma and beta are no rows of x"), (0, "gamma is no row of x")]
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_an_rms_norm_of_halves_that_is_read_within_stays_and_is_found_otherwise(host, process_host, dtype):
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        x, gamma = tf.placeholder(dtype, [None, None, 6]), tf.placeholder(dtype, [6])
+        inverse = tf.rsqrt(1e-3 + tf.reduce_mean(x * x, [2], keepdims=True))
+        y = gamma * (inverse * x)
+        feed = {x: np.random.default_rng(3).standard_normal((2, 4, 6)), gamma: np.linspace(0.5, 2.0, 6)}
+        with tf.Session(host=host) as session:
+            for fetches, claimed in ([y, inverse], False), ([y, *tf.gradients(tf.sin(y), [x, gamma])], True):
+                (note,) = session.explain(fetches, feed).plan.placement.notes
+                assert (note.claimed > 0) == claimed and (
+                    claimed or note.what == "Rsqrt, which lies within, is fetched"
+                )
+            got = session.run(fetches, feed)
+    with tf.Session(config=tf.SessionConfig(fusion=False), graph=y.graph, host=host) as session:
+        for a, b in zip(got, session.run(fetches, feed), strict=True):
+            np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=0.06, atol=0.06)

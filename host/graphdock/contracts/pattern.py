@@ -80,6 +80,7 @@ class Pattern:
       replacement: builds what stands for it; of the same dtype and shape.
       dtypes: of the anchor's first output, for which the pattern is looked for.
       not_on: device types that compute the parts as fast; it is not looked for there.
+      rank: of the anchor's first output, where it follows from the pattern; elsewhere the pattern is not even traced.
       check: why a place isn't for this pattern, or None.
     """
 
@@ -90,4 +91,5 @@ class Pattern:
     replacement: Callable[..., Any]
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
     not_on: tuple[str, ...] = ()
+    rank: int | None = None
     check: Callable[[Found], str | None] | None = None

@@ -126,6 +126,9 @@ class Patterns:
         dtype, device = anchor.outputs[0].dtype.name, self._preferred(anchor)
         if dtype not in asked.pattern.dtypes or device is None or device in asked.pattern.not_on:
             return
+        dims = anchor.outputs[0].shape
+        if dims is not None and asked.pattern.rank not in (None, len(dims)):
+            return
         sought = self._graphs.sought(asked, dtype)
         if isinstance(sought, str):
             raise _broken(asked, sought)

@@ -46,6 +46,7 @@ FAMILIES = (
     "random",
     "rearrange",
     "reduce",
+    "rms_norm",
     "sampling",
     "scatter",
     "segment",

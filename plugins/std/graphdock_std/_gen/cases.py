@@ -13568,6 +13568,160 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.reduce:sum_to",
     },
+    "RMSNorm": {
+        "samples": (
+            {
+                "inputs": {"x": {"shape": (3, 5), "low": -3.0, "high": 5.0}, "gamma": {"shape": (5,)}},
+                "attrs": {"epsilon": 0.001},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"x": {"shape": (2, 2, 3)}, "gamma": {"shape": (3,)}},
+                "attrs": {"epsilon": 0.01},
+                "types": {"U": "float64"},
+                "note": "",
+            },
+            {
+                "inputs": {"x": {"value": (0.0, 0.0)}, "gamma": {"shape": (2,)}},
+                "attrs": {"epsilon": 0.25},
+                "types": {"T": "float64"},
+                "note": "one row of zeros",
+            },
+            {"inputs": {"x": {"shape": (0, 3)}, "gamma": {"shape": (3,)}}, "attrs": {}, "types": {}, "note": "no rows"},
+            {
+                "inputs": {"x": {"shape": (2, 0)}, "gamma": {"shape": (0,)}},
+                "attrs": {},
+                "types": {"T": "float32"},
+                "note": "rows without elements",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"x": {"value": 1.0}, "gamma": {"shape": (1,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "x",
+            },
+            {
+                "inputs": {"x": {"shape": (2, 3)}, "gamma": {"shape": (2,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "D",
+            },
+        ),
+        "types": {"T": _FLOATS, "U": ("float32", "float64")},
+        "args": {"x": "T", "gamma": "U"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 8e-06, "atol": 8e-06},
+            "float64": {"rtol": 1e-11, "atol": 1e-11},
+        },
+        "gradcheck": ("x", "gamma"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.rms_norm:rms_norm",
+    },
+    "RMSNormGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "y_backprop": {"shape": (3, 4)},
+                    "x": {"shape": (3, 4)},
+                    "gamma": {"shape": (4,)},
+                    "inverse": {"shape": (3,), "low": 0.5, "high": 2.0},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "y_backprop": {"shape": (2, 2, 3)},
+                    "x": {"shape": (2, 2, 3)},
+                    "gamma": {"shape": (3,)},
+                    "inverse": {"shape": (2, 2), "low": 0.5, "high": 2.0},
+                },
+                "attrs": {},
+                "types": {"U": "float64"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "y_backprop": {"shape": (2,)},
+                    "x": {"shape": (2,)},
+                    "gamma": {"shape": (2,)},
+                    "inverse": {"value": 2.0},
+                },
+                "attrs": {},
+                "types": {"T": "float32"},
+                "note": "one row",
+            },
+            {
+                "inputs": {
+                    "y_backprop": {"shape": (0, 3)},
+                    "x": {"shape": (0, 3)},
+                    "gamma": {"shape": (3,)},
+                    "inverse": {"shape": (0,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "no rows",
+            },
+            {
+                "inputs": {
+                    "y_backprop": {"shape": (2, 0)},
+                    "x": {"shape": (2, 0)},
+                    "gamma": {"shape": (0,)},
+                    "inverse": {"shape": (2,)},
+                },
+                "attrs": {},
+                "types": {"T": "float32"},
+                "note": "rows without elements",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "y_backprop": {"shape": (2, 3)},
+                    "x": {"shape": (2, 4)},
+                    "gamma": {"shape": (4,)},
+                    "inverse": {"shape": (2,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "D",
+            },
+            {
+                "inputs": {
+                    "y_backprop": {"shape": (2, 3)},
+                    "x": {"shape": (2, 3)},
+                    "gamma": {"shape": (3,)},
+                    "inverse": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "S",
+            },
+        ),
+        "types": {"T": _FLOATS, "U": ("float32", "float64")},
+        "args": {"y_backprop": "T", "x": "T", "gamma": "U", "inverse": "U"},
+        "tolerances": {
+            "float16": {"rtol": 0.008, "atol": 0.008},
+            "bfloat16": {"rtol": 0.064, "atol": 0.064},
+            "float32": {"rtol": 1.6e-05, "atol": 1.6e-05},
+            "float64": {"rtol": 1e-11, "atol": 1e-11},
+        },
+        "gradcheck": ("y_backprop", "x", "gamma", "inverse"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.rms_norm:rms_norm_grad",
+    },
     "Multinomial": {
         "samples": (
             {

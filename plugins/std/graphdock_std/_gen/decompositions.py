@@ -7,6 +7,10 @@ from graphdock_std.attention import attend as _attend
 from graphdock_std.attention import attend_log_sum as _attend_log_sum
 from graphdock_std.attention import attend_weights as _attend_weights
 from graphdock_std.fused import activate as _activate
+from graphdock_std.rms_norm import rms_gamma_slope as _rms_gamma_slope
+from graphdock_std.rms_norm import rms_inverse as _rms_inverse
+from graphdock_std.rms_norm import rms_scaled as _rms_scaled
+from graphdock_std.rms_norm import rms_slope as _rms_slope
 
 
 def fill(*, dims, value, T, Tdims, **_unused):
@@ -95,3 +99,17 @@ def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
         transpose_b,
     )
     return [y]
+
+
+def rms_norm(*, x, gamma, epsilon, T, U, **_unused):
+    """Builds RMSNorm from other ops."""
+    inverse = _rms_inverse(x, gamma, epsilon)
+    y = _rms_scaled(x, gamma, epsilon)
+    return [y, inverse]
+
+
+def rms_norm_grad(*, y_backprop, x, gamma, inverse, T, U, **_unused):
+    """Builds RMSNormGrad from other ops."""
+    x_backprop = _rms_slope(y_backprop, x, gamma, inverse)
+    gamma_backprop = _rms_gamma_slope(y_backprop, x, gamma, inverse)
+    return [x_backprop, gamma_backprop]

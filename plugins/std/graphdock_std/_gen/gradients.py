@@ -1446,6 +1446,25 @@ def sum_to(op, grad_y):
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
 
 
+def rms_norm(op, grad_y, grad_inverse):
+    """x, gamma: fn."""
+    _fn = _import_module("graphdock_std.rms_norm")
+    grads_rms_norm_gradient = _fn.rms_norm_gradient(op, grad_y, grad_inverse)
+    return [grads_rms_norm_gradient[0], grads_rms_norm_gradient[1]]
+
+
+def rms_norm_grad(op, grad_x_backprop, grad_gamma_backprop):
+    """y_backprop, x, gamma, inverse: fn."""
+    _fn = _import_module("graphdock_std.rms_norm")
+    grads_rms_norm_grad_gradient = _fn.rms_norm_grad_gradient(op, grad_x_backprop, grad_gamma_backprop)
+    return [
+        grads_rms_norm_grad_gradient[0],
+        grads_rms_norm_grad_gradient[1],
+        grads_rms_norm_grad_gradient[2],
+        grads_rms_norm_grad_gradient[3],
+    ]
+
+
 def tensor_scatter_update(op, grad_output):
     """tensor: formula; updates: fn; indices: none."""
     indices = op.inputs[1]

@@ -8492,6 +8492,69 @@ def sum_to() -> OpDef:
     )
 
 
+def rms_norm() -> OpDef:
+    return OpDef(
+        name="RMSNorm",
+        version=1,
+        summary="Normalisation of rows by their root mean square (Zhang and Sennrich, 2019).",
+        doc=(
+            "A row is what the last dim holds. Its mean square is computed in float32 at least. A row without "
+            "elements has NaN for its inverse."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*S, D]", doc="Rows."),
+            ArgDef("gamma", "U", shape="[D]", doc="A factor per element of a row."),
+        ),
+        outputs=(
+            ArgDef("y", "T", shape="[*S, D]"),
+            ArgDef("inverse", "U", shape="[*S]", doc="The reciprocal root mean square of each row."),
+        ),
+        attrs=(AttrDef("epsilon", "float", default=1e-06, doc="Added to the mean square."),),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        traits=frozenset({"pure"}),
+        region=RegionForm(
+            {"y": "x * r * gamma", "inverse": "r"},
+            let={"r": "rsqrt(sum(x * x, -1) / count(-1) + epsilon)"},
+        ),
+        cost={"flops": "4 * size(x)"},
+        gradient="graphdock_std._gen.gradients:rms_norm",
+        gradient_kinds={"x": "fn", "gamma": "fn"},
+        decomposition="graphdock_std._gen.decompositions:rms_norm",
+        reference="graphdock_std.reference.rms_norm:rms_norm",
+        package="graphdock_std",
+        source="specs/rms_norm.yaml:4",
+    )
+
+
+def rms_norm_grad() -> OpDef:
+    return OpDef(
+        name="RMSNormGrad",
+        version=1,
+        summary="The gradient of RMSNorm's y by x and gamma.",
+        inputs=(
+            ArgDef("y_backprop", "T", shape="[*S, D]", doc="The gradient of y."),
+            ArgDef("x", "T", shape="[*S, D]", doc="As in RMSNorm."),
+            ArgDef("gamma", "U", shape="[D]", doc="As in RMSNorm."),
+            ArgDef("inverse", "U", shape="[*S]", doc="As RMSNorm gave it."),
+        ),
+        outputs=(ArgDef("x_backprop", "T", shape="[*S, D]"), ArgDef("gamma_backprop", "U", shape="[D]")),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        traits=frozenset({"pure"}),
+        region=RegionForm(
+            {"x_backprop": "inverse * (g - n * b)", "gamma_backprop": "sum(y_backprop * n, before(-1))"},
+            let={"n": "x * inverse", "g": "y_backprop * gamma", "b": "sum(g * n, -1) / count(-1)"},
+            leading=("inverse",),
+        ),
+        cost={"flops": "9 * size(x)"},
+        gradient="graphdock_std._gen.gradients:rms_norm_grad",
+        gradient_kinds={"y_backprop": "fn", "x": "fn", "gamma": "fn", "inverse": "fn"},
+        decomposition="graphdock_std._gen.decompositions:rms_norm_grad",
+        reference="graphdock_std.reference.rms_norm:rms_norm_grad",
+        package="graphdock_std",
+        source="specs/rms_norm.yaml:42",
+    )
+
+
 def multinomial() -> OpDef:
     return OpDef(
         name="Multinomial",
@@ -12427,6 +12490,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "Cumsum": cumsum,
     "Cumprod": cumprod,
     "SumTo": sum_to,
+    "RMSNorm": rms_norm,
+    "RMSNormGrad": rms_norm_grad,
     "Multinomial": multinomial,
     "StatelessMultinomial": stateless_multinomial,
     "RandomGamma": random_gamma,
@@ -12598,6 +12663,7 @@ SPECS: dict[str, str] = {
     "random.yaml": "096a30a35fecd476",
     "rearrange.yaml": "adb0623d1594cfe2",
     "reduce.yaml": "abc5c2a5d91e2885",
+    "rms_norm.yaml": "5fba85b5c95e52fe",
     "sampling.yaml": "c2cf8b112c2e60bc",
     "scatter.yaml": "3ee5fbeb5ce552b7",
     "segment.yaml": "da11a8cc1a597522",

@@ -7,4 +7,8 @@ HELPERS = {
     "attend": "graphdock_std.attention:attend",
     "attend_log_sum": "graphdock_std.attention:attend_log_sum",
     "attend_weights": "graphdock_std.attention:attend_weights",
+    "rms_gamma_slope": "graphdock_std.rms_norm:rms_gamma_slope",
+    "rms_inverse": "graphdock_std.rms_norm:rms_inverse",
+    "rms_scaled": "graphdock_std.rms_norm:rms_scaled",
+    "rms_slope": "graphdock_std.rms_norm:rms_slope",
 }

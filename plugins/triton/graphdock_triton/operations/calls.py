@@ -36,6 +36,21 @@ def _layer_norm_grad(ctx: PrepareContext) -> Call:
     return Call(problem, dict(zip(names, range(8), strict=True)))
 
 
+def _rms_norm(ctx: PrepareContext) -> Call:
+    types = {"T": _type(ctx, 0), "U": _type(ctx, 1)}
+    present = frozenset({"gamma", "inverse"})
+    problem = _problem(ctx, _rows(_dims(ctx, 0), -1), types, flags={"RMS": True}, present=present)
+    tensors = dict(zip(("x", "gamma", "y", "inverse"), range(4), strict=True))
+    return Call(problem, tensors, {"epsilon": ctx.attr("epsilon")})
+
+
+def _rms_norm_grad(ctx: PrepareContext) -> Call:
+    types = {"T": _type(ctx, 1), "U": _type(ctx, 2)}
+    present = frozenset({"gamma", "dgamma"})
+    problem = _problem(ctx, _rows(_dims(ctx, 1), -1), types, flags={"RMS": True}, present=present)
+    return Call(problem, dict(zip(("dy", "x", "gamma", "inverse", "dx", "dgamma"), range(6), strict=True)))
+
+
 # -- attention
 
 
@@ -121,6 +136,8 @@ _NORMED = {"T": _FLOATS, "U": ("float32",)}
 CALLS = (
     Operation("LayerNorm", "norm", _layer_norm, _NORMED),
     Operation("LayerNormGrad", "norm_grad", _layer_norm_grad, _NORMED),
+    Operation("RMSNorm", "norm", _rms_norm, _NORMED),
+    Operation("RMSNormGrad", "norm_grad", _rms_norm_grad, _NORMED),
     Operation("Attention", "attention", _attention, {"T": _FLOATS}),
     Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": _FLOATS}),
     Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),

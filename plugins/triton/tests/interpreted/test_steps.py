@@ -94,6 +94,16 @@ def test_a_layer_norm_by_hand_is_the_library_s(lab):
     assert launched["norm_grad_norm_backward"] == launched["norm_grad_norm_column_sums"] == 1
 
 
+def test_an_rms_norm_by_hand_is_the_library_s(lab):
+    def build(x, g):
+        y = g * (x / tf.sqrt(tf.reduce_mean(x * x, -1, keepdims=True) + 1e-5))
+        return [y, *tf.gradients(tf.reduce_sum(y * y), [x, g])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(4, 6, 40), "g": normal(40)})
+    assert kernels == {"triton.region": 1, "triton.norm_grad": 1}
+    assert launched["norm_grad_norm_backward"] == launched["norm_grad_norm_column_sums"] == 1
+
+
 def test_a_training_step_of_two_layers(lab):
     def build(x, y):
         w1, w2 = tf.Variable(normal(8, 16)), tf.Variable(normal(16, 4))
