@@ -239,6 +239,61 @@ def test_a_pattern_of_one_rank_is_traced_for_no_other(lab):
     assert "LayerNorm" in ops and not traced
 
 
+def pair(x, y):
+    """Two tensors, of which others may read both."""
+    wave = tf.sin(x) * y
+    return tf.tanh(wave), wave + tf.exp(y)
+
+
+def paired(x, y):
+    """The same, at once."""
+    wave, more = tf.unstack(tf.tanh(tf.stack([tf.atanh(tf.sin(x)), tf.atanh(tf.exp(y - 4.0))])))
+    return tf.tanh(wave * y), wave * y + more * np.exp(4.0)
+
+
+def pairs(pattern=pair, replacement=paired):
+    square = Operand((None, None))
+    return Pattern("pair", "Sin", {"x": square, "y": square}, pattern, replacement)
+
+
+@pytest.mark.parametrize("arriving", [(0, 1), (0,), (1,), ()])
+def test_several_values_have_the_gradients_that_arrive(lab, arriving):
+    x, y = (tf.placeholder(tf.float32, [None, 6]) for _ in range(2))
+    values = pair(x, y)
+    fetches = [*values, *(tf.gradients([tf.square(values[i]) for i in arriving], [x, y]) if arriving else [])]
+    ops, notes = lab([pairs()]).both(fetches, {x: table(4, 6) * 0.4, y: table(4, 6, seed=1)})
+    assert (ops.count("Atanh"), ops.count("Sin")) == (2, 1)
+    assert [n.claimed for n in notes] == [len(notes[0].ops)] and ("Cos" in notes[0].ops) == bool(arriving)
+
+
+def test_a_chain_of_pairs_whose_gradients_are_one_another_s(lab):
+    """What one pattern gives back arrives at the one before it, among the summands of its own gradient."""
+    x, y = (tf.placeholder(tf.float32, [4, 6]) for _ in range(2))
+    a, b = x, y
+    for _ in range(3):
+        a, b = pair(a, tf.sigmoid(b))
+    fetches = [a, b, *tf.gradients([tf.square(a), tf.square(b)], [x, y])]
+    ops, _ = lab([pairs()]).both(fetches, {x: table(4, 6) * 0.4, y: table(4, 6, seed=1)})
+    assert ops.count("Atanh") == 6
+
+
+def test_a_value_that_would_wait_for_what_is_made_of_another_stays(lab):
+    """The second tensor is made of the first: at once they can't be."""
+
+    def apart(x, y):
+        wave = tf.sin(x)
+        return wave, wave * y
+
+    def at_once(x, y):
+        wave, more = tf.unstack(tf.tanh(tf.stack([tf.atanh(tf.sin(x)), y])))
+        return wave, wave * tf.atanh(more)
+
+    x = tf.placeholder(tf.float32, [4, 6])
+    wave = tf.sin(x)
+    (reason,) = refused(lab, [wave * tf.exp(wave)], {x: table(4, 6)}, [pairs(apart, at_once)])
+    assert reason.startswith("what stands for Sin") and reason.endswith("would wait for y")
+
+
 def test_nodes_that_ask_for_several_devices(lab):
     x = tf.placeholder(tf.float32, [4, 6])
     d = x - tf.reduce_mean(x, axis=-1, keepdims=True)
@@ -267,6 +322,7 @@ def test_an_op_without_a_kernel_there(lab):
     [
         (lambda x: tf.reduce_sum(x), "its replacement makes"),
         (lambda x: None, "returns no tensor"),
+        (lambda x: (x, x), "its replacement makes 2 tensors for 1"),
         (lambda x: tf.stop_gradient(tf.sin(x)), "its replacement has no gradient by x"),
     ],
 )

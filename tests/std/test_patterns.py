@@ -12,8 +12,17 @@ from graphdock.contracts import hookimpl
 from graphdock.plugin.host import Host
 from graphdock_std.patterns import PATTERNS
 
-SIZES = {"x": (2, 3, 4, 5), "gamma": (5,), "beta": (5,), "a": (4, 6), "b": (6, 5), "bias": (5,)}
-NUMBERS = {"epsilon": 1e-3, "scale": 0.6}
+SIZES = {
+    "x": (2, 3, 4, 5),
+    "gamma": (5,),
+    "beta": (5,),
+    "a": (4, 6),
+    "b": (6, 5),
+    "bias": (5,),
+    "gates": (3, 20),
+    "c": (3, 5),
+}
+NUMBERS = {"epsilon": 1e-3, "scale": 0.6, "forget_bias": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +63,18 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
     random = np.random.default_rng(7)
     with tf.Graph(host=host).as_default():
         given, feed = arguments(pattern, random)
-        y = pattern.pattern(**given)
-        slopes = tf.gradients(tf.sin(y), list(feed))
+        made = pattern.pattern(**given)
+        values = list(made) if isinstance(made, tuple) else [made]
+        slopes = tf.gradients([tf.sin(y) for y in values], list(feed))
         results = []
         for fusion in (True, False):
             with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
                 if fusion:
-                    plan = session.explain([y, *slopes], feed).plan
-                results.append(session.run([y, *slopes], feed))
+                    plan = session.explain([*values, *slopes], feed).plan
+                results.append(session.run([*values, *slopes], feed))
     assert [n.claimed > 0 for n in plan.placement.notes][-1:] == [True], plan.placement.notes
-    stands = {name: f"{name}Grad" for name in ("LayerNorm", "RMSNorm", "Attention")} | {"FusedMatMul": "FusedMatMul"}
+    names = ("LayerNorm", "RMSNorm", "Attention", "LSTMGates")
+    stands = {name: f"{name}Grad" for name in names} | {"FusedMatMul": "FusedMatMul"}
     ops = [n.op for n in plan.graph.nodes]
     found = [op for op in stands if op in ops]
     assert len(found) == 1 and stands[found[0]] in ops and pattern.anchor not in ops[: ops.index(found[0])]
@@ -114,3 +125,42 @@ def test_an_rms_norm_of_halves_that_is_read_within_stays_and_is_found_otherwise(
     with tf.Session(config=tf.SessionConfig(fusion=False), graph=y.graph, host=host) as session:
         for a, b in zip(got, session.run(fetches, feed), strict=True):
             np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=0.06, atol=0.06)
+
+
+@pytest.mark.parametrize("cell", [tf.nn.rnn_cell.BasicLSTMCell, tf.nn.rnn_cell.LSTMCell])
+def test_a_network_of_lstm_cells_trains_by_one_op_each_way(host, process_host, cell):
+    """The first state is a constant, and the last has no gradient."""
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [None, 3, 5])
+        weights = tf.random_uniform_initializer(-0.5, 0.5, seed=3)
+        with tf.variable_scope("net", initializer=weights):
+            cells = tf.nn.rnn_cell.MultiRNNCell([cell(n, forget_bias=0.7) for n in (4, 6)])
+            outputs, last = tf.nn.static_rnn(cells, tf.unstack(x, 3, axis=1), dtype=tf.float32)
+        tf.set_random_seed(1)
+        fetches = [*outputs, last, *tf.gradients([tf.sin(v) for v in outputs], [x, *tf.trainable_variables()])]
+        feed, found = {x: np.random.default_rng(5).standard_normal((2, 3, 5))}, []
+        for fusion in (True, False):
+            with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+                session.run(tf.global_variables_initializer())
+                if fusion:
+                    ops = [n.op for n in session.explain(fetches, feed).plan.graph.nodes]
+                found.append(tf.nest.flatten(session.run(fetches, feed)))
+    assert (ops.count("LSTMGates"), ops.count("LSTMGatesGrad")) == (6, 6)
+    assert {"Sigmoid", "Tanh", "Split", "TanhGrad"}.isdisjoint(ops)
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
+
+
+def test_gates_that_are_cut_otherwise_stay(host, process_host):
+    """Cut by rows, or of another order: a state of the same rank, and other numbers."""
+    process_host(host)
+    for axis, order in ((0, (0, 1, 2, 3)), (1, (1, 0, 2, 3))):
+        with tf.Graph(host=host).as_default():
+            gates, c = tf.placeholder(tf.float32, [4, 4]), tf.placeholder(tf.float32, [4, 1] if axis else [1, 4])
+            parts = tf.split(gates, 4, axis)
+            i, j, f, o = (parts[n] for n in order)
+            state = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+            feed = {gates: np.ones((4, 4)), c: np.ones(c.shape.as_list())}
+            with tf.Session(host=host) as session:
+                assert not session.explain([tf.tanh(state) * tf.sigmoid(o), state], feed).plan.placement.notes

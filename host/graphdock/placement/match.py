@@ -215,10 +215,11 @@ def _operands(
     mine, theirs = node.inputs, other.inputs
     commutative = "commutative" in node.opdef.traits
     if not commutative:
-        pairs = []
-        for arg, m, t in zip(arg_of(node), mine, theirs, strict=True):
+        pairs, args = [], arg_of(node)
+        first = next((i for i, arg in enumerate(args) if arg.name != "axis"), 0)
+        for arg, m, t in zip(args, mine, theirs, strict=True):
             if arg.name == "axis" and _constant(m) and _constant(t):
-                if _axes(m, mine[0]) != _axes(t, theirs[0]):
+                if _axes(m, mine[first]) != _axes(t, theirs[first]):
                     return
             else:
                 pairs.append((m, t))

@@ -45,6 +45,7 @@ FAMILIES = (
     "quantization",
     "random",
     "rearrange",
+    "recurrent",
     "reduce",
     "rms_norm",
     "sampling",

@@ -12492,6 +12492,142 @@ CASES: dict[str, dict] = {
         "deterministic": "bitwise",
         "reference": "graphdock_std.reference.rearrange:ensure_shape",
     },
+    "LSTMGates": {
+        "samples": (
+            {
+                "inputs": {"gates": {"shape": (3, 8), "low": -3.0, "high": 3.0}, "c": {"shape": (3, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"gates": {"shape": (2, 20), "low": -30.0, "high": 30.0}, "c": {"shape": (2, 5)}},
+                "attrs": {"forget_bias": 0.0},
+                "types": {"T": "float32"},
+                "note": "closed and open gates",
+            },
+            {
+                "inputs": {"gates": {"shape": (0, 8)}, "c": {"shape": (0, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "no rows",
+            },
+            {
+                "inputs": {"gates": {"shape": (2, 0)}, "c": {"shape": (2, 0)}},
+                "attrs": {},
+                "types": {"T": "float32"},
+                "note": "no units",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"gates": {"shape": (3, 8)}, "c": {"shape": (3, 3)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "gates are 8 wide for 3 units",
+            },
+            {
+                "inputs": {"gates": {"shape": (3, 8)}, "c": {"shape": (2, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "B",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"gates": "T", "c": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 8e-06, "atol": 2e-06},
+            "float64": {"rtol": 1e-11, "atol": 1e-11},
+        },
+        "gradcheck": ("gates", "c"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.recurrent:lstm_gates",
+    },
+    "LSTMGatesGrad": {
+        "samples": (
+            {
+                "inputs": {
+                    "h_backprop": {"shape": (3, 2)},
+                    "new_c_backprop": {"shape": (3, 2)},
+                    "gates": {"shape": (3, 8), "low": -3.0, "high": 3.0},
+                    "c": {"shape": (3, 2)},
+                    "new_c": {"shape": (3, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "h_backprop": {"shape": (2, 5)},
+                    "new_c_backprop": {"shape": (2, 5)},
+                    "gates": {"shape": (2, 20), "low": -30.0, "high": 30.0},
+                    "c": {"shape": (2, 5)},
+                    "new_c": {"shape": (2, 5)},
+                },
+                "attrs": {"forget_bias": 0.0},
+                "types": {"T": "float32"},
+                "note": "closed and open gates",
+            },
+            {
+                "inputs": {
+                    "h_backprop": {"shape": (0, 2)},
+                    "new_c_backprop": {"shape": (0, 2)},
+                    "gates": {"shape": (0, 8)},
+                    "c": {"shape": (0, 2)},
+                    "new_c": {"shape": (0, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "no rows",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "h_backprop": {"shape": (3, 3)},
+                    "new_c_backprop": {"shape": (3, 3)},
+                    "gates": {"shape": (3, 8)},
+                    "c": {"shape": (3, 3)},
+                    "new_c": {"shape": (3, 3)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "gates are 8 wide for 3 units",
+            },
+            {
+                "inputs": {
+                    "h_backprop": {"shape": (3, 2)},
+                    "new_c_backprop": {"shape": (3, 2)},
+                    "gates": {"shape": (3, 8)},
+                    "c": {"shape": (3, 2)},
+                    "new_c": {"shape": (2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "B",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"h_backprop": "T", "new_c_backprop": "T", "gates": "T", "c": "T", "new_c": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 8e-06, "atol": 2e-06},
+            "float64": {"rtol": 1e-11, "atol": 1e-11},
+        },
+        "gradcheck": ("h_backprop", "new_c_backprop", "gates", "c", "new_c"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.recurrent:lstm_gates_grad",
+    },
     "Sum": {
         "samples": (
             {

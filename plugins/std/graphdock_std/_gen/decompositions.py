@@ -7,6 +7,10 @@ from graphdock_std.attention import attend as _attend
 from graphdock_std.attention import attend_log_sum as _attend_log_sum
 from graphdock_std.attention import attend_weights as _attend_weights
 from graphdock_std.fused import activate as _activate
+from graphdock_std.recurrent import lstm_gates_slope as _lstm_gates_slope
+from graphdock_std.recurrent import lstm_output as _lstm_output
+from graphdock_std.recurrent import lstm_state as _lstm_state
+from graphdock_std.recurrent import lstm_state_slope as _lstm_state_slope
 from graphdock_std.rms_norm import rms_gamma_slope as _rms_gamma_slope
 from graphdock_std.rms_norm import rms_inverse as _rms_inverse
 from graphdock_std.rms_norm import rms_scaled as _rms_scaled
@@ -99,6 +103,20 @@ def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
         transpose_b,
     )
     return [y]
+
+
+def lstm_gates(*, gates, c, forget_bias, T, **_unused):
+    """Builds LSTMGates from other ops."""
+    new_c = _lstm_state(gates, c, forget_bias)
+    h = _lstm_output(gates, c, forget_bias)
+    return [h, new_c]
+
+
+def lstm_gates_grad(*, h_backprop, new_c_backprop, gates, c, new_c, forget_bias, T, **_unused):
+    """Builds LSTMGatesGrad from other ops."""
+    gates_backprop = _lstm_gates_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
+    c_backprop = _lstm_state_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
+    return [gates_backprop, c_backprop]
 
 
 def rms_norm(*, x, gamma, epsilon, T, U, **_unused):

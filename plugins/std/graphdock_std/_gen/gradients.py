@@ -1396,6 +1396,26 @@ def ensure_shape(op, grad_output):
     return [grad_output]
 
 
+def lstm_gates(op, grad_h, grad_new_c):
+    """gates, c: fn."""
+    _fn = _import_module("graphdock_std.recurrent")
+    grads_lstm_gates_gradient = _fn.lstm_gates_gradient(op, grad_h, grad_new_c)
+    return [grads_lstm_gates_gradient[0], grads_lstm_gates_gradient[1]]
+
+
+def lstm_gates_grad(op, grad_gates_backprop, grad_c_backprop):
+    """h_backprop, new_c_backprop, gates, c, new_c: fn."""
+    _fn = _import_module("graphdock_std.recurrent")
+    grads_lstm_gates_grad_gradient = _fn.lstm_gates_grad_gradient(op, grad_gates_backprop, grad_c_backprop)
+    return [
+        grads_lstm_gates_grad_gradient[0],
+        grads_lstm_gates_grad_gradient[1],
+        grads_lstm_gates_grad_gradient[2],
+        grads_lstm_gates_grad_gradient[3],
+        grads_lstm_gates_grad_gradient[4],
+    ]
+
+
 def sum(op, grad_y):
     """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math_gradients")

@@ -7994,6 +7994,64 @@ def ensure_shape() -> OpDef:
     )
 
 
+def lstm_gates() -> OpDef:
+    return OpDef(
+        name="LSTMGates",
+        version=1,
+        summary="What an LSTM cell does with its matrix product (Hochreiter and Schmidhuber, 1997).",
+        doc=(
+            "The gates of a row are, side by side, those of input, new value, forget and output, as BasicLSTMCell "
+            "has them, before their activations. Narrow floats are\ncomputed in float32, and rounded once."
+        ),
+        inputs=(
+            ArgDef("gates", "T", shape="[B, G]", doc="The product, bias and all: four times the units."),
+            ArgDef("c", "T", shape="[B, U]", doc="The state before."),
+        ),
+        outputs=(
+            ArgDef("h", "T", shape="[B, U]", doc="The output."),
+            ArgDef("new_c", "T", shape="[B, U]", doc="The state after."),
+        ),
+        attrs=(AttrDef("forget_bias", "float", default=1.0, doc="Added to what the forget gate sees."),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        where=(("G == 4 * U", "gates are {G} wide for {U} units"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "40 * size(c)"},
+        gradient="graphdock_std._gen.gradients:lstm_gates",
+        gradient_kinds={"gates": "fn", "c": "fn"},
+        decomposition="graphdock_std._gen.decompositions:lstm_gates",
+        reference="graphdock_std.reference.recurrent:lstm_gates",
+        package="graphdock_std",
+        source="specs/recurrent.yaml:4",
+    )
+
+
+def lstm_gates_grad() -> OpDef:
+    return OpDef(
+        name="LSTMGatesGrad",
+        version=1,
+        summary="The gradient of LSTMGates by gates and the state before.",
+        inputs=(
+            ArgDef("h_backprop", "T", shape="[B, U]", doc="The gradient of h."),
+            ArgDef("new_c_backprop", "T", shape="[B, U]", doc="That of new_c."),
+            ArgDef("gates", "T", shape="[B, G]", doc="As in LSTMGates."),
+            ArgDef("c", "T", shape="[B, U]", doc="As in LSTMGates."),
+            ArgDef("new_c", "T", shape="[B, U]", doc="As LSTMGates gave it."),
+        ),
+        outputs=(ArgDef("gates_backprop", "T", shape="[B, G]"), ArgDef("c_backprop", "T", shape="[B, U]")),
+        attrs=(AttrDef("forget_bias", "float", default=1.0, doc="As in LSTMGates."),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        where=(("G == 4 * U", "gates are {G} wide for {U} units"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "60 * size(c)"},
+        gradient="graphdock_std._gen.gradients:lstm_gates_grad",
+        gradient_kinds={"h_backprop": "fn", "new_c_backprop": "fn", "gates": "fn", "c": "fn", "new_c": "fn"},
+        decomposition="graphdock_std._gen.decompositions:lstm_gates_grad",
+        reference="graphdock_std.reference.recurrent:lstm_gates_grad",
+        package="graphdock_std",
+        source="specs/recurrent.yaml:41",
+    )
+
+
 def sum() -> OpDef:
     return OpDef(
         name="Sum",
@@ -12478,6 +12536,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "UnravelIndex": unravel_index,
     "BroadcastArgs": broadcast_args,
     "EnsureShape": ensure_shape,
+    "LSTMGates": lstm_gates,
+    "LSTMGatesGrad": lstm_gates_grad,
     "Sum": sum,
     "Mean": mean,
     "Prod": prod,
@@ -12662,6 +12722,7 @@ SPECS: dict[str, str] = {
     "quantization.yaml": "98246986ee41d220",
     "random.yaml": "096a30a35fecd476",
     "rearrange.yaml": "adb0623d1594cfe2",
+    "recurrent.yaml": "3ddb24f122384f23",
     "reduce.yaml": "abc5c2a5d91e2885",
     "rms_norm.yaml": "5fba85b5c95e52fe",
     "sampling.yaml": "c2cf8b112c2e60bc",

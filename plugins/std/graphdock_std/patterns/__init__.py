@@ -1,4 +1,4 @@
-"""What people write in several ops and one op of std computes: norms, attention, products with what follows them.
+"""What people write in several ops and one op of std computes: norms, attention, products with what follows them, cells.
 
 Each spelling is a pattern of its own, and each rank.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from graphdock_std.patterns.attention import attentions
 from graphdock_std.patterns.norms import layer_norms, rms_norms
 from graphdock_std.patterns.products import products
+from graphdock_std.patterns.recurrent import lstms
 
 __all__ = ["PATTERNS"]
 
-PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products())
+PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products(), *lstms())

@@ -129,6 +129,29 @@ def _fused_matmul(ctx: PrepareContext) -> Call:
     return Call(problem, tensors, {"alpha": 1.0})
 
 
+# -- recurrent cells
+
+
+def _units(ctx: PrepareContext, index: int) -> dict[str, int]:
+    """Of the state before, an input."""
+    rows, units = _dims(ctx, index)
+    if not rows * units:
+        raise KernelRefused("there are no elements")
+    return {"rows": rows, "units": units}
+
+
+def _lstm_gates(ctx: PrepareContext) -> Call:
+    problem = _problem(ctx, _units(ctx, 1), {"T": _type(ctx, 0)})
+    tensors = {"gates": 0, "c": 1, "new_h": 2, "new_c": 3}
+    return Call(problem, tensors, {"forget_bias": ctx.attr("forget_bias")})
+
+
+def _lstm_gates_grad(ctx: PrepareContext) -> Call:
+    problem = _problem(ctx, _units(ctx, 3), {"T": _type(ctx, 0)}, present=frozenset({"dnew_c"}))
+    names = ("dh", "dnew_c", "gates", "c", "new_c", "dgates", "dc")
+    return Call(problem, dict(zip(names, range(7), strict=True)), {"forget_bias": ctx.attr("forget_bias")})
+
+
 _FLOATS = ("float32", "float16", "bfloat16")
 _NORMED = {"T": _FLOATS, "U": ("float32",)}
 
@@ -141,4 +164,6 @@ CALLS = (
     Operation("Attention", "attention", _attention, {"T": _FLOATS}),
     Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": _FLOATS}),
     Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),
+    Operation("LSTMGates", "lstm_cell", _lstm_gates, {"T": _FLOATS}),
+    Operation("LSTMGatesGrad", "lstm_cell_grad", _lstm_gates_grad, {"T": _FLOATS}),
 )

@@ -104,6 +104,23 @@ def test_an_rms_norm_by_hand_is_the_library_s(lab):
     assert launched["norm_grad_norm_backward"] == launched["norm_grad_norm_column_sums"] == 1
 
 
+def test_an_lstm_s_cells_are_the_library_s(lab):
+    """The last state's gradient is zeros: nothing is launched for them."""
+
+    def build(x, w):
+        c = h = tf.zeros([3, 6])
+        for _ in range(2):
+            i, j, f, o = tf.split(tf.matmul(tf.concat([x, h], 1), w), 4, 1)
+            c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+            h = tf.sigmoid(o) * tf.tanh(c)
+        return [h, *tf.gradients(tf.sin(h), [x, w])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(3, 4), "w": normal(10, 24)})
+    assert kernels["triton.lstm_cell"] == kernels["triton.lstm_cell_grad"] == 2
+    assert launched["lstm_cell_lstm_forward"] == launched["lstm_cell_grad_lstm_backward"] == 2
+    assert {"cuda.split", "cuda.sigmoid", "cuda.fill"}.isdisjoint(kernels), kernels
+
+
 def test_a_training_step_of_two_layers(lab):
     def build(x, y):
         w1, w2 = tf.Variable(normal(8, 16)), tf.Variable(normal(16, 4))
