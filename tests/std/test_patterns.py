@@ -22,6 +22,9 @@ SIZES = {
     "gates": (3, 20),
     "c": (3, 5),
 }
+#: Rank -> heads; ranks of heads and angles -> angles, of positions in the dim before the last or the one before it.
+HEADS = {3: (4, 5, 6), 4: (2, 4, 5, 6)}
+ANGLES = {(3, 2): (5, 3), (3, 3): (4, 1, 3), (4, 2): (5, 3), (4, 3): (4, 1, 3), (4, 4): (1, 1, 5, 3)}
 NUMBERS = {"epsilon": 1e-3, "scale": 0.6, "forget_bias": 1.0}
 
 
@@ -41,7 +44,16 @@ def arguments(pattern, random):
     given, feed = {}, {}
     for name, operand in pattern.inputs.items():
         rank = len(operand.shape)
-        if name == "shape":
+        if name in ("cos", "sin"):
+            table = random.standard_normal(ANGLES[len(pattern.inputs["x"].shape), rank]).astype(np.float32)
+            given[name] = tf.constant(np.concatenate([table, table], -1) if operand.constant else table)
+        elif name in ("cut", "shape") and "cos" in given:
+            dims = HEADS[len(pattern.inputs["x"].shape)]
+            given[name] = dims if name == "shape" else (*dims[:-1], 3, 2)
+        elif name == "x" and "cos" in pattern.inputs:
+            given[name] = tf.placeholder(tf.float32, (None, *HEADS[rank][1:]), name=name)
+            feed[given[name]] = random.standard_normal(HEADS[rank]).astype(np.float32)
+        elif name == "shape":
             given[name] = [2, 2, 5]
         elif name == "seen":
             given[name] = np.tri(4, dtype=np.float32)
@@ -74,9 +86,10 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
                 results.append(session.run([*values, *slopes], feed))
     assert [n.claimed > 0 for n in plan.placement.notes][-1:] == [True], plan.placement.notes
     names = ("LayerNorm", "RMSNorm", "Attention", "LSTMGates")
-    stands = {name: f"{name}Grad" for name in names} | {"FusedMatMul": "FusedMatMul"}
+    stands = {name: f"{name}Grad" for name in names} | {name: name for name in ("FusedMatMul", "Rotary")}
     ops = [n.op for n in plan.graph.nodes]
     found = [op for op in stands if op in ops]
+    assert ops.count("Rotary") in (0, 2)
     assert len(found) == 1 and stands[found[0]] in ops and pattern.anchor not in ops[: ops.index(found[0])]
     for got, want in zip(*results, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
@@ -164,3 +177,21 @@ def test_gates_that_are_cut_otherwise_stay(host, process_host):
             feed = {gates: np.ones((4, 4)), c: np.ones(c.shape.as_list())}
             with tf.Session(host=host) as session:
                 assert not session.explain([tf.tanh(state) * tf.sigmoid(o), state], feed).plan.placement.notes
+
+
+def test_angles_that_are_not_of_positions_stay(host, process_host):
+    """Angles of each head, and a table whose halves differ."""
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [2, 4, 5, 6])
+        a, b = tf.split(x, 2, -1)
+        cos, sin = (tf.constant(np.ones((4, 5, 3), np.float32)) for _ in range(2))
+        table = tf.constant(np.arange(30, dtype=np.float32).reshape(5, 6))
+        plain = tf.concat([a * cos - b * sin, b * cos + a * sin], -1)
+        p, q = tf.split(tf.sin(x), 2, -1)
+        with tf.Session(host=host) as session:
+            fetches = [plain, tf.sin(x) * table + tf.concat([-q, p], -1) * table]
+            notes = session.explain(fetches, {x: np.ones((2, 4, 5, 6))}).plan.placement.notes
+    assert [(n.claimed, n.what) for n in notes] == [
+        (0, "the angles do not stand twice, side by side"),
+    ]

@@ -48,6 +48,7 @@ FAMILIES = (
     "recurrent",
     "reduce",
     "rms_norm",
+    "rotary",
     "sampling",
     "scatter",
     "segment",

@@ -13858,6 +13858,68 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.rms_norm:rms_norm_grad",
     },
+    "Rotary": {
+        "samples": (
+            {
+                "inputs": {"x": {"shape": (2, 3, 2, 4)}, "cos": {"shape": (3, 2)}, "sin": {"shape": (3, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"x": {"shape": (3, 1, 6)}, "cos": {"shape": (3, 2)}, "sin": {"shape": (3, 2)}},
+                "attrs": {"pairs": True},
+                "types": {"U": "float32"},
+                "note": "two numbers stay",
+            },
+            {
+                "inputs": {"x": {"shape": (2, 2, 5)}, "cos": {"shape": (2, 2)}, "sin": {"shape": (2, 2)}},
+                "attrs": {"back": True},
+                "types": {"T": "float32", "U": "float32"},
+                "note": "one number stays",
+            },
+            {
+                "inputs": {"x": {"shape": (2, 1, 2, 4)}, "cos": {"shape": (1, 2)}, "sin": {"shape": (1, 2)}},
+                "attrs": {"pairs": True, "back": True},
+                "types": {"T": "float64", "U": "float64"},
+                "note": "",
+            },
+            {
+                "inputs": {"x": {"shape": (0, 2, 4)}, "cos": {"shape": (0, 2)}, "sin": {"shape": (0, 2)}},
+                "attrs": {},
+                "types": {"T": "float32", "U": "float32"},
+                "note": "no positions",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"x": {"shape": (3, 2, 4)}, "cos": {"shape": (3, 3)}, "sin": {"shape": (3, 3)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "3 angles turn more than 4 numbers",
+            },
+            {
+                "inputs": {"x": {"shape": (3, 2, 4)}, "cos": {"shape": (2, 2)}, "sin": {"shape": (2, 2)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "S",
+            },
+        ),
+        "types": {"T": _FLOATS, "U": _FLOATS},
+        "args": {"x": "T", "cos": "U", "sin": "U"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.004},
+            "bfloat16": {"rtol": 0.032, "atol": 0.032},
+            "float32": {"rtol": 4e-06, "atol": 2e-06},
+            "float64": {"rtol": 1e-12, "atol": 1e-12},
+        },
+        "gradcheck": ("x", "cos", "sin"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.rotary:rotary",
+    },
     "Multinomial": {
         "samples": (
             {

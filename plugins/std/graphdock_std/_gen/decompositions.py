@@ -15,6 +15,7 @@ from graphdock_std.rms_norm import rms_gamma_slope as _rms_gamma_slope
 from graphdock_std.rms_norm import rms_inverse as _rms_inverse
 from graphdock_std.rms_norm import rms_scaled as _rms_scaled
 from graphdock_std.rms_norm import rms_slope as _rms_slope
+from graphdock_std.rotary import turn as _turn
 
 
 def fill(*, dims, value, T, Tdims, **_unused):
@@ -131,3 +132,9 @@ def rms_norm_grad(*, y_backprop, x, gamma, inverse, T, U, **_unused):
     x_backprop = _rms_slope(y_backprop, x, gamma, inverse)
     gamma_backprop = _rms_gamma_slope(y_backprop, x, gamma, inverse)
     return [x_backprop, gamma_backprop]
+
+
+def rotary(*, x, cos, sin, pairs, back, T, U, **_unused):
+    """Builds Rotary from other ops."""
+    y = _turn(x, cos, sin, pairs, back)
+    return [y]

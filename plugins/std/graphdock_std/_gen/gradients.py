@@ -1485,6 +1485,13 @@ def rms_norm_grad(op, grad_x_backprop, grad_gamma_backprop):
     ]
 
 
+def rotary(op, grad_y):
+    """x, cos, sin: fn."""
+    _fn = _import_module("graphdock_std.rotary")
+    grads_rotary_gradient = _fn.rotary_gradient(op, grad_y)
+    return [grads_rotary_gradient[0], grads_rotary_gradient[1], grads_rotary_gradient[2]]
+
+
 def tensor_scatter_update(op, grad_output):
     """tensor: formula; updates: fn; indices: none."""
     indices = op.inputs[1]

@@ -8613,6 +8613,39 @@ def rms_norm_grad() -> OpDef:
     )
 
 
+def rotary() -> OpDef:
+    return OpDef(
+        name="Rotary",
+        version=1,
+        summary="Rotary position embedding (Su and others, RoFormer, 2021).",
+        doc=(
+            "Two numbers of a head are turned by an angle of its position: a and b become a cos - b sin and b cos + "
+            "a sin. Those are the numbers i and i + R of R angles,\nor with pairs 2 i and 2 i + 1. What is past 2 R "
+            "stays as it is. Narrow floats are computed in float32."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*B, S, H, D]", doc="Heads of positions."),
+            ArgDef("cos", "U", shape="[S, R]", doc="Of the angles of each position."),
+            ArgDef("sin", "U", shape="[S, R]", doc="Likewise."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, S, H, D]"),),
+        attrs=(
+            AttrDef("pairs", "bool", default=False, doc="Neighbours are turned together."),
+            AttrDef("back", "bool", default=False, doc="Turn the other way, as the gradient does."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=_FLOATS)),
+        where=(("2 * R <= D", "{R} angles turn more than {D} numbers"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(x)"},
+        gradient="graphdock_std._gen.gradients:rotary",
+        gradient_kinds={"x": "fn", "cos": "fn", "sin": "fn"},
+        decomposition="graphdock_std._gen.decompositions:rotary",
+        reference="graphdock_std.reference.rotary:rotary",
+        package="graphdock_std",
+        source="specs/rotary.yaml:4",
+    )
+
+
 def multinomial() -> OpDef:
     return OpDef(
         name="Multinomial",
@@ -12552,6 +12585,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "SumTo": sum_to,
     "RMSNorm": rms_norm,
     "RMSNormGrad": rms_norm_grad,
+    "Rotary": rotary,
     "Multinomial": multinomial,
     "StatelessMultinomial": stateless_multinomial,
     "RandomGamma": random_gamma,
@@ -12725,6 +12759,7 @@ SPECS: dict[str, str] = {
     "recurrent.yaml": "3ddb24f122384f23",
     "reduce.yaml": "abc5c2a5d91e2885",
     "rms_norm.yaml": "5fba85b5c95e52fe",
+    "rotary.yaml": "3e7b9228d0dfd93b",
     "sampling.yaml": "c2cf8b112c2e60bc",
     "scatter.yaml": "3ee5fbeb5ce552b7",
     "segment.yaml": "da11a8cc1a597522",

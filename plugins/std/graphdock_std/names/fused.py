@@ -15,4 +15,5 @@ HELPERS = {
     "rms_inverse": "graphdock_std.rms_norm:rms_inverse",
     "rms_scaled": "graphdock_std.rms_norm:rms_scaled",
     "rms_slope": "graphdock_std.rms_norm:rms_slope",
+    "turn": "graphdock_std.rotary:turn",
 }

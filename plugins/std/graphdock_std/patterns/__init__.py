@@ -1,4 +1,4 @@
-"""What people write in several ops and one op of std computes: norms, attention, products with what follows them, cells.
+"""What people write in several ops and one op of std computes: norms, attention, products with what follows them, cells, angles.
 
 Each spelling is a pattern of its own, and each rank.
 """
@@ -9,7 +9,8 @@ from graphdock_std.patterns.attention import attentions
 from graphdock_std.patterns.norms import layer_norms, rms_norms
 from graphdock_std.patterns.products import products
 from graphdock_std.patterns.recurrent import lstms
+from graphdock_std.patterns.rotary import rotaries
 
 __all__ = ["PATTERNS"]
 
-PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products(), *lstms())
+PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products(), *lstms(), *rotaries())

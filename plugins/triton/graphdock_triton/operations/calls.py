@@ -152,6 +152,20 @@ def _lstm_gates_grad(ctx: PrepareContext) -> Call:
     return Call(problem, dict(zip(names, range(7), strict=True)), {"forget_bias": ctx.attr("forget_bias")})
 
 
+# -- positions
+
+
+def _rotary(ctx: PrepareContext) -> Call:
+    *outer, positions, heads, depth = _dims(ctx, 0)
+    dims = {"tokens": math.prod(outer) * positions, "positions": positions, "heads": heads, "depth": depth}
+    dims |= {"half": _dims(ctx, 1)[1], "x_token": heads * depth, "y_token": heads * depth}
+    if not math.prod(dims.values()):
+        raise KernelRefused("there are no elements")
+    flags = {"PAIRS": ctx.attr("pairs"), "BACKWARD": ctx.attr("back")}
+    problem = _problem(ctx, dims, {"T": _type(ctx, 0), "U": _type(ctx, 1)}, flags=flags)
+    return Call(problem, {"x": 0, "cos": 1, "sin": 2, "y": 3})
+
+
 _FLOATS = ("float32", "float16", "bfloat16")
 _NORMED = {"T": _FLOATS, "U": ("float32",)}
 
@@ -166,4 +180,5 @@ CALLS = (
     Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),
     Operation("LSTMGates", "lstm_cell", _lstm_gates, {"T": _FLOATS}),
     Operation("LSTMGatesGrad", "lstm_cell_grad", _lstm_gates_grad, {"T": _FLOATS}),
+    Operation("Rotary", "rotary", _rotary, {"T": _FLOATS, "U": _FLOATS}),
 )

@@ -121,6 +121,22 @@ def test_an_lstm_s_cells_are_the_library_s(lab):
     assert {"cuda.split", "cuda.sigmoid", "cuda.fill"}.isdisjoint(kernels), kernels
 
 
+@pytest.mark.parametrize("pairs", [False, True])
+def test_rotary_embedding_by_hand_is_one_kernel_each_way(lab, pairs):
+    angles = np.outer(np.arange(5), 0.5 ** np.arange(4)).astype(np.float32)
+    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+
+    def build(x):
+        a, b = (x[..., ::2], x[..., 1::2]) if pairs else tf.split(x, 2, -1)
+        turned = [a * cos - b * sin, a * sin + b * cos]
+        y = tf.reshape(tf.stack(turned, -1), [2, 5, 3, 8]) if pairs else tf.concat(turned, -1)
+        return [y, *tf.gradients(tf.sin(y), [x])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(2, 5, 3, 8)})
+    assert kernels["triton.rotary"] == 2 and launched["rotary_rotary_tokens"] == 2
+    assert set(kernels) <= {"triton.rotary", "triton.region", "cuda.cos", "cuda.mul"}
+
+
 def test_a_training_step_of_two_layers(lab):
     def build(x, y):
         w1, w2 = tf.Variable(normal(8, 16)), tf.Variable(normal(16, 4))
