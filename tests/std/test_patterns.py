@@ -22,6 +22,8 @@ SIZES = {
     "gates": (3, 20),
     "c": (3, 5),
 }
+#: Rank -> biases of scores [2, 2, 4, 4] or [2, 4, 4].
+BIASES = {2: (4, 4), 3: (2, 1, 4), 4: (2, 1, 1, 4)}
 #: Rank -> heads; ranks of heads and angles -> angles, of positions in the dim before the last or the one before it.
 HEADS = {3: (4, 5, 6), 4: (2, 4, 5, 6)}
 ANGLES = {(3, 2): (5, 3), (3, 3): (4, 1, 3), (4, 2): (5, 3), (4, 3): (4, 1, 3), (4, 4): (1, 1, 5, 3)}
@@ -64,6 +66,8 @@ def arguments(pattern, random):
             given[name] = np.float32(NUMBERS[name])
         else:
             size = SIZES.get(name, (2, 2, 4, 3))[-rank:]
+            if name == "bias" and "query" in pattern.inputs:
+                size = BIASES[rank]
             given[name] = tf.placeholder(tf.float32, (None, *size[1:]) if rank > 2 else size, name=name)
             feed[given[name]] = random.standard_normal(size).astype(np.float32)
     return given, feed
@@ -95,16 +99,23 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
 
 
-def test_a_mask_that_is_not_causal_stays(host, process_host):
+def test_a_mask_that_is_not_causal_is_added(host, process_host):
+    """What is larger than the scores, and gives them dims, stays."""
     process_host(host)
     with tf.Graph(host=host).as_default():
-        q, k, v = (tf.placeholder(tf.float32, [2, 4, 3]) for _ in range(3))
-        low = np.zeros((4, 4), np.float32)
-        low[2, 1] = -1e9
-        y = tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.5 + low), v)
+        q, k, v = (tf.placeholder(tf.float32, [n, 4, 3]) for n in (1, 1, 2))
+        low = np.zeros((2, 4, 4), np.float32)
+        low[:, 2, 1] = -1e9
+        scores = tf.matmul(q, k, transpose_b=True) * 0.5
+        feed = {t: np.random.default_rng(2).standard_normal(t.shape.as_list()) for t in (q, k, v)}
         with tf.Session(host=host) as session:
-            notes = session.explain(y, {t: np.ones((2, 4, 3), np.float32) for t in (q, k, v)}).plan.placement.notes
-    assert [(n.claimed, n.what) for n in notes] == [(0, "the mask is not causal")]
+            wide = session.explain(tf.matmul(tf.nn.softmax(scores + low), v), feed)
+            y = tf.matmul(tf.nn.softmax(scores + low[0]), v[:1])
+            explained = session.explain(y, feed)
+            got, want = session.run([y, tf.matmul(tf.exp(tf.nn.log_softmax(scores + low[0])), v[:1])], feed)
+    assert {n.what for n in wide.plan.placement.notes} == {"what is added is larger than the scores"}
+    assert explained.kernels()["cpu.attention"] == 1
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 def test_gamma_that_is_no_row_stays(host, process_host):

@@ -31,16 +31,16 @@ def lin_space(*, start, stop, num, T, Tidx, **_unused):
     return [y]
 
 
-def attention(*, query, key, value, scale, causal, T, **_unused):
+def attention(*, query, key, value, bias, scale, causal, T, **_unused):
     """Builds Attention from other ops."""
-    output = _attend(query, key, value, scale, causal)
-    log_sum = _attend_log_sum(query, key, scale, causal)
+    output = _attend(query, key, value, scale, causal, bias)
+    log_sum = _attend_log_sum(query, key, scale, causal, bias)
     return [output, log_sum]
 
 
-def attention_grad(*, output_backprop, query, key, value, output, log_sum, scale, causal, T, **_unused):
+def attention_grad(*, output_backprop, query, key, value, output, log_sum, bias, scale, causal, T, **_unused):
     """Builds AttentionGrad from other ops."""
-    weights = _attend_weights(query, key, scale, causal)
+    weights = _attend_weights(query, key, scale, causal, bias)
     value_backprop = _tf.matmul(weights, output_backprop, True)
     toward = _tf.matmul(output_backprop, value, False, True)
     scores = _tf.multiply(

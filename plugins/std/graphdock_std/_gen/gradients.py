@@ -361,14 +361,21 @@ def identity_n(op, *grads):
 
 
 def attention(op, grad_output, grad_log_sum):
-    """query, key, value: fn."""
+    """query, key, value, bias: fn."""
+    bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention")
     grads_attention_gradient = _fn.attention_gradient(op, grad_output, grad_log_sum)
-    return [grads_attention_gradient[0], grads_attention_gradient[1], grads_attention_gradient[2]]
+    return [
+        grads_attention_gradient[0],
+        grads_attention_gradient[1],
+        grads_attention_gradient[2],
+        *([] if bias is None else [grads_attention_gradient[3]]),
+    ]
 
 
 def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
-    """output_backprop, query, key, value: fn; output, log_sum: none."""
+    """output_backprop, query, key, value, bias: fn; output, log_sum: none."""
+    bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention")
     grads_attention_grad_gradient = _fn.attention_grad_gradient(
         op,
@@ -383,6 +390,7 @@ def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backpr
         grads_attention_grad_gradient[3],
         None,
         None,
+        *([] if bias is None else [grads_attention_grad_gradient[4]]),
     ]
 
 

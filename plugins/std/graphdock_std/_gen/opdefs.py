@@ -2467,21 +2467,18 @@ def attention() -> OpDef:
         doc=(
             "Each query is answered by the values, weighted by the softmax of its products with the keys. Products "
             "are accumulated in float32 at least. Kernels need\nnot hold the weights; log_sum is what their "
-            "gradients want of them. A row that sees nothing has NaN."
+            "gradients want of them. A bias, such as a mask of large negative numbers, is added to the scaled "
+            "products. A row\nthat sees nothing has NaN."
         ),
         inputs=(
             ArgDef("query", "T", shape="[*B, M, D]", doc="Queries."),
             ArgDef("key", "T", shape="[*B, N, D]", doc="Keys."),
             ArgDef("value", "T", shape="[*B, N, E]", doc="Values."),
+            ArgDef("bias", "T", arity="optional", doc="Added to the scores; broadcasts to [*B, M, N]."),
         ),
         outputs=(
-            ArgDef("output", "T", shape="[*B, M, E]"),
-            ArgDef(
-                "log_sum",
-                "float32",
-                shape="[*B, M]",
-                doc="The logarithm, of base 2, of the sum of a query's exponentials.",
-            ),
+            ArgDef("output", "T"),
+            ArgDef("log_sum", "float32", doc="The logarithm, of base 2, of the sum of a query's exponentials."),
         ),
         attrs=(
             AttrDef("scale", "float", default=1.0, doc="Factor of the products of queries and keys."),
@@ -2496,10 +2493,11 @@ def attention() -> OpDef:
             ),
         ),
         types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_attention:attention",
         traits=frozenset({"pure"}),
         cost={"flops": "2 * size(query) * N + 2 * size(output) * N"},
         gradient="graphdock_std._gen.gradients:attention",
-        gradient_kinds={"query": "fn", "key": "fn", "value": "fn"},
+        gradient_kinds={"query": "fn", "key": "fn", "value": "fn", "bias": "fn"},
         decomposition="graphdock_std._gen.decompositions:attention",
         reference="graphdock_std.reference.fused:attention",
         package="graphdock_std",
@@ -2519,17 +2517,15 @@ def attention_grad() -> OpDef:
             ArgDef("value", "T", shape="[*B, N, E]", doc="As in Attention."),
             ArgDef("output", "T", shape="[*B, M, E]", doc="As Attention gave it."),
             ArgDef("log_sum", "float32", shape="[*B, M]", doc="As Attention gave it."),
+            ArgDef("bias", "T", arity="optional", doc="As in Attention."),
         ),
-        outputs=(
-            ArgDef("query_backprop", "T", shape="[*B, M, D]"),
-            ArgDef("key_backprop", "T", shape="[*B, N, D]"),
-            ArgDef("value_backprop", "T", shape="[*B, N, E]"),
-        ),
+        outputs=(ArgDef("query_backprop", "T"), ArgDef("key_backprop", "T"), ArgDef("value_backprop", "T")),
         attrs=(
             AttrDef("scale", "float", default=1.0, doc="As in Attention."),
             AttrDef("causal", "bool", default=False, doc="As in Attention."),
         ),
         types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_attention:attention_grad",
         traits=frozenset({"pure"}),
         cost={"flops": "6 * size(query) * N + 4 * size(output) * N"},
         gradient="graphdock_std._gen.gradients:attention_grad",
@@ -2540,11 +2536,12 @@ def attention_grad() -> OpDef:
             "value": "fn",
             "output": "none",
             "log_sum": "none",
+            "bias": "fn",
         },
         decomposition="graphdock_std._gen.decompositions:attention_grad",
         reference="graphdock_std.reference.fused:attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:41",
+        source="specs/fused.yaml:48",
     )
 
 
@@ -2595,7 +2592,7 @@ def fused_mat_mul() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
         reference="graphdock_std.reference.fused:fused_matmul",
         package="graphdock_std",
-        source="specs/fused.yaml:78",
+        source="specs/fused.yaml:88",
     )
 
 
@@ -12738,7 +12735,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "a8c8a6d76155293e",
+    "fused.yaml": "8027e407e5e917c2",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",

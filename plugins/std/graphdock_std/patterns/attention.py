@@ -44,6 +44,10 @@ def _added(scores: Any, low: Any) -> Any:
     return scores + low
 
 
+def _biased(scores: Any, bias: Any) -> Any:
+    return scores + bias
+
+
 def _attended(
     query: Any,
     key: Any,
@@ -57,25 +61,31 @@ def _attended(
     return _tf.matmul(_tf.nn.softmax(hide(score(query, key, scale), **masks)), value)
 
 
-def _attention(query: Any, key: Any, value: Any, scale: Any = 1.0, *, divided: bool, **masks: Any) -> Any:
+def _attention(
+    query: Any, key: Any, value: Any, scale: Any = 1.0, bias: Any = None, *, divided: bool, **masks: Any
+) -> Any:
     factor = 1.0 / float(scale) if divided else float(scale)
     attrs = {"scale": factor, "causal": bool(masks)}
-    return _ops.apply_op("Attention", query=query, key=key, value=value, **attrs)[0]
+    return _ops.apply_op("Attention", query=query, key=key, value=value, bias=bias, **attrs)[0]
 
 
 def attentions() -> Iterator[Pattern]:
+    """One pattern per spelling, rank, and mask: none, a causal one that is constant, or any that is added."""
     table = Operand((None, None), constant=True)
     hidden: dict[str, tuple[Callable[..., Any], dict[str, Operand]]] = {
         "": (_open, {}),
         "_blended": (_blended, {"seen": table, "low": table}),
         "_added": (_added, {"low": table}),
     }
+    biases = {f"_biased_{rank}": (_biased, {"bias": any_of(rank)}) for rank in (2, 3, 4)}
     scores = {"after": _scaled_after, "before": _scaled_before, "divided": _divided_after, "unscaled": _unscaled}
     for rank in (3, 4):
         operands = {name: any_of(rank) for name in ("query", "key", "value")}
         for name, score in scores.items():
             scale = {} if score is _unscaled else {"scale": CONSTANT}
-            for label, (hide, masks) in hidden.items():
+            for label, (hide, masks) in (hidden | biases).items():
+                if len(masks.get("bias", table).shape or ()) > rank:
+                    continue
                 yield Pattern(
                     f"attention_{name}{label}_{rank}",
                     "Softmax",
@@ -84,8 +94,15 @@ def attentions() -> Iterator[Pattern]:
                     functools.partial(_attention, divided=score is _divided_after),
                     not_on=PARTS,
                     rank=rank,
-                    check=_causal if masks else None,
+                    check=_of_scores if "bias" in masks else _causal if masks else None,
                 )
+
+
+def _of_scores(found: Found) -> str | None:
+    """None where the bias broadcasts to the scores, and not they to it."""
+    scores = (*found.shapes["query"][:-1], found.shapes["key"][-2])
+    pairs = zip(reversed(found.shapes["bias"]), reversed(scores), strict=False)
+    return None if all(b in (1, s) for b, s in pairs) else "what is added is larger than the scores"
 
 
 def _causal(found: Found) -> str | None:

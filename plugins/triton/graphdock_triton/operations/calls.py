@@ -68,10 +68,26 @@ def _heads(ctx: PrepareContext, first: int) -> dict[str, int]:
         "queries": query[-2],
         "keys": key[-2],
         "depth": query[-1],
-        "bias_batch": 0,
-        "bias_head": 0,
-        "bias_q": 0,
-        "bias_k": 0,
+    }
+
+
+def _bias_strides(
+    ctx: PrepareContext, index: int | None, dims: Mapping[str, int], outer: tuple[int, ...]
+) -> dict[str, int]:
+    """Of a bias, an input that broadcasts to the scores: 0 along the dims that it has not. ``outer``: dims before the matrices."""
+    if index is None:
+        return dict.fromkeys(("bias_batch", "bias_head", "bias_q", "bias_k"), 0)
+    scores = (*outer[:-1], dims["heads"], dims["queries"], dims["keys"])
+    shape = _dims(ctx, index)
+    aligned = (*(1,) * (len(scores) - len(shape)), *shape[max(len(shape) - len(scores), 0) :])
+    *batch, head, query, key = aligned
+    if math.prod(batch) not in (1, dims["batch"]):
+        raise KernelRefused(f"the bias has some of the dims {list(outer[:-1])} and not all")
+    return {
+        "bias_batch": head * query * key if math.prod(batch) > 1 else 0,
+        "bias_head": query * key if head > 1 else 0,
+        "bias_q": key if query > 1 else 0,
+        "bias_k": 1 if key > 1 else 0,
     }
 
 
@@ -85,24 +101,30 @@ def _strides(dims: Mapping[str, int], **rows: str) -> dict[str, int]:
     return found
 
 
-def _attention_problem(ctx: PrepareContext, first: int, present: frozenset[str], **rows: str) -> Problem:
+def _attention_problem(
+    ctx: PrepareContext, first: int, bias: int | None, present: frozenset[str], **rows: str
+) -> Problem:
     dims = _heads(ctx, first)
+    dims |= _strides(dims, **rows) | _bias_strides(ctx, bias, dims, _dims(ctx, first)[:-2])
     flags = {"CAUSAL": ctx.attr("causal"), "PRECISION": _precision(ctx)}
-    types = {"T": _type(ctx, first), "B": "fp32"}
-    return _problem(ctx, dims | _strides(dims, **rows), types, flags=flags, present=present)
+    types = {"T": _type(ctx, first), "B": "fp32" if bias is None else _type(ctx, bias)}
+    return _problem(ctx, dims, types, flags=flags, present=present | {"bias"} if bias is not None else present)
 
 
 def _attention(ctx: PrepareContext) -> Call:
-    problem = _attention_problem(ctx, 0, frozenset({"logs"}), q="queries", k="keys", v="keys", o="queries")
-    tensors = dict(zip(("q", "k", "v", "o", "logs"), range(5), strict=True))
-    return Call(problem, tensors, {"scale": ctx.attr("scale")})
+    """A bias is the last input, where there is one."""
+    bias = 3 if len(ctx.inputs) > 3 else None
+    problem = _attention_problem(ctx, 0, bias, frozenset({"logs"}), q="queries", k="keys", v="keys", o="queries")
+    names = ("q", "k", "v", *(("bias",) if bias else ()), "o", "logs")
+    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
 
 
 def _attention_grad(ctx: PrepareContext) -> Call:
+    bias = 6 if len(ctx.inputs) > 6 else None
     rows = dict.fromkeys(("q", "o", "do", "dq"), "queries") | dict.fromkeys(("k", "v", "dk", "dv"), "keys")
-    problem = _attention_problem(ctx, 1, frozenset(), **rows)
-    names = ("do", "q", "k", "v", "o", "logs", "dq", "dk", "dv")
-    return Call(problem, dict(zip(names, range(9), strict=True)), {"scale": ctx.attr("scale")})
+    problem = _attention_problem(ctx, 1, bias, frozenset(), **rows)
+    names = ("do", "q", "k", "v", "o", "logs", *(("bias",) if bias else ()), "dq", "dk", "dv")
+    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
 
 
 # -- products

@@ -186,6 +186,20 @@ def test_attention_by_hand_is_one_kernel_each_way(lab, causal):
     assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
 
 
+def test_attention_with_a_mask_of_the_batch_is_one_kernel_each_way(lab):
+    """As BERT has it: what is added follows from which tokens there are."""
+
+    def build(q, k, v, seen):
+        low = (1.0 - seen[:, None, None, :]) * -10000.0
+        y = tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.25 + low), v)
+        return [y, *tf.gradients(tf.sin(y), [q, k, v])], nothing()
+
+    seen = (np.arange(20) < np.array([[20], [13]])).astype(np.float32)
+    kernels, launched = lab.same(build, {n: normal(2, 3, 20, 16) for n in "qkv"} | {"seen": seen})
+    assert kernels["triton.attention"] == kernels["triton.attention_grad"] == 1
+    assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
+
+
 @pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid", "gelu", "gelu_tanh", None])
 def test_a_dense_layer_is_one_launch(lab, activation):
     from graphdock_std import fused
