@@ -3916,6 +3916,28 @@ CASES: dict[str, dict] = {
                 "types": {"T": "float32"},
                 "note": "",
             },
+            {
+                "inputs": {
+                    "query": {"shape": (2, 2, 3, 4)},
+                    "key": {"shape": (2, 2, 5, 4)},
+                    "value": {"shape": (2, 2, 5, 4)},
+                    "bias": {"shape": (2, 3, 5)},
+                },
+                "attrs": {},
+                "types": {"T": "float32"},
+                "note": "a bias of each head",
+            },
+            {
+                "inputs": {
+                    "query": {"shape": (2, 2, 1, 3, 4)},
+                    "key": {"shape": (2, 2, 1, 5, 4)},
+                    "value": {"shape": (2, 2, 1, 5, 4)},
+                    "bias": {"shape": (2, 1, 1, 1, 5)},
+                },
+                "attrs": {},
+                "types": {"T": "float32"},
+                "note": "a bias of some of the outer dims",
+            },
         ),
         "errors": (
             {

@@ -2541,7 +2541,7 @@ def attention_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:attention_grad",
         reference="graphdock_std.reference.fused:attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:48",
+        source="specs/fused.yaml:50",
     )
 
 
@@ -2592,7 +2592,7 @@ def fused_mat_mul() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
         reference="graphdock_std.reference.fused:fused_matmul",
         package="graphdock_std",
-        source="specs/fused.yaml:88",
+        source="specs/fused.yaml:90",
     )
 
 
@@ -12735,7 +12735,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "8027e407e5e917c2",
+    "fused.yaml": "17e3efbfc13c95a5",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",
