@@ -81,7 +81,7 @@ def cases():
         yield pytest.param(pattern, id=pattern.name, marks=[pytest.mark.exhaustive] if rare else [])
 
 
-@pytest.mark.parametrize("pattern", cases())
+@pytest.mark.parametrize("pattern", list(cases()))
 def test_a_pattern_finds_itself(host, process_host, pattern):
     process_host(host)
     random = np.random.default_rng(7)
