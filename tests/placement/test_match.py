@@ -170,3 +170,20 @@ def test_a_search_ends():
     value = large.add("AddN", *[large.add("Sin", large.add("Sin", large.add("Exp", p))) for _ in range(9)], N=9)
     large.builder.finish([value])
     assert Matcher(Index(large.builder.graph), graph).extend(Match(), [(graph.outputs[0], value)]) is None
+
+
+def test_tables_lead_on_where_nothing_else_does():
+    """Numbers do not: many read the same ones."""
+    for array, found in ((np.arange(16.0).reshape(4, 4), True), (np.asarray(3.0), False)):
+        small, large = Drawn(), Drawn()
+        table, other = small.number(array), small.input()
+        forward, back = small.add("Mul", small.input(), table), small.add("Neg", small.add("Mul", other, table))
+        small.builder.finish([forward, back])
+        wide = large.number(array)
+        product = large.add("Mul", large.input(), wide)
+        slope = large.add("Neg", large.add("Mul", large.input(), wide))
+        large.builder.finish([product, slope])
+        matcher = Matcher(Index(large.builder.graph), small.builder.graph)
+        match = matcher.extend(Match(), [(forward, product)], [forward])
+        longer = matcher.extend(match, targets=[back])
+        assert (longer is not None and longer.values[back] is slope) == found

@@ -76,10 +76,11 @@ class Pattern:
       name: unique in its plugin.
       anchor: the type of an op of the pattern, best a rare one: the search begins there.
       inputs: parameter of both functions -> what it is.
-      pattern: builds what is looked for, of pure ops, and returns one tensor.
-      replacement: builds what stands for it; of the same dtype and shape.
+      pattern: builds what is looked for, of pure ops, and returns one tensor, or a tuple of those that others may read.
+      replacement: builds what stands for it; as many, of the same dtypes and shapes.
       dtypes: of the anchor's first output, for which the pattern is looked for.
       not_on: device types that compute the parts as fast; it is not looked for there.
+      rank: of the anchor's first output, where it follows from the pattern; elsewhere the pattern is not even traced.
       check: why a place isn't for this pattern, or None.
     """
 
@@ -90,4 +91,5 @@ class Pattern:
     replacement: Callable[..., Any]
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
     not_on: tuple[str, ...] = ()
+    rank: int | None = None
     check: Callable[[Found], str | None] | None = None

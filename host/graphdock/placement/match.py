@@ -136,12 +136,12 @@ class Matcher:
                     branch.rest[node] = rest
                 yield from self._solve(branch, [*goals, *pairs], wanted, rims)
             return
-        following = next((n for n in wanted if n not in match.found and _led_to(n, match)), None)
-        if following is None:
+        led = _led_to(wanted, match)
+        if led is None:
             if all(n in match.found for n in wanted):
                 yield match
             return
-        position = next(i for i, v in enumerate(following.inputs) if v in match.values and _tells(v))
+        following, position = led
         for candidate in dict.fromkeys(self._index.readers.get(match.values[following.inputs[position]], ())):
             if self._tries > _TRIES:
                 return
@@ -191,13 +191,25 @@ def _needed(targets: Sequence[Value]) -> list[PlanNode]:
     return list(found)
 
 
-def _led_to(node: PlanNode, match: Match) -> bool:
-    return any(v in match.values and _tells(v) for v in node.inputs)
+def _led_to(wanted: Sequence[PlanNode], match: Match) -> tuple[PlanNode, int] | None:
+    """A node that is still to be found, and a position where it reads what is known."""
+    for tells in (_tells, _tabulates):
+        for node in wanted:
+            if node not in match.found:
+                for position, value in enumerate(node.inputs):
+                    if value in match.values and tells(value):
+                        return node, position
+    return None
 
 
 def _tells(value: Value) -> bool:
     """Whether it says something who reads a value: constants are read by many."""
     return value.node is None or value.node.verb != "constant"
+
+
+def _tabulates(value: Value) -> bool:
+    """Whether it is a table of constants, which few read; the gradient of a linear function reads nothing else that is known."""
+    return value.node is not None and value.node.verb == "constant" and bool(value.node.attrs["value"].size > 1)
 
 
 def _sums(node: PlanNode) -> bool:
@@ -215,10 +227,11 @@ def _operands(
     mine, theirs = node.inputs, other.inputs
     commutative = "commutative" in node.opdef.traits
     if not commutative:
-        pairs = []
-        for arg, m, t in zip(arg_of(node), mine, theirs, strict=True):
+        pairs, args = [], arg_of(node)
+        first = next((i for i, arg in enumerate(args) if arg.name != "axis"), 0)
+        for arg, m, t in zip(args, mine, theirs, strict=True):
             if arg.name == "axis" and _constant(m) and _constant(t):
-                if _axes(m, mine[0]) != _axes(t, theirs[0]):
+                if _axes(m, mine[first]) != _axes(t, theirs[first]):
                     return
             else:
                 pairs.append((m, t))

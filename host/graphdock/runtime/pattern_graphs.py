@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,15 +35,15 @@ class PatternGraph:
     """A function of a pattern, as a plan graph. Whoever puts it into a plan copies it.
 
     Attributes:
-      inputs: name -> input of the graph. ``value``: what the function returns.
-      arriving: the gradient of its value, an input of the graph too; None where there are no slopes.
+      inputs: name -> input of the graph. ``values``: what the function returns.
+      arriving: position among the values -> its gradient, an input of the graph too; empty where there are no slopes.
       slopes: name of an input -> its gradient, of those that were asked for and are there.
     """
 
     graph: PlanGraph
     inputs: Mapping[str, Value]
-    value: Value
-    arriving: Value | None
+    values: tuple[Value, ...]
+    arriving: Mapping[int, Value]
     slopes: Mapping[str, Value]
 
 
@@ -64,26 +64,37 @@ class PatternGraphs:
 
     def sought(self, asked: RegisteredPattern, dtype: str) -> PatternGraph | str:
         """What is looked for, of shapes that the pattern leaves open; or why it can't be built."""
-        return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, ""), 0, ())
+        return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, ""), 0, (), ())
 
-    def sought_at(self, asked: RegisteredPattern, found: Found, wide: int) -> PatternGraph | str:
+    def sought_at(
+        self, asked: RegisteredPattern, found: Found, wide: int, arrives: tuple[int, ...] = (0,)
+    ) -> PatternGraph | str:
         """The same and all of its gradients, of the shapes that were found.
 
         Args:
           wide: how many dims, of :data:`WIDTHS`, were unknown when the gradients were built; the last one never.
+          arrives: positions of the values that have gradients.
         """
-        return self._of(asked, asked.pattern.pattern, found, wide, tuple(_smooth(asked, found)))
+        return self._of(asked, asked.pattern.pattern, found, wide, tuple(_smooth(asked, found)), arrives)
 
-    def standing(self, asked: RegisteredPattern, found: Found, wanted: tuple[str, ...]) -> PatternGraph | str:
+    def standing(
+        self, asked: RegisteredPattern, found: Found, wanted: tuple[str, ...], arrives: tuple[int, ...] = (0,)
+    ) -> PatternGraph | str:
         """What stands for it, and its gradients by the inputs that ``wanted`` names."""
-        return self._of(asked, asked.pattern.replacement, found, 0, wanted)
+        return self._of(asked, asked.pattern.replacement, found, 0, wanted, arrives)
 
     def _of(
-        self, asked: RegisteredPattern, function: Callable[..., Any], found: Found, wide: int, wanted: tuple[str, ...]
+        self,
+        asked: RegisteredPattern,
+        function: Callable[..., Any],
+        found: Found,
+        wide: int,
+        wanted: tuple[str, ...],
+        arrives: tuple[int, ...],
     ) -> PatternGraph | str:
         constants = tuple([(n, a.tobytes()) for n, a in found.constants.items()])
         operands = tuple(asked.pattern.inputs.items())
-        at = found.dtype, tuple(found.shapes.items()), constants, wide, wanted
+        at = found.dtype, tuple(found.shapes.items()), constants, wide, wanted, arrives
         key = self._settings, asked.full_name, function, operands, at
         made: PatternGraph | str | None = self._host.pattern_graphs.get(key)
         if made is None:
@@ -91,7 +102,7 @@ class PatternGraphs:
                 traced = self._host.pattern_graphs
                 made = traced.get(key)
                 if made is None:
-                    made = self._trace(asked, function, found, wide, wanted)
+                    made = self._trace(asked, function, found, wide, wanted, arrives)
                     if not isinstance(made, str):
                         if len(traced) >= _KEPT:
                             traced.clear()
@@ -99,7 +110,13 @@ class PatternGraphs:
         return made
 
     def _trace(
-        self, asked: RegisteredPattern, function: Callable[..., Any], found: Found, wide: int, wanted: tuple[str, ...]
+        self,
+        asked: RegisteredPattern,
+        function: Callable[..., Any],
+        found: Found,
+        wide: int,
+        wanted: tuple[str, ...],
+        arrives: tuple[int, ...],
     ) -> PatternGraph | str:
         stands = function is asked.pattern.replacement
         try:
@@ -117,32 +134,41 @@ class PatternGraphs:
                     tensor = placeholder(dtype, shape and (None,) * unknown + shape[unknown:])
                     fed[name] = tensor, shape
                     given[name] = tensor
-                value = function(**given)
-                if not isinstance(value, Tensor):
-                    raise PluginError(f"{asked.full_name} returns no tensor", got=repr(value))
+                values = _values(asked, function(**given))
                 slopes: dict[str, Any] = {}
                 feeds = list(fed.values())
+                coming: list[Tensor] = []
                 if wanted:
-                    dims = self._dims(value, feeds)
-                    arriving = placeholder(value.dtype, value._dims)
-                    feeds.append((arriving, dims))
-                    slopes = dict(zip(wanted, gradients(value, [fed[n][0] for n in wanted], arriving), strict=True))
+                    shapes = self._dims(values, feeds)
+                    coming = [placeholder(values[i].dtype, values[i]._dims) for i in arrives]
+                    feeds += [(tensor, shapes[i]) for tensor, i in zip(coming, arrives, strict=True)]
+                    sources = [fed[n][0] for n in wanted]
+                    found_slopes = gradients([values[i] for i in arrives], sources, coming)
+                    slopes = dict(zip(wanted, found_slopes, strict=True))
                 slopes = {n: s for n, s in slopes.items() if isinstance(s, Tensor)}
-                graph = translate([value, *slopes.values()], [], feeds)
+                graph = translate([*values, *slopes.values()], [], feeds)
         except GraphdockError as error:
             return f"it could not be built: {error.message}"
         self._simplify(graph)
         return PatternGraph(
             graph,
             dict(zip(fed, graph.inputs, strict=False)),
-            graph.outputs[0],
-            graph.inputs[-1] if wanted else None,
-            dict(zip(slopes, graph.outputs[1:], strict=True)),
+            tuple(graph.outputs[: len(values)]),
+            dict(zip(arrives if coming else (), graph.inputs[len(fed) :], strict=True)),
+            dict(zip(slopes, graph.outputs[len(values) :], strict=True)),
         )
 
     @staticmethod
-    def _dims(value: Tensor, feeds: list[tuple[Tensor, Dims]]) -> Dims:
-        return translate([value], [], feeds).outputs[0].shape
+    def _dims(values: Sequence[Tensor], feeds: list[tuple[Tensor, Dims]]) -> list[Dims]:
+        return [v.shape for v in translate(values, [], feeds).outputs]
+
+
+def _values(asked: RegisteredPattern, made: Any) -> list[Tensor]:
+    """What a function of a pattern returned: one tensor, or several."""
+    values = list(made) if isinstance(made, tuple | list) else [made]
+    if not values or not all(isinstance(v, Tensor) for v in values):
+        raise PluginError(f"{asked.full_name} returns no tensor", got=repr(made))
+    return values
 
 
 def dtype_of(operand: Operand, found: Found) -> DType:

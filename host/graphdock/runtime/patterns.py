@@ -6,6 +6,7 @@ when it is prepared is not made again: the plan is begun anew without it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -126,13 +127,16 @@ class Patterns:
         dtype, device = anchor.outputs[0].dtype.name, self._preferred(anchor)
         if dtype not in asked.pattern.dtypes or device is None or device in asked.pattern.not_on:
             return
+        dims = anchor.outputs[0].shape
+        if dims is not None and asked.pattern.rank not in (None, len(dims)):
+            return
         sought = self._graphs.sought(asked, dtype)
         if isinstance(sought, str):
             raise _broken(asked, sought)
         first = _first(anchor, asked, sought, place)
         if first is None:
             return
-        value = first.values[sought.value]
+        value = first.values[sought.values[0]]
         assert value.node is not None
         key = asked.full_name, value.node.name
         ops = tuple(n.op for n in first.found.values())
@@ -140,15 +144,17 @@ class Patterns:
             if key in failed:
                 raise _NotHere(failed[key])
             found = _found(asked, sought, first, dtype, device)
-            graph, match = self._with_slopes(asked, found, value, first, sought, place)
+            graph, match = self._with_slopes(asked, found, first, sought, place)
             members = list(match.found.values())
             ops = tuple(n.op for n in members)
             slopes = tuple(n for n, s in graph.slopes.items() if s in match.values)
             _check_alone(graph, match, slopes, place.index)
-            standing = self._graphs.standing(asked, found, slopes)
+            standing = self._graphs.standing(asked, found, slopes, tuple(graph.arriving))
             if isinstance(standing, str):
                 raise _broken(asked, standing)
             _check_same(asked, graph, standing, slopes)
+            if len(graph.values) > 1:
+                _check_order(graph, standing, slopes)
             why = lacks(standing.graph, device, chooser)
             if why:
                 raise _NotHere(why)
@@ -163,29 +169,24 @@ class Patterns:
         notes.append(RegionNote(asked.full_name, device, ops, len(members), what))
 
     def _with_slopes(
-        self,
-        asked: RegisteredPattern,
-        found: Found,
-        value: Value,
-        first: Match,
-        sought: PatternGraph,
-        place: _Place,
+        self, asked: RegisteredPattern, found: Found, first: Match, sought: PatternGraph, place: _Place
     ) -> tuple[PatternGraph, Match]:
         """The pattern with as many of its gradients as the plan has."""
         best: tuple[PatternGraph, Match, int] | None = None
-        for wide in WIDTHS:
-            graph = self._graphs.sought_at(asked, found, wide)
+        for arrives, wide in itertools.product(_subsets(len(sought.values)), WIDTHS):
+            graph = self._graphs.sought_at(asked, found, wide, arrives)
             if isinstance(graph, str):
                 raise _broken(asked, graph)
             matcher = Matcher(place.index, graph.graph, gone=place.gone)
             goals = [(graph.inputs[n], first.values[v]) for n, v in sought.inputs.items() if n in graph.inputs]
-            match = matcher.extend(Match(), [*goals, (graph.value, value)], [graph.value])
+            goals += [(v, first.values[s]) for v, s in zip(graph.values, sought.values, strict=True)]
+            match = matcher.extend(Match(), goals, graph.values)
             if match is None:
                 continue
             reached = 0
             for slope in graph.slopes.values():
                 longer = matcher.extend(match, targets=[slope])
-                if longer is not None:
+                if longer is not None and longer.values.keys() >= set(graph.arriving.values()):
                     match, reached = longer, reached + 1
             if best is None or reached > best[2]:
                 best = graph, match, reached
@@ -196,13 +197,17 @@ class Patterns:
         return best[0], best[1]
 
 
+def _subsets(count: int) -> list[tuple[int, ...]]:
+    """Of so many positions, the larger ones first; the empty one is not among them."""
+    return [s for size in range(count, 0, -1) for s in itertools.combinations(range(count), size)]
+
+
 def _put(
     place: _Place, graph: PatternGraph, match: Match, standing: PatternGraph, slopes: Sequence[str], at: PlanNode
 ) -> list[PlanNode]:
     """Put a copy of what stands for a match into the plan, where ``at`` is."""
     became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
-    if standing.arriving is not None and graph.arriving is not None:
-        became[standing.arriving] = match.values[graph.arriving]
+    became |= {value: match.values[graph.arriving[i]] for i, value in standing.arriving.items()}
     origins = tuple(dict.fromkeys(o for n in match.found.values() for o in n.origins))
     nodes: list[PlanNode] = []
     for part in standing.graph.nodes:
@@ -223,8 +228,7 @@ def _put(
     ends: dict[PlanNode, list[Value | None]] = {
         n: [None] * len(n.outputs) for n in match.found.values() if n not in summed
     }
-    pairs = [(graph.value, standing.value), *((graph.slopes[n], standing.slopes[n]) for n in slopes)]
-    for mine, theirs in pairs:
+    for mine, theirs in zip(_leaving(graph, slopes), _leaving(standing, slopes), strict=True):
         old, new = match.values[mine], became[theirs]
         assert old.node is not None and mine.node is not None
         if old.node in summed:
@@ -246,7 +250,7 @@ def _first(anchor: PlanNode, asked: RegisteredPattern, sought: PatternGraph, pla
     matcher = Matcher(place.index, sought.graph, closed, place.gone)
     for node in sought.graph.nodes:
         if node.op == anchor.op:
-            found = matcher.extend(Match(), [(node.outputs[0], anchor.outputs[0])], [sought.value])
+            found = matcher.extend(Match(), [(node.outputs[0], anchor.outputs[0])], sought.values)
             if found is not None:
                 return found
     return None
@@ -275,7 +279,7 @@ def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: 
 def _check_alone(graph: PatternGraph, match: Match, slopes: Sequence[str], index: Index) -> None:
     """_NotHere where something else reads what lies within a match, which would be computed twice then."""
     inside = set(match.found.values())
-    leaving = {match.values[graph.value], *(match.values[graph.slopes[n]] for n in slopes)}
+    leaving = {match.values[v] for v in _leaving(graph, slopes)}
     for node in inside:
         for value in node.outputs:
             if value in leaving:
@@ -289,13 +293,38 @@ def _check_alone(graph: PatternGraph, match: Match, slopes: Sequence[str], index
 
 def _check_same(asked: RegisteredPattern, graph: PatternGraph, standing: PatternGraph, slopes: Sequence[str]) -> None:
     """PluginError where the two functions of a pattern make different things."""
-    mine = [graph.value, *(graph.slopes[n] for n in slopes)]
+    mine = _leaving(graph, slopes)
     if missing := [n for n in slopes if n not in standing.slopes]:
         raise _broken(asked, f"its replacement has no gradient by {', '.join(missing)}")
-    theirs = [standing.value, *(standing.slopes[n] for n in slopes)]
+    theirs = _leaving(standing, slopes)
+    if len(mine) != len(theirs):
+        raise _broken(asked, f"its replacement makes {len(standing.values)} tensors for {len(graph.values)}")
     for m, t in zip(mine, theirs, strict=True):
         if m.dtype is not t.dtype or m.shape != t.shape:
             raise _broken(asked, f"its replacement makes {t!r} for {m!r}")
+
+
+def _leaving(graph: PatternGraph, slopes: Sequence[str]) -> list[Value]:
+    """What a graph gives to others: its values, and the gradients that are wanted of it."""
+    return [*graph.values, *(graph.slopes[n] for n in slopes)]
+
+
+def _check_order(graph: PatternGraph, standing: PatternGraph, slopes: Sequence[str]) -> None:
+    """_NotHere where a value would wait for an input that it did not need: that input may be computed from another value."""
+    mine, theirs = _sources(graph), _sources(standing)
+    for m, t in zip(_leaving(graph, slopes), _leaving(standing, slopes), strict=True):
+        if more := sorted(theirs[t] - mine[m]):
+            raise _NotHere(f"what stands for {m.name} would wait for {', '.join(more)}")
+
+
+def _sources(graph: PatternGraph) -> dict[Value, frozenset[str]]:
+    """Value of a graph -> the inputs that it is computed from."""
+    found: dict[Value, frozenset[str]] = {value: frozenset([name]) for name, value in graph.inputs.items()}
+    found |= {value: frozenset([f"the gradient of value {i}"]) for i, value in graph.arriving.items()}
+    for node in graph.graph.nodes:
+        needed = frozenset[str]().union(*(found[v] for v in node.inputs))
+        found.update(dict.fromkeys(node.outputs, needed))
+    return found
 
 
 def _broken(asked: RegisteredPattern, what: str) -> PluginError:

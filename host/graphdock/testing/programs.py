@@ -96,7 +96,8 @@ def build(
                 given[arg.name] = _input(feeds, arg, arg.name, None, value, how, fed)
         passed: dict[str, Any] = {n: v.handle if isinstance(v, Variable) else v for n, v in given.items()}
         if make is not None:
-            outputs = list(make(**passed, **attrs))
+            absent: dict[str, Any] = {a.name: None for a in opdef.inputs if a.arity == "optional"}
+            outputs = list(make(**absent | passed, **attrs))
             op = outputs[0].op
         else:
             made = apply_op(opdef.name, **passed, **attrs)

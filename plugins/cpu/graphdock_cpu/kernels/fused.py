@@ -30,6 +30,7 @@ class _Scores:
 
     def __init__(self, ctx: BuildContext, query: Shape, key: Shape) -> None:
         self.dtype = _wide(ctx).np
+        self.scores = (*query[:-1], key[-2])
         self.batch = math.prod(query[:-2])
         self.queries, self.keys = query[-2], key[-2]
         self.scale = self.dtype.type(ctx.attr("scale"))
@@ -46,10 +47,13 @@ class _Scores:
         """A tensor as a batch of matrices, in which is computed."""
         return x.reshape(self.batch, *x.shape[-2:]).astype(self.dtype, copy=False)
 
-    def weigh(self, query: Any, key: Any, weights: Any) -> Any:
-        """Fill ``weights``; the base 2 logarithm of each row's sum."""
+    def weigh(self, query: Any, key: Any, bias: Sequence[Any], weights: Any) -> Any:
+        """Fill ``weights``; the base 2 logarithm of each row's sum. ``bias``: one, or none."""
         np.matmul(self.cube(query), self.cube(key).transpose(0, 2, 1), out=weights)
         np.multiply(weights, self.scale, out=weights)
+        for added in bias:
+            scores = weights.reshape(self.scores)
+            np.add(scores, added.astype(self.dtype, copy=False), out=scores)
         if self.hidden is not None:
             np.copyto(weights, -np.inf, where=self.hidden)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -64,8 +68,9 @@ class _Scores:
 def _attention(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     scores = _Scores(ctx, shapes[0], shapes[1])
 
-    def compute(query: Any, key: Any, value: Any, output: Any, log_sum: Any, weights: Any) -> None:
-        log_sum[...] = scores.weigh(query, key, weights).reshape(log_sum.shape)
+    def compute(query: Any, key: Any, value: Any, *rest: Any) -> None:
+        *bias, output, log_sum, weights = rest
+        log_sum[...] = scores.weigh(query, key, bias, weights).reshape(log_sum.shape)
         output[...] = np.matmul(weights, scores.cube(value)).reshape(output.shape)
 
     return compute, (scores.scratch,)
@@ -74,20 +79,9 @@ def _attention(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
 def _attention_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     scores = _Scores(ctx, shapes[1], shapes[2])
 
-    def compute(
-        grad: Any,
-        query: Any,
-        key: Any,
-        value: Any,
-        _output: Any,
-        _log_sum: Any,
-        dq: Any,
-        dk: Any,
-        dv: Any,
-        w: Any,
-        t: Any,
-    ) -> None:
-        scores.weigh(query, key, w)
+    def compute(grad: Any, query: Any, key: Any, value: Any, _output: Any, _log_sum: Any, *rest: Any) -> None:
+        *bias, dq, dk, dv, w, t = rest
+        scores.weigh(query, key, bias, w)
         g, q, k, v = (scores.cube(x) for x in (grad, query, key, value))
         dv[...] = np.matmul(w.transpose(0, 2, 1), g).reshape(dv.shape)
         np.matmul(g, v.transpose(0, 2, 1), out=t)

@@ -7,6 +7,15 @@ from graphdock_std.attention import attend as _attend
 from graphdock_std.attention import attend_log_sum as _attend_log_sum
 from graphdock_std.attention import attend_weights as _attend_weights
 from graphdock_std.fused import activate as _activate
+from graphdock_std.recurrent import lstm_gates_slope as _lstm_gates_slope
+from graphdock_std.recurrent import lstm_output as _lstm_output
+from graphdock_std.recurrent import lstm_state as _lstm_state
+from graphdock_std.recurrent import lstm_state_slope as _lstm_state_slope
+from graphdock_std.rms_norm import rms_gamma_slope as _rms_gamma_slope
+from graphdock_std.rms_norm import rms_inverse as _rms_inverse
+from graphdock_std.rms_norm import rms_scaled as _rms_scaled
+from graphdock_std.rms_norm import rms_slope as _rms_slope
+from graphdock_std.rotary import turn as _turn
 
 
 def fill(*, dims, value, T, Tdims, **_unused):
@@ -22,16 +31,16 @@ def lin_space(*, start, stop, num, T, Tidx, **_unused):
     return [y]
 
 
-def attention(*, query, key, value, scale, causal, T, **_unused):
+def attention(*, query, key, value, bias, scale, causal, T, **_unused):
     """Builds Attention from other ops."""
-    output = _attend(query, key, value, scale, causal)
-    log_sum = _attend_log_sum(query, key, scale, causal)
+    output = _attend(query, key, value, scale, causal, bias)
+    log_sum = _attend_log_sum(query, key, scale, causal, bias)
     return [output, log_sum]
 
 
-def attention_grad(*, output_backprop, query, key, value, output, log_sum, scale, causal, T, **_unused):
+def attention_grad(*, output_backprop, query, key, value, output, log_sum, bias, scale, causal, T, **_unused):
     """Builds AttentionGrad from other ops."""
-    weights = _attend_weights(query, key, scale, causal)
+    weights = _attend_weights(query, key, scale, causal, bias)
     value_backprop = _tf.matmul(weights, output_backprop, True)
     toward = _tf.matmul(output_backprop, value, False, True)
     scores = _tf.multiply(
@@ -94,4 +103,38 @@ def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
         transpose_a,
         transpose_b,
     )
+    return [y]
+
+
+def lstm_gates(*, gates, c, forget_bias, T, **_unused):
+    """Builds LSTMGates from other ops."""
+    new_c = _lstm_state(gates, c, forget_bias)
+    h = _lstm_output(gates, c, forget_bias)
+    return [h, new_c]
+
+
+def lstm_gates_grad(*, h_backprop, new_c_backprop, gates, c, new_c, forget_bias, T, **_unused):
+    """Builds LSTMGatesGrad from other ops."""
+    gates_backprop = _lstm_gates_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
+    c_backprop = _lstm_state_slope(h_backprop, new_c_backprop, gates, c, new_c, forget_bias)
+    return [gates_backprop, c_backprop]
+
+
+def rms_norm(*, x, gamma, epsilon, T, U, **_unused):
+    """Builds RMSNorm from other ops."""
+    inverse = _rms_inverse(x, gamma, epsilon)
+    y = _rms_scaled(x, gamma, epsilon)
+    return [y, inverse]
+
+
+def rms_norm_grad(*, y_backprop, x, gamma, inverse, T, U, **_unused):
+    """Builds RMSNormGrad from other ops."""
+    x_backprop = _rms_slope(y_backprop, x, gamma, inverse)
+    gamma_backprop = _rms_gamma_slope(y_backprop, x, gamma, inverse)
+    return [x_backprop, gamma_backprop]
+
+
+def rotary(*, x, cos, sin, pairs, back, T, U, **_unused):
+    """Builds Rotary from other ops."""
+    y = _turn(x, cos, sin, pairs, back)
     return [y]

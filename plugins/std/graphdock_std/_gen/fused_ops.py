@@ -6,19 +6,21 @@ from graphdock import ops as _ops
 __all__ = ["attention", "attention_grad", "fused_mat_mul"]
 
 
-def attention(query, key, value, scale=1.0, causal=False, name=None):
+def attention(query, key, value, bias=None, scale=1.0, causal=False, name=None):
     """Scaled dot-product attention (Vaswani and others, 2017).
 
-      output = softmax(scale * query transpose(key)) value
+      output = softmax(scale * query transpose(key) + bias) value
 
     Each query is answered by the values, weighted by the softmax of its products with the keys. Products are
     accumulated in float32 at least. Kernels need not hold the weights; log_sum is what their gradients want of
-    them. A row that sees nothing has NaN.
+    them. A bias, such as a mask of large negative numbers, is added to the scaled products. A row that sees
+    nothing has NaN.
 
     Args:
       query: tensor of shape [*B, M, D], floating. Queries.
       key: tensor of shape [*B, N, D], of query's dtype. Keys.
       value: tensor of shape [*B, N, E], of query's dtype. Values.
+      bias: optional tensor of any shape, of query's dtype. Added to the scores; broadcasts to [*B, M, N].
       scale: float. Factor of the products of queries and keys. Default 1.0.
       causal: bool. Query i sees the keys up to i alone, the last query all of them: key j where j <= i + keys
         - queries. Default False.
@@ -26,17 +28,25 @@ def attention(query, key, value, scale=1.0, causal=False, name=None):
 
     Returns:
       A namedtuple (output, log_sum):
-        output: Tensor of shape [*B, M, E], of query's dtype.
-        log_sum: Tensor of shape [*B, M], float32. The logarithm, of base 2, of the sum of a query's
-          exponentials.
+        output: Tensor of any shape, of query's dtype.
+        log_sum: Tensor of any shape, float32. The logarithm, of base 2, of the sum of a query's exponentials.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
-    return _ops.apply_op("Attention", query=query, key=key, value=value, scale=scale, causal=causal, name=name)
+    return _ops.apply_op(
+        "Attention",
+        query=query,
+        key=key,
+        value=value,
+        bias=bias,
+        scale=scale,
+        causal=causal,
+        name=name,
+    )
 
 
-def attention_grad(output_backprop, query, key, value, output, log_sum, scale=1.0, causal=False, name=None):
+def attention_grad(output_backprop, query, key, value, output, log_sum, bias=None, scale=1.0, causal=False, name=None):
     """The gradient of Attention's output by query, key and value.
 
     Args:
@@ -46,15 +56,16 @@ def attention_grad(output_backprop, query, key, value, output, log_sum, scale=1.
       value: tensor of shape [*B, N, E], of output_backprop's dtype. As in Attention.
       output: tensor of shape [*B, M, E], of output_backprop's dtype. As Attention gave it.
       log_sum: tensor of shape [*B, M], float32. As Attention gave it.
+      bias: optional tensor of any shape, of output_backprop's dtype. As in Attention.
       scale: float. As in Attention. Default 1.0.
       causal: bool. As in Attention. Default False.
       name: name of the operation (default "AttentionGrad").
 
     Returns:
       A namedtuple (query_backprop, key_backprop, value_backprop):
-        query_backprop: Tensor of shape [*B, M, D], of output_backprop's dtype.
-        key_backprop: Tensor of shape [*B, N, D], of output_backprop's dtype.
-        value_backprop: Tensor of shape [*B, N, E], of output_backprop's dtype.
+        query_backprop: Tensor of any shape, of output_backprop's dtype.
+        key_backprop: Tensor of any shape, of output_backprop's dtype.
+        value_backprop: Tensor of any shape, of output_backprop's dtype.
 
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
@@ -67,6 +78,7 @@ def attention_grad(output_backprop, query, key, value, output, log_sum, scale=1.
         value=value,
         output=output,
         log_sum=log_sum,
+        bias=bias,
         scale=scale,
         causal=causal,
         name=name,

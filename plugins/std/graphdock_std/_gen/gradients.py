@@ -361,14 +361,21 @@ def identity_n(op, *grads):
 
 
 def attention(op, grad_output, grad_log_sum):
-    """query, key, value: fn."""
+    """query, key, value, bias: fn."""
+    bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention")
     grads_attention_gradient = _fn.attention_gradient(op, grad_output, grad_log_sum)
-    return [grads_attention_gradient[0], grads_attention_gradient[1], grads_attention_gradient[2]]
+    return [
+        grads_attention_gradient[0],
+        grads_attention_gradient[1],
+        grads_attention_gradient[2],
+        *([] if bias is None else [grads_attention_gradient[3]]),
+    ]
 
 
 def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
-    """output_backprop, query, key, value: fn; output, log_sum: none."""
+    """output_backprop, query, key, value, bias: fn; output, log_sum: none."""
+    bias = op.arg("bias")
     _fn = _import_module("graphdock_std.attention")
     grads_attention_grad_gradient = _fn.attention_grad_gradient(
         op,
@@ -383,6 +390,7 @@ def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backpr
         grads_attention_grad_gradient[3],
         None,
         None,
+        *([] if bias is None else [grads_attention_grad_gradient[4]]),
     ]
 
 
@@ -1396,6 +1404,26 @@ def ensure_shape(op, grad_output):
     return [grad_output]
 
 
+def lstm_gates(op, grad_h, grad_new_c):
+    """gates, c: fn."""
+    _fn = _import_module("graphdock_std.recurrent")
+    grads_lstm_gates_gradient = _fn.lstm_gates_gradient(op, grad_h, grad_new_c)
+    return [grads_lstm_gates_gradient[0], grads_lstm_gates_gradient[1]]
+
+
+def lstm_gates_grad(op, grad_gates_backprop, grad_c_backprop):
+    """h_backprop, new_c_backprop, gates, c, new_c: fn."""
+    _fn = _import_module("graphdock_std.recurrent")
+    grads_lstm_gates_grad_gradient = _fn.lstm_gates_grad_gradient(op, grad_gates_backprop, grad_c_backprop)
+    return [
+        grads_lstm_gates_grad_gradient[0],
+        grads_lstm_gates_grad_gradient[1],
+        grads_lstm_gates_grad_gradient[2],
+        grads_lstm_gates_grad_gradient[3],
+        grads_lstm_gates_grad_gradient[4],
+    ]
+
+
 def sum(op, grad_y):
     """x: fn; axis: none."""
     _fn = _import_module("graphdock_std.math_gradients")
@@ -1444,6 +1472,32 @@ def sum_to(op, grad_y):
     """x: formula; shape: none."""
     x = op.inputs[0]
     return [_tf.broadcast_to(grad_y, _ops.shape(x)), None]
+
+
+def rms_norm(op, grad_y, grad_inverse):
+    """x, gamma: fn."""
+    _fn = _import_module("graphdock_std.rms_norm")
+    grads_rms_norm_gradient = _fn.rms_norm_gradient(op, grad_y, grad_inverse)
+    return [grads_rms_norm_gradient[0], grads_rms_norm_gradient[1]]
+
+
+def rms_norm_grad(op, grad_x_backprop, grad_gamma_backprop):
+    """y_backprop, x, gamma, inverse: fn."""
+    _fn = _import_module("graphdock_std.rms_norm")
+    grads_rms_norm_grad_gradient = _fn.rms_norm_grad_gradient(op, grad_x_backprop, grad_gamma_backprop)
+    return [
+        grads_rms_norm_grad_gradient[0],
+        grads_rms_norm_grad_gradient[1],
+        grads_rms_norm_grad_gradient[2],
+        grads_rms_norm_grad_gradient[3],
+    ]
+
+
+def rotary(op, grad_y):
+    """x, cos, sin: fn."""
+    _fn = _import_module("graphdock_std.rotary")
+    grads_rotary_gradient = _fn.rotary_gradient(op, grad_y)
+    return [grads_rotary_gradient[0], grads_rotary_gradient[1], grads_rotary_gradient[2]]
 
 
 def tensor_scatter_update(op, grad_output):

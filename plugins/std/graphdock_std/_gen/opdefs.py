@@ -2467,21 +2467,18 @@ def attention() -> OpDef:
         doc=(
             "Each query is answered by the values, weighted by the softmax of its products with the keys. Products "
             "are accumulated in float32 at least. Kernels need\nnot hold the weights; log_sum is what their "
-            "gradients want of them. A row that sees nothing has NaN."
+            "gradients want of them. A bias, such as a mask of large negative numbers, is added to the scaled "
+            "products. A row\nthat sees nothing has NaN."
         ),
         inputs=(
             ArgDef("query", "T", shape="[*B, M, D]", doc="Queries."),
             ArgDef("key", "T", shape="[*B, N, D]", doc="Keys."),
             ArgDef("value", "T", shape="[*B, N, E]", doc="Values."),
+            ArgDef("bias", "T", arity="optional", doc="Added to the scores; broadcasts to [*B, M, N]."),
         ),
         outputs=(
-            ArgDef("output", "T", shape="[*B, M, E]"),
-            ArgDef(
-                "log_sum",
-                "float32",
-                shape="[*B, M]",
-                doc="The logarithm, of base 2, of the sum of a query's exponentials.",
-            ),
+            ArgDef("output", "T"),
+            ArgDef("log_sum", "float32", doc="The logarithm, of base 2, of the sum of a query's exponentials."),
         ),
         attrs=(
             AttrDef("scale", "float", default=1.0, doc="Factor of the products of queries and keys."),
@@ -2496,10 +2493,11 @@ def attention() -> OpDef:
             ),
         ),
         types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_attention:attention",
         traits=frozenset({"pure"}),
         cost={"flops": "2 * size(query) * N + 2 * size(output) * N"},
         gradient="graphdock_std._gen.gradients:attention",
-        gradient_kinds={"query": "fn", "key": "fn", "value": "fn"},
+        gradient_kinds={"query": "fn", "key": "fn", "value": "fn", "bias": "fn"},
         decomposition="graphdock_std._gen.decompositions:attention",
         reference="graphdock_std.reference.fused:attention",
         package="graphdock_std",
@@ -2519,17 +2517,15 @@ def attention_grad() -> OpDef:
             ArgDef("value", "T", shape="[*B, N, E]", doc="As in Attention."),
             ArgDef("output", "T", shape="[*B, M, E]", doc="As Attention gave it."),
             ArgDef("log_sum", "float32", shape="[*B, M]", doc="As Attention gave it."),
+            ArgDef("bias", "T", arity="optional", doc="As in Attention."),
         ),
-        outputs=(
-            ArgDef("query_backprop", "T", shape="[*B, M, D]"),
-            ArgDef("key_backprop", "T", shape="[*B, N, D]"),
-            ArgDef("value_backprop", "T", shape="[*B, N, E]"),
-        ),
+        outputs=(ArgDef("query_backprop", "T"), ArgDef("key_backprop", "T"), ArgDef("value_backprop", "T")),
         attrs=(
             AttrDef("scale", "float", default=1.0, doc="As in Attention."),
             AttrDef("causal", "bool", default=False, doc="As in Attention."),
         ),
         types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_attention:attention_grad",
         traits=frozenset({"pure"}),
         cost={"flops": "6 * size(query) * N + 4 * size(output) * N"},
         gradient="graphdock_std._gen.gradients:attention_grad",
@@ -2540,11 +2536,12 @@ def attention_grad() -> OpDef:
             "value": "fn",
             "output": "none",
             "log_sum": "none",
+            "bias": "fn",
         },
         decomposition="graphdock_std._gen.decompositions:attention_grad",
         reference="graphdock_std.reference.fused:attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:41",
+        source="specs/fused.yaml:50",
     )
 
 
@@ -2595,7 +2592,7 @@ def fused_mat_mul() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
         reference="graphdock_std.reference.fused:fused_matmul",
         package="graphdock_std",
-        source="specs/fused.yaml:78",
+        source="specs/fused.yaml:90",
     )
 
 
@@ -7994,6 +7991,64 @@ def ensure_shape() -> OpDef:
     )
 
 
+def lstm_gates() -> OpDef:
+    return OpDef(
+        name="LSTMGates",
+        version=1,
+        summary="What an LSTM cell does with its matrix product (Hochreiter and Schmidhuber, 1997).",
+        doc=(
+            "The gates of a row are, side by side, those of input, new value, forget and output, as BasicLSTMCell "
+            "has them, before their activations. Narrow floats are\ncomputed in float32, and rounded once."
+        ),
+        inputs=(
+            ArgDef("gates", "T", shape="[B, G]", doc="The product, bias and all: four times the units."),
+            ArgDef("c", "T", shape="[B, U]", doc="The state before."),
+        ),
+        outputs=(
+            ArgDef("h", "T", shape="[B, U]", doc="The output."),
+            ArgDef("new_c", "T", shape="[B, U]", doc="The state after."),
+        ),
+        attrs=(AttrDef("forget_bias", "float", default=1.0, doc="Added to what the forget gate sees."),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        where=(("G == 4 * U", "gates are {G} wide for {U} units"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "40 * size(c)"},
+        gradient="graphdock_std._gen.gradients:lstm_gates",
+        gradient_kinds={"gates": "fn", "c": "fn"},
+        decomposition="graphdock_std._gen.decompositions:lstm_gates",
+        reference="graphdock_std.reference.recurrent:lstm_gates",
+        package="graphdock_std",
+        source="specs/recurrent.yaml:4",
+    )
+
+
+def lstm_gates_grad() -> OpDef:
+    return OpDef(
+        name="LSTMGatesGrad",
+        version=1,
+        summary="The gradient of LSTMGates by gates and the state before.",
+        inputs=(
+            ArgDef("h_backprop", "T", shape="[B, U]", doc="The gradient of h."),
+            ArgDef("new_c_backprop", "T", shape="[B, U]", doc="That of new_c."),
+            ArgDef("gates", "T", shape="[B, G]", doc="As in LSTMGates."),
+            ArgDef("c", "T", shape="[B, U]", doc="As in LSTMGates."),
+            ArgDef("new_c", "T", shape="[B, U]", doc="As LSTMGates gave it."),
+        ),
+        outputs=(ArgDef("gates_backprop", "T", shape="[B, G]"), ArgDef("c_backprop", "T", shape="[B, U]")),
+        attrs=(AttrDef("forget_bias", "float", default=1.0, doc="As in LSTMGates."),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        where=(("G == 4 * U", "gates are {G} wide for {U} units"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "60 * size(c)"},
+        gradient="graphdock_std._gen.gradients:lstm_gates_grad",
+        gradient_kinds={"h_backprop": "fn", "new_c_backprop": "fn", "gates": "fn", "c": "fn", "new_c": "fn"},
+        decomposition="graphdock_std._gen.decompositions:lstm_gates_grad",
+        reference="graphdock_std.reference.recurrent:lstm_gates_grad",
+        package="graphdock_std",
+        source="specs/recurrent.yaml:41",
+    )
+
+
 def sum() -> OpDef:
     return OpDef(
         name="Sum",
@@ -8489,6 +8544,102 @@ def sum_to() -> OpDef:
         reference="graphdock_std.reference.reduce:sum_to",
         package="graphdock_std",
         source="specs/reduce.yaml:343",
+    )
+
+
+def rms_norm() -> OpDef:
+    return OpDef(
+        name="RMSNorm",
+        version=1,
+        summary="Normalisation of rows by their root mean square (Zhang and Sennrich, 2019).",
+        doc=(
+            "A row is what the last dim holds. Its mean square is computed in float32 at least. A row without "
+            "elements has NaN for its inverse."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*S, D]", doc="Rows."),
+            ArgDef("gamma", "U", shape="[D]", doc="A factor per element of a row."),
+        ),
+        outputs=(
+            ArgDef("y", "T", shape="[*S, D]"),
+            ArgDef("inverse", "U", shape="[*S]", doc="The reciprocal root mean square of each row."),
+        ),
+        attrs=(AttrDef("epsilon", "float", default=1e-06, doc="Added to the mean square."),),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        traits=frozenset({"pure"}),
+        region=RegionForm(
+            {"y": "x * r * gamma", "inverse": "r"},
+            let={"r": "rsqrt(sum(x * x, -1) / count(-1) + epsilon)"},
+        ),
+        cost={"flops": "4 * size(x)"},
+        gradient="graphdock_std._gen.gradients:rms_norm",
+        gradient_kinds={"x": "fn", "gamma": "fn"},
+        decomposition="graphdock_std._gen.decompositions:rms_norm",
+        reference="graphdock_std.reference.rms_norm:rms_norm",
+        package="graphdock_std",
+        source="specs/rms_norm.yaml:4",
+    )
+
+
+def rms_norm_grad() -> OpDef:
+    return OpDef(
+        name="RMSNormGrad",
+        version=1,
+        summary="The gradient of RMSNorm's y by x and gamma.",
+        inputs=(
+            ArgDef("y_backprop", "T", shape="[*S, D]", doc="The gradient of y."),
+            ArgDef("x", "T", shape="[*S, D]", doc="As in RMSNorm."),
+            ArgDef("gamma", "U", shape="[D]", doc="As in RMSNorm."),
+            ArgDef("inverse", "U", shape="[*S]", doc="As RMSNorm gave it."),
+        ),
+        outputs=(ArgDef("x_backprop", "T", shape="[*S, D]"), ArgDef("gamma_backprop", "U", shape="[D]")),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=("float32", "float64"))),
+        traits=frozenset({"pure"}),
+        region=RegionForm(
+            {"x_backprop": "inverse * (g - n * b)", "gamma_backprop": "sum(y_backprop * n, before(-1))"},
+            let={"n": "x * inverse", "g": "y_backprop * gamma", "b": "sum(g * n, -1) / count(-1)"},
+            leading=("inverse",),
+        ),
+        cost={"flops": "9 * size(x)"},
+        gradient="graphdock_std._gen.gradients:rms_norm_grad",
+        gradient_kinds={"y_backprop": "fn", "x": "fn", "gamma": "fn", "inverse": "fn"},
+        decomposition="graphdock_std._gen.decompositions:rms_norm_grad",
+        reference="graphdock_std.reference.rms_norm:rms_norm_grad",
+        package="graphdock_std",
+        source="specs/rms_norm.yaml:42",
+    )
+
+
+def rotary() -> OpDef:
+    return OpDef(
+        name="Rotary",
+        version=1,
+        summary="Rotary position embedding (Su and others, RoFormer, 2021).",
+        doc=(
+            "Two numbers of a head are turned by an angle of its position: a and b become a cos - b sin and b cos + "
+            "a sin. Those are the numbers i and i + R of R angles,\nor with pairs 2 i and 2 i + 1. What is past 2 R "
+            "stays as it is. Narrow floats are computed in float32."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[*B, S, H, D]", doc="Heads of positions."),
+            ArgDef("cos", "U", shape="[S, R]", doc="Of the angles of each position."),
+            ArgDef("sin", "U", shape="[S, R]", doc="Likewise."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[*B, S, H, D]"),),
+        attrs=(
+            AttrDef("pairs", "bool", default=False, doc="Neighbours are turned together."),
+            AttrDef("back", "bool", default=False, doc="Turn the other way, as the gradient does."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("U", allow=_FLOATS)),
+        where=(("2 * R <= D", "{R} angles turn more than {D} numbers"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "3 * size(x)"},
+        gradient="graphdock_std._gen.gradients:rotary",
+        gradient_kinds={"x": "fn", "cos": "fn", "sin": "fn"},
+        decomposition="graphdock_std._gen.decompositions:rotary",
+        reference="graphdock_std.reference.rotary:rotary",
+        package="graphdock_std",
+        source="specs/rotary.yaml:4",
     )
 
 
@@ -12415,6 +12566,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "UnravelIndex": unravel_index,
     "BroadcastArgs": broadcast_args,
     "EnsureShape": ensure_shape,
+    "LSTMGates": lstm_gates,
+    "LSTMGatesGrad": lstm_gates_grad,
     "Sum": sum,
     "Mean": mean,
     "Prod": prod,
@@ -12427,6 +12580,9 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "Cumsum": cumsum,
     "Cumprod": cumprod,
     "SumTo": sum_to,
+    "RMSNorm": rms_norm,
+    "RMSNormGrad": rms_norm_grad,
+    "Rotary": rotary,
     "Multinomial": multinomial,
     "StatelessMultinomial": stateless_multinomial,
     "RandomGamma": random_gamma,
@@ -12579,7 +12735,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "a8c8a6d76155293e",
+    "fused.yaml": "17e3efbfc13c95a5",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",
@@ -12597,7 +12753,10 @@ SPECS: dict[str, str] = {
     "quantization.yaml": "98246986ee41d220",
     "random.yaml": "096a30a35fecd476",
     "rearrange.yaml": "adb0623d1594cfe2",
+    "recurrent.yaml": "3ddb24f122384f23",
     "reduce.yaml": "abc5c2a5d91e2885",
+    "rms_norm.yaml": "5fba85b5c95e52fe",
+    "rotary.yaml": "3e7b9228d0dfd93b",
     "sampling.yaml": "c2cf8b112c2e60bc",
     "scatter.yaml": "3ee5fbeb5ce552b7",
     "segment.yaml": "da11a8cc1a597522",

@@ -7,4 +7,13 @@ HELPERS = {
     "attend": "graphdock_std.attention:attend",
     "attend_log_sum": "graphdock_std.attention:attend_log_sum",
     "attend_weights": "graphdock_std.attention:attend_weights",
+    "lstm_gates_slope": "graphdock_std.recurrent:lstm_gates_slope",
+    "lstm_output": "graphdock_std.recurrent:lstm_output",
+    "lstm_state": "graphdock_std.recurrent:lstm_state",
+    "lstm_state_slope": "graphdock_std.recurrent:lstm_state_slope",
+    "rms_gamma_slope": "graphdock_std.rms_norm:rms_gamma_slope",
+    "rms_inverse": "graphdock_std.rms_norm:rms_inverse",
+    "rms_scaled": "graphdock_std.rms_norm:rms_scaled",
+    "rms_slope": "graphdock_std.rms_norm:rms_slope",
+    "turn": "graphdock_std.rotary:turn",
 }

@@ -10,9 +10,11 @@ import numpy as np
 __all__ = ["attention", "attention_grad", "fused_matmul"]
 
 
-def _weights(query: Any, key: Any, scale: float, causal: bool) -> tuple[np.ndarray, np.ndarray]:
+def _weights(query: Any, key: Any, scale: float, causal: bool, bias: Any) -> tuple[np.ndarray, np.ndarray]:
     """Softmax, and the base 2 logarithms of its sums."""
     scores = np.einsum("...md,...nd->...mn", query.astype(np.float64), key.astype(np.float64)) * scale
+    if bias is not None:
+        scores = scores + bias.astype(np.float64)
     queries, keys = scores.shape[-2:]
     if causal:
         for i in range(queries):
@@ -25,18 +27,27 @@ def _weights(query: Any, key: Any, scale: float, causal: bool) -> tuple[np.ndarr
     return weights / total, (high + np.log(total))[..., 0] / math.log(2)
 
 
-def attention(query: Any, key: Any, value: Any, scale: float = 1.0, causal: bool = False) -> tuple[np.ndarray, ...]:
-    weights, logs = _weights(query, key, scale, causal)
+def attention(
+    query: Any, key: Any, value: Any, bias: Any = None, scale: float = 1.0, causal: bool = False
+) -> tuple[np.ndarray, ...]:
+    weights, logs = _weights(query, key, scale, causal, bias)
     output = np.einsum("...mn,...ne->...me", weights, value.astype(np.float64))
     return output.astype(query.dtype), logs.astype(np.float32)
 
 
 def attention_grad(
-    output_backprop: Any, query: Any, key: Any, value: Any, scale: float = 1.0, causal: bool = False, **_: Any
+    output_backprop: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    scale: float = 1.0,
+    causal: bool = False,
+    **_: Any,
 ) -> tuple[np.ndarray, ...]:
     """By the derivative of each weight by each score of its row."""
     g, q, k, v = (x.astype(np.float64) for x in (output_backprop, query, key, value))
-    weights, _logs = _weights(query, key, scale, causal)
+    weights, _logs = _weights(query, key, scale, causal, bias)
     toward = np.einsum("...me,...ne->...mn", g, v)
     slope = weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
     scores = np.einsum("...mn,...mnj->...mj", toward, slope) * scale

@@ -94,6 +94,49 @@ def test_a_layer_norm_by_hand_is_the_library_s(lab):
     assert launched["norm_grad_norm_backward"] == launched["norm_grad_norm_column_sums"] == 1
 
 
+def test_an_rms_norm_by_hand_is_the_library_s(lab):
+    def build(x, g):
+        y = g * (x / tf.sqrt(tf.reduce_mean(x * x, -1, keepdims=True) + 1e-5))
+        return [y, *tf.gradients(tf.reduce_sum(y * y), [x, g])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(4, 6, 40), "g": normal(40)})
+    assert kernels == {"triton.region": 1, "triton.norm_grad": 1}
+    assert launched["norm_grad_norm_backward"] == launched["norm_grad_norm_column_sums"] == 1
+
+
+def test_an_lstm_s_cells_are_the_library_s(lab):
+    """The last state's gradient is zeros: nothing is launched for them."""
+
+    def build(x, w):
+        c = h = tf.zeros([3, 6])
+        for _ in range(2):
+            i, j, f, o = tf.split(tf.matmul(tf.concat([x, h], 1), w), 4, 1)
+            c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(i) * tf.tanh(j)
+            h = tf.sigmoid(o) * tf.tanh(c)
+        return [h, *tf.gradients(tf.sin(h), [x, w])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(3, 4), "w": normal(10, 24)})
+    assert kernels["triton.lstm_cell"] == kernels["triton.lstm_cell_grad"] == 2
+    assert launched["lstm_cell_lstm_forward"] == launched["lstm_cell_grad_lstm_backward"] == 2
+    assert {"cuda.split", "cuda.sigmoid", "cuda.fill"}.isdisjoint(kernels), kernels
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_rotary_embedding_by_hand_is_one_kernel_each_way(lab, pairs):
+    angles = np.outer(np.arange(5), 0.5 ** np.arange(4)).astype(np.float32)
+    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+
+    def build(x):
+        a, b = (x[..., ::2], x[..., 1::2]) if pairs else tf.split(x, 2, -1)
+        turned = [a * cos - b * sin, a * sin + b * cos]
+        y = tf.reshape(tf.stack(turned, -1), [2, 5, 3, 8]) if pairs else tf.concat(turned, -1)
+        return [y, *tf.gradients(tf.sin(y), [x])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(2, 5, 3, 8)})
+    assert kernels["triton.rotary"] == 2 and launched["rotary_rotary_tokens"] == 2
+    assert set(kernels) <= {"triton.rotary", "triton.region", "cuda.cos", "cuda.mul"}
+
+
 def test_a_training_step_of_two_layers(lab):
     def build(x, y):
         w1, w2 = tf.Variable(normal(8, 16)), tf.Variable(normal(16, 4))
@@ -139,6 +182,20 @@ def test_attention_by_hand_is_one_kernel_each_way(lab, causal):
         return [y, *tf.gradients(tf.sin(y), [q, k, v])], nothing()
 
     kernels, launched = lab.same(build, {n: normal(2, 2, 20, 16) for n in "qkv"})
+    assert kernels["triton.attention"] == kernels["triton.attention_grad"] == 1
+    assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
+
+
+def test_attention_with_a_mask_of_the_batch_is_one_kernel_each_way(lab):
+    """As BERT has it: what is added follows from which tokens there are."""
+
+    def build(q, k, v, seen):
+        low = (1.0 - seen[:, None, None, :]) * -10000.0
+        y = tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.25 + low), v)
+        return [y, *tf.gradients(tf.sin(y), [q, k, v])], nothing()
+
+    seen = (np.arange(20) < np.array([[20], [13]])).astype(np.float32)
+    kernels, launched = lab.same(build, {n: normal(2, 3, 20, 16) for n in "qkv"} | {"seen": seen})
     assert kernels["triton.attention"] == kernels["triton.attention_grad"] == 1
     assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
 

@@ -1,0 +1,16 @@
+"""What people write in several ops and one op of std computes: norms, attention, products with what follows them, cells, angles.
+
+Each spelling is a pattern of its own, and each rank.
+"""
+
+from __future__ import annotations
+
+from graphdock_std.patterns.attention import attentions
+from graphdock_std.patterns.norms import layer_norms, rms_norms
+from graphdock_std.patterns.products import products
+from graphdock_std.patterns.recurrent import lstms
+from graphdock_std.patterns.rotary import rotaries
+
+__all__ = ["PATTERNS"]
+
+PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products(), *lstms(), *rotaries())

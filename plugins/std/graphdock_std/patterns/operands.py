@@ -1,0 +1,16 @@
+"""What operands of patterns are."""
+
+from __future__ import annotations
+
+from graphdock.contracts import Operand
+
+__all__ = ["PARTS", "ROW", "any_of"]
+
+ROW = Operand((None,))
+#: Devices without launches to save.
+PARTS = ("cpu",)
+
+
+def any_of(rank: int) -> Operand:
+    """A tensor of a rank, of any dims."""
+    return Operand((None,) * rank)
