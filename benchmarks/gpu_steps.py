@@ -4,7 +4,8 @@ A step is a function of nothing that returns when what it computes is there; tra
 those of benchmarks/networks.py, fed from the host in every step. In ``bfloat16`` weights stay float32 and are cast in the step, in
 ``tf32`` operands of float32 products may be rounded, in all frameworks alike.
 
-Copies are of arrays as programs have them; PyTorch's are of pinned memory, which is what the bus gives. PyTorch's products are cuBLAS.
+Copies are of arrays as programs have them; PyTorch's are of pinned memory, which is what the bus gives. PyTorch's products are
+cuBLAS's.
 
 Devices: ``cuda``; ``emulated``, graphdock's GPU that runs on the CPU, and ``cpu`` for the others: to try this file out.
 """
