@@ -14,7 +14,7 @@ from graphdock.errors import DataLossError
 
 @pytest.fixture(autouse=True)
 def cores(monkeypatch):
-    monkeypatch.setattr(parallel, "_cores", lambda: 3)
+    monkeypatch.setattr(parallel, "cores", lambda: 3)
     monkeypatch.setattr(parallel, "_LITTLE", 1000)
 
 
@@ -95,5 +95,5 @@ def test_an_interrupt_waits_for_what_has_begun(monkeypatch):
 
 
 def test_what_must_not_be_interrupted_is_no_main_threads_work(monkeypatch):
-    monkeypatch.setattr(parallel, "_cores", lambda: 1)
+    monkeypatch.setattr(parallel, "cores", lambda: 1)
     assert parallel.each(lambda i: threading.current_thread(), [1], 1, uninterrupted=True) != [threading.main_thread()]

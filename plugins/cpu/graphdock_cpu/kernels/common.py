@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Lit, Mode, Out, Scratch, dtypes
 
-from graphdock_cpu.kernels.sharing import bound, elementwise
+from graphdock_cpu.kernels.sharing import elementwise
 
 __all__ = [
     "Body",
@@ -103,8 +103,8 @@ def bind_ufunc(ctx: BuildContext, ufunc: np.ufunc) -> Bound | Callable[..., Any]
             if scalar is not None and known(other.shape) and other.shape == ctx.outputs[0].shape:
                 operands = (In(0), Lit(scalar)) if index == 1 else (Lit(scalar), In(1))
                 shapes[index] = ()
-                return bound(elementwise(ctx, ufunc_call, shapes, weight), args=(*operands, Out(0)))
-    return bound(elementwise(ctx, ufunc_call, shapes, weight))
+                return Bound(elementwise(ctx, ufunc_call, shapes, weight), args=(*operands, Out(0)))
+    return elementwise(ctx, ufunc_call, shapes, weight)
 
 
 def _uniform(value: np.ndarray) -> np.ndarray | None:
@@ -176,7 +176,7 @@ def bind_body(
 
         return fresh
     if not wide:
-        return bound(elementwise(ctx, body, [i.shape for i in ctx.inputs], weight))
+        return elementwise(ctx, body, [i.shape for i in ctx.inputs], weight)
     if not all(known(i.shape) for i in ctx.inputs):
 
         def widened(*args: Any) -> None:

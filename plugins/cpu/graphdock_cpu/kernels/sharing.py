@@ -75,10 +75,10 @@ def pieces(extent: int, count: int, multiple: int = 1) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
-def bound(compute: Callable[..., Any], scratch: tuple[Scratch, ...] = (), args: Any = None) -> Bound:
+def bound(compute: Callable[..., Any], scratch: tuple[Scratch, ...] = ()) -> Bound:
     """A kernel; one that is :class:`Shared` and ``leads`` has BLAS keep to one thread while its plan runs."""
     leads = isinstance(compute, Shared) and compute.leads
-    return Bound(compute, args, scratch, within=one_thread() if leads else None)
+    return Bound(compute, scratch=scratch, within=one_thread() if leads else None)
 
 
 class Shared:
