@@ -165,8 +165,12 @@ def test_a_networks_steps_are_the_same_on_any_number_of_threads(images):
 
 
 def test_one_thread_is_one_thread(monkeypatch):
-    monkeypatch.setattr(teams.Team, "run", lambda self, parts: pytest.fail("a team is at work"))
+    ran = []
+    monkeypatch.setattr(teams.Team, "run", lambda self, parts: (ran.append(self.size), [part() for part in parts]))
     losses(2, intra_op_threads=1)
+    assert not ran
+    losses(2, intra_op_threads=2)
+    assert set(ran) == {2}  # the network is large enough to be shared
 
 
 def test_a_plan_without_large_convolutions_leaves_blas_its_threads(monkeypatch):

@@ -199,13 +199,11 @@ class Rows:
       letters: one per input and output: ``r``, cut by rows; ``.``, whole; ``+``, an output that is summed over rows.
       weight: cheap passes that each element of the first that is cut costs.
       dims: how many of its leading dims count rows; None for all.
-      products: the kernel calls BLAS.
     """
 
     letters: str
     weight: float
     dims: Callable[[BuildContext, Sequence[Shape]], int] | None = None
-    products: bool = False
 
 
 def share_rows(ctx: BuildContext, rows: Rows, shapes: Sequence[Shape], make: Callable[[Sequence[Shape]], Made]) -> Made:
@@ -216,7 +214,7 @@ def share_rows(ctx: BuildContext, rows: Rows, shapes: Sequence[Shape], make: Cal
     if axis is None:
         return make(shapes)
     axes = [{"r": axis, ".": None, "+": SUM}[letter] for letter in rows.letters]
-    return share(ctx, axes, shapes, make, math.prod(first) * rows.weight, rows.products)
+    return share(ctx, axes, shapes, make, math.prod(first) * rows.weight)
 
 
 def elementwise(
