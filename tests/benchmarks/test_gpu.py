@@ -71,6 +71,7 @@ def test_words_that_are_not_known_are_refused() -> None:
 
 @pytest.mark.parametrize("network", ["lstm_lm", "transformer", "googlenet"])
 def test_networks_in_bfloat16_keep_wide_variables(network: str) -> None:
+    tf.reset_default_graph()  # whose products would be looked at too
     made = build(tf, network, gpu_steps.NETWORKS[network][2], "bfloat16")
     assert {v.dtype.base_dtype for v in tf.trainable_variables()} == {tf.float32}
     products = [
