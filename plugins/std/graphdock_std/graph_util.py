@@ -8,6 +8,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError, NotFoundError, did_you_mean
+from graphdock.tensorflow.table import OWN_WHILE
 from graphdock.tensorflow.values import tensor_proto
 
 __all__ = [
@@ -19,7 +20,7 @@ __all__ = [
 ]
 
 #: Ops with functions, and how many inputs stand before those that these take.
-_WITH_BODIES = {"If": 1, "StatelessIf": 1, "While": 0, "StatelessWhile": 0}
+_WITH_BODIES = {"If": 1, "StatelessIf": 1, "While": 0, "StatelessWhile": 0, OWN_WHILE: 0}
 _HANDLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
@@ -177,13 +178,15 @@ def _pass_on(node: Any) -> None:
 def _retype(node: Any, numbers: Mapping[int, int], library: Mapping[str, Any]) -> None:
     """Let a cond or loop take tensors of these dtypes at these inputs, in the place of handles."""
     skipped = _WITH_BODIES[node.op]
-    types = node.attr["T" if node.op.endswith("While") else "Tin"].list.type
+    types = node.attr["T" if node.op in ("While", "StatelessWhile") else "Tin"].list.type
     for i, number in numbers.items():
         types[i - skipped] = number
+    histories = node.attr["scanned"].i if node.op == OWN_WHILE else 0  # for the body alone; handles stand behind them
     for attr in ("cond", "body", "then_branch", "else_branch"):
         if attr in node.attr:
             function = library[node.attr[attr].func.name]
-            arguments = {function.signature.input_arg[i - skipped].name: n for i, n in numbers.items()}
+            absent = skipped + (histories if attr == "cond" else 0)
+            arguments = {function.signature.input_arg[i - absent].name: n for i, n in numbers.items()}
             for arg in function.signature.input_arg:
                 arg.type = arguments.get(arg.name, arg.type)
             for arg in function.signature.output_arg:
