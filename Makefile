@@ -11,7 +11,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # distributions of their own, which the tests need and the demo does not
 PLUGINS := plugins/cuda plugins/triton
 # tests that run hardly a step in pytest's own process, so that its debug mode says nothing about them
-NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance completeness config opdef checkpoint oracle plugin
+NO_STEPS := opgen docs gallery typing examples benchmarks cli conformance completeness config opdef checkpoint oracle plugin \
+  native seeds tensorflow events tf1 graph
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-debug test-exhaustive check format bench bench-gpu wheelhouse generate clean

@@ -5,11 +5,32 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import zlib
 from pathlib import Path
 
 import pytest
 
 PACKAGES = Path(__file__).parent / "packages"
+
+
+def not_in_the_sample(items):
+    """The tests marked ``sampled(n)`` that ``make test`` leaves to ``make test-exhaustive``: all but one in n of each function.
+
+    Which ones is told by their names, so that it stays the same wherever and with whatever else they are collected.
+    """
+    families = {}
+    for item in items:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            families.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
+    for (_, n), family in families.items():
+        family.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        yield from family[-(-len(family) // n) :]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in list(not_in_the_sample(items)):
+        item.add_marker(pytest.mark.exhaustive)
 
 
 def pytest_collection_finish(session):

@@ -79,6 +79,7 @@ def test_blocked_and_absent_are_no_faults(site, builder):
     assert "No faults." in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_require(site, builder):
     absent = builder.device_source("absent", "raise DeviceUnavailable('no board')")
     site.plugin("absent", absent, manifest=builder.device_manifest("absent"))
@@ -89,6 +90,7 @@ def test_require(site, builder):
     assert "cpuu is required and not installed: did you mean 'cpu'?" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_plugin_that_prints_disturbs_nothing(site):
     site.plugin("chatty", 'print(\'{"not": "json"}\')')
     assert rows(run("--json"))["chatty"]["stage"] == "registered"

@@ -61,6 +61,7 @@ def test_a_probe_that_fails_in_any_way_stands_at_probe_failed(chip, probe, cause
 
 
 @pytest.mark.parametrize("command", [["devices"], ["plugins", "--probe"], ["doctor"]])
+@pytest.mark.sampled(3)
 def test_every_command_that_probes_survives_and_says_probe(chip, command):
     chip(EXITS)
     chip("return [DeviceInfo('well')]", "well")
@@ -74,6 +75,7 @@ def test_every_command_that_probes_survives_and_says_probe(chip, command):
 
 
 @pytest.mark.parametrize("command", [["devices"], ["plugins", "--probe"], ["doctor"]])
+@pytest.mark.sampled(3)
 def test_the_limit_of_a_probe_is_an_option(chip, command):
     chip(HANGS)
     done = run(*command, "--timeout", "0.25")
@@ -140,6 +142,7 @@ def test_a_child_that_has_told_everything_and_does_not_end_is_well(chip, monkeyp
     assert found.entry.stage == "manifest drift" or found.entry.stage == "registered"
 
 
+@pytest.mark.exhaustive
 def test_several_types_of_one_plugin_are_told_apart(site, builder):
     source = builder.device_source("one", "return [DeviceInfo('one')]")
     source += (

@@ -1,7 +1,7 @@
 """The cpu backend passes the conformance kit: every op, every dtype and every sample against the specs' oracles.
 
-`make test` takes each sample in one dtype and every mode, and each dtype in plans of known shapes (``tests/cpu`` holds most kernels
-to all modes in all dtypes); `make test-exhaustive` takes all pairs in every mode.
+`make test` takes one sample and one gradient in every mode, and the others, and each dtype, in plans of known shapes (``tests/cpu``
+holds most kernels to all modes in all dtypes); `make test-exhaustive` takes all pairs in every mode.
 """
 
 from __future__ import annotations
@@ -36,15 +36,20 @@ def test_every_pair_of_sample_and_dtype(kit: Conformance, op: str) -> None:
 
 
 def sampled(cases: Iterable[Case]) -> Iterator[tuple[Case, bool]]:
-    """What `make test` takes of an op, and whether briefly: a case of each sample, the dtypes by turns, and one of each dtype."""
+    """What `make test` takes of an op, and whether briefly: a case of each sample, the dtypes by turns, and one of each dtype.
+
+    The first case of a kind is not brief.
+    """
     rest: list[Case] = []
     seen: set[Any] = set()
+    kinds: set[str] = set()
     for (_, index), group in groupby(cases, lambda case: (case.kind, case.index)):
         bound = list(group)
-        whole = bound.pop(index % len(bound))
-        seen |= brings(whole)
+        chosen = bound.pop(index % len(bound))
+        seen |= brings(chosen)
         rest += bound
-        yield whole, False
+        yield chosen, chosen.kind in kinds
+        kinds.add(chosen.kind)
     for case in rest:
         if not brings(case) <= seen:
             seen |= brings(case)

@@ -130,6 +130,7 @@ def test_a_run_on_cpu_ends_with_a_table_and_a_report(work):
     assert report["ops"]["Square"]["float64"]["ok"] > report["ops"]["Square"]["float32"]["ok"]  # gradients
 
 
+@pytest.mark.exhaustive
 def test_a_backend_with_one_kernel_fails_where_it_is_wrong_and_lacks_the_rest(chip):
     run = chip()("--graphdock-backend", "chip", "--graphdock-op", "Square", "--graphdock-op", "Sin")
     assert run.returncode == 1
@@ -189,6 +190,7 @@ def test_every_kernel_is_checked_and_not_only_the_one_that_wins(chip, work):
 
 
 @pytest.mark.parametrize("name", ["fast", "square_fast", "chip.square_fast"])
+@pytest.mark.sampled(3)
 def test_one_kernel_can_be_chosen_by_its_label_or_name(chip, name):
     ops = () if name == "fast" else ("--graphdock-op", "Square")  # all ops once
     run = chip(XFAIL, TWO)("--graphdock-backend", "chip", "--graphdock-kernel", name, *ops, "-v")
@@ -236,6 +238,7 @@ def test_a_stated_exception_is_xfail_and_must_go_on_failing(chip):
     assert " 0 failed, 3 xfail" in run.stdout
 
 
+@pytest.mark.exhaustive
 def test_an_exception_that_no_longer_holds_fails(chip):
     run = chip(XFAIL.replace("int16", "int32"))("--graphdock-backend", "chip", "--graphdock-op", "Square")
     assert run.returncode == 1
@@ -252,6 +255,7 @@ def test_the_toy_package_passes(tmp_path, work):
     assert "toy.Scale " in run.stdout
 
 
+@pytest.mark.exhaustive
 def test_only_the_files_named_are_collected_besides(work):
     (work / "test_mine.py").write_text("def test_mine(): assert False\n")
     run = Runner(work)("--graphdock-backend", "cpu", "--graphdock-op", "Sin")
@@ -269,6 +273,7 @@ def test_only_the_files_named_are_collected_besides(work):
         (("--graphdock-backend", "cpu", "--graphdock-kernel", "mat_mull"), "did you mean 'mat_mul'"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_usage_errors(work, arguments, words):
     run = Runner(work)(*arguments)
     assert run.returncode == 4

@@ -189,6 +189,7 @@ def combinations() -> Any:
 
 
 @pytest.mark.parametrize(("op", "dtype"), list(combinations()))
+@pytest.mark.sampled(2)
 def test_every_sample_in_every_mode(op: str, dtype: str) -> None:
     case, kernel = CASES[op], KERNELS[op]
     reference = resolve(case["reference"])

@@ -77,6 +77,7 @@ def test_a_lock_that_nobody_uses_goes():
     assert gone() is None
 
 
+@pytest.mark.slow
 def test_every_lock_of_the_host_is_made_here():
     found = set()
     for path in HOST.rglob("*.py"):

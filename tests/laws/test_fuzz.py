@@ -275,6 +275,7 @@ def infers(rng, opdef):
 
 
 @seeds("spec")
+@pytest.mark.sampled(4)
 def test_specs(seed, tmp_path):
     import yaml
 

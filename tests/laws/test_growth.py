@@ -212,6 +212,7 @@ def test_planning_nested_loops_is_linear_in_their_depth():
 
 
 @pytest.mark.parametrize("what", ["variables", "captures"])
+@pytest.mark.slow
 def test_planning_many_variables_or_captures_is_linear_in_their_number(what):
     def build(count):
         with tf.Graph().as_default() as graph:

@@ -38,6 +38,7 @@ def table(faults: list[Fault]) -> str:
 
 
 @pytest.mark.parametrize("fault", RUNNING, ids=lambda f: f.id)
+@pytest.mark.sampled(3)
 def test_a_fault_that_runs_is_found_by_whom_the_table_says(fault):
     place = "cpu" if fault.place == "-" else fault.place
     said = {"conformance": bench.conformance(fault.host()), "debug": bench.debug(fault.host(), place)}
@@ -97,6 +98,7 @@ def ward(builder, tmp_path_factory):
 
 
 @pytest.mark.parametrize("fault", PACKAGES, ids=lambda f: f.id)
+@pytest.mark.sampled(4)
 def test_a_faulty_package_is_found_by_doctor(ward, fault):
     mine = [row for name, row in ward.items() if name == fault.text]
     assert mine and mine[0]["fault"], mine

@@ -93,6 +93,7 @@ print(tf.Session().run(y))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--device",)], ids=["kernels", "device"])
+@pytest.mark.sampled(2)
 def test_the_first_op_of_a_package_that_had_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:

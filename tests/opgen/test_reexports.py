@@ -8,6 +8,7 @@ from pathlib import Path
 
 import graphdock
 import graphdock_std
+import pytest
 from graphdock_opgen import reexports
 from graphdock_opgen.generate import drift, plan
 from graphdock_opgen.reexports import FACADE, stubs
@@ -74,6 +75,7 @@ def test_enumerations_are_literals_and_absent_values_none(make):
     assert ast.unparse(function.returns) == "_WarpOutputs"
 
 
+@pytest.mark.exhaustive
 def test_namespaces_that_hold_the_same_have_one_stub():
     found = stubs(plan(Path(graphdock_std.__file__).parent).library)
     assert len(set(found.values())) == len(found)
@@ -106,6 +108,7 @@ def test_a_copy_of_std_writes_nothing_outside_of_itself(tmp_path):
     assert all(path.is_relative_to(copy) for path in plan(copy).files)
 
 
+@pytest.mark.exhaustive
 def test_a_namespace_that_is_gone_is_stale(monkeypatch, tmp_path):
     (tmp_path / FACADE).mkdir()
     for name in (FACADE + "/stray.pyi", FACADE + "/image.pyi"):

@@ -115,6 +115,7 @@ def environment(tmp_path_factory, wheels):
     return place
 
 
+@pytest.mark.exhaustive
 def test_a_third_party_wheel_from_installation_to_removal(environment, wheels):
     assert set(environment.plugins()) == {"cpu", "std"}
 

@@ -62,6 +62,7 @@ def check(op, dtypes):
 
 
 @pytest.mark.parametrize("op", OPS)
+@pytest.mark.slow
 def test_the_form_of_an_op_agrees_with_its_reference(op):
     assert check(op, QUICK), f"no sample of {op} was in a region"
 

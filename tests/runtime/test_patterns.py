@@ -351,6 +351,7 @@ def test_a_kernel_that_refuses_when_it_is_prepared(lab):
     np.testing.assert_allclose(got, tested.run([y], {x: table(4, 6)}, fusion=False)[0], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_random_programs(lab):
     """Norms among other ops: whatever is found, the numbers are those of the ops."""
     tested, found = lab(), 0

@@ -60,6 +60,7 @@ def keys(draw: Any) -> tuple[Any, ...]:
 
 @settings(max_examples=150, deadline=None)
 @given(keys())
+@pytest.mark.slow
 def test_getitem_is_numpys(key: tuple[Any, ...]) -> None:
     x = np.arange(24, dtype=np.float32).reshape(SHAPE)
     np.testing.assert_array_equal(run(lambda t: t[key], x), x[key])

@@ -11,6 +11,7 @@ from typing import Any
 
 import graphdock as tf
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ SIZES = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 3, 12, 1]
 
 @settings(max_examples=120, deadline=None)
 @given(programs(), st.booleans(), st.data())
+@pytest.mark.slow
 def test_programs_agree_with_numpy(steps: list[tuple[Any, ...]], known: bool, data: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         xs = [tf.placeholder(tf.float64, [4 if known else None, 4]) for _ in range(2)]

@@ -47,6 +47,7 @@ def worker(site):
         one.close()
 
 
+@pytest.mark.slow
 def test_a_case_after_a_crash_runs_in_a_new_process(worker, cases):
     mine = worker()
     assert mine.check(cases["float32"]).kind == "ok"
@@ -61,6 +62,7 @@ def test_a_case_after_a_crash_runs_in_a_new_process(worker, cases):
     assert mine.lines() == []
 
 
+@pytest.mark.slow
 def test_a_case_that_does_not_end_is_ended(worker, cases):
     mine = worker(timeout=5.0)
     late = mine.check(cases["float64"])
