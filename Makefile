@@ -36,8 +36,8 @@ demo: $(VENV)/.stamp-run ## Install, then train two networks on handwritten digi
 	$(BIN)/graphdock demo $(ARGS)
 
 test: env wheelhouse ## Run the test suite, once as it is and once in debug mode
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not exhaustive"
-	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) -m "not (slow or exhaustive or plain or modes or oracle)" tests $(NO_STEPS:%=--ignore=tests/%)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not exhaustive"
+	GRAPHDOCK_DEBUG=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not (slow or exhaustive or plain or modes or oracle)" tests $(NO_STEPS:%=--ignore=tests/%)
 
 test-exhaustive: env ## Every fault, race, removed wait and pair of sample and dtype, of which `test` runs some
 	$(BIN)/python -m pytest -q -n $(JOBS) -m exhaustive

@@ -46,6 +46,7 @@ def test_typed_facts_are_printed_where_they_are_known(site, builder):
     assert (row["facts"]["multiprocessors"], row["facts"]["warp_size"]) == (132, None)
 
 
+@pytest.mark.exhaustive
 def test_devices_that_are_not_there_and_devices_that_fail(site, builder):
     absent = builder.device_source("absent", "raise DeviceUnavailable('no board', 'plug one in')")
     site.plugin("absent", absent, manifest=builder.device_manifest("absent"))

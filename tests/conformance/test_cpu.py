@@ -25,6 +25,7 @@ OPS = Conformance("cpu").ops
 
 
 @pytest.mark.parametrize("op", OPS)
+@pytest.mark.sampled(2)
 def test_op(kit: Conformance, op: str) -> None:
     check(kit, sampled(kit.cases(op)))
 

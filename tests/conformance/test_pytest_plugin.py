@@ -216,6 +216,7 @@ def test_a_kernel_that_takes_the_process_with_it_is_a_line(chip):
     assert row.split().count("ok") == 2 and row.split().count("FAIL") == 1 and "xfail" in row
 
 
+@pytest.mark.exhaustive
 def test_without_its_device_a_backend_is_one_skip(chip):
     code = CHIP.replace('return [DeviceInfo("chip")]', 'raise DeviceUnavailable("no chip in the socket", "push it in")')
     code = code.replace("import Device,", "import Device, DeviceUnavailable,")
@@ -225,12 +226,14 @@ def test_without_its_device_a_backend_is_one_skip(chip):
     assert "FAIL" not in run.stdout and "Square" not in run.stdout
 
 
+@pytest.mark.exhaustive
 def test_every_op_of_every_library_is_in_the_report(chip, work):
     run = chip(XFAIL)("--graphdock-backend", "chip", "--graphdock-report", "all.json")
     assert run.returncode == 0, run.stdout[-3000:]
     assert json.loads((work / "all.json").read_text())["ops"].keys() == {"device chip", *Conformance("cpu").ops}
 
 
+@pytest.mark.exhaustive
 def test_a_stated_exception_is_xfail_and_must_go_on_failing(chip):
     run = chip(XFAIL)("--graphdock-backend", "chip", "--graphdock-op", "Square", "-rx")
     assert run.returncode == 0, run.stdout

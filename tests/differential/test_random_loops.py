@@ -94,7 +94,7 @@ def test_loops_and_conds_in_one_another(depth, debug):
 
 
 @pytest.mark.parametrize("fields", [{}, {"debug": True}, {"passes": OFF}])
-@pytest.mark.sampled(3)
+@pytest.mark.exhaustive
 def test_four_thousand_nodes_with_loops_among_them(fields):
     rng = np.random.default_rng(3)
     with tf.Graph().as_default() as graph:

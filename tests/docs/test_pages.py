@@ -27,6 +27,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "docs" / "errors" / "README.md"]
+#: Pages that make, install and check whole packages, as others do that are run every day.
+LONG = {"write-an-asynchronous-device.md", "write-a-native-kernel.md", "write-an-op-in-python.md"}
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
@@ -79,7 +81,9 @@ def stands_in(text, path):
     return any(lines[at : at + len(part)] == part for at in range(len(lines) - len(part) + 1))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.name, marks=[pytest.mark.exhaustive] * (p.name in LONG)) for p in PAGES]
+)
 def test_page(path, tmp_path, monkeypatch):
     monkeypatch.setattr(host_module, "_default", host_module.Host())  # what a page registers stays with the page
     page = Page(tmp_path, tmp_path / ".site", tmp_path)

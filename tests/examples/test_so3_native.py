@@ -78,6 +78,7 @@ def test_its_own_tests_and_the_conformance_suite_pass(wheel, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not list(WHEELHOUSE.glob("cffi-*.whl")), reason="run `make wheelhouse` first")
+@pytest.mark.exhaustive
 def test_it_installs_into_a_fresh_environment_and_runs(wheel, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     python = tmp_path / "venv" / "bin" / "python"

@@ -118,6 +118,7 @@ def test_a_package_of_functions_says_and_computes_what_they_did(package):
     child("-m", "ruff", "check", "--isolated", "--line-length=120", "--select=F,W", "--exclude=_gen", ".", cwd=package)
 
 
+@pytest.mark.exhaustive
 def test_the_ops_own_namespace_gets_a_file_of_its_own(package, tmp_path):
     script = tmp_path / "other.py"
     script.write_text((tmp_path / "notebook_ops.py").read_text().replace("geo::", "sea::"))
@@ -144,6 +145,7 @@ def test_what_cannot_be_taken_is_said_and_nothing_is_written(package, source, st
     assert before == {p: p.read_bytes() for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
 
 
+@pytest.mark.exhaustive
 def test_a_kernel_that_is_left_out_is_named(package):
     said = op("notebook_ops:halve")
     assert "left out: its kernel halve_quickly for cpu; write it into kernels.py" in said

@@ -50,7 +50,7 @@ def install(root: Path, site: Path) -> list[str]:
 @pytest.mark.parametrize(
     "flags",
     [
-        (),
+        pytest.param((), marks=pytest.mark.exhaustive),
         pytest.param(("--device",), marks=pytest.mark.exhaustive),
         pytest.param(("--ops",), marks=pytest.mark.exhaustive),
         ("--device", "--ops"),
@@ -93,7 +93,7 @@ print(tf.Session().run(y))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--device",)], ids=["kernels", "device"])
-@pytest.mark.sampled(2)
+@pytest.mark.exhaustive
 def test_the_first_op_of_a_package_that_had_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:
@@ -175,6 +175,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+@pytest.mark.exhaustive  # so does the page on them
 def test_an_op_with_a_kernel_in_triton_passes_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert new("plugin", "lab", "--ops", "--dir", str(tmp_path)).exit_code == 0
     root = tmp_path / "graphdock-lab"
