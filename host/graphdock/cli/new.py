@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,11 +101,11 @@ def plugin(name: str, device: bool, ops: bool, native: bool, summary: str | None
         files[source / "reference.py"] = "reference.py"
     for path, template in files.items():
         _write(path, _render(template, **context))
-    if ops:
-        _opgen("generate", source)
-    _opgen("manifest", source)
+    commands: list[list[str | Path]] = [["generate", source]] if ops else []
+    commands.append(["manifest", source])
     if native:
-        _opgen("header", "--package", source, "--out", root / "native")
+        commands.append(["header", "--package", source, "--out", root / "native"])
+    _opgen(*commands)
     click.echo(f"made {root}")
     install = "pip install -e '.[test]'"
     if native:  # its build hook is graphdock's own
@@ -321,9 +323,10 @@ def _begin_ops(directory: Path, package: str) -> None:
 
 
 def _finish(directory: Path) -> None:
-    _opgen("generate", directory)
+    commands: list[list[str | Path]] = [["generate", directory]]
     if (directory / "graphdock-plugin.toml").is_file():
-        _opgen("manifest", directory)
+        commands.append(["manifest", directory])
+    _opgen(*commands)
 
 
 def _summary(name: str, device: bool, ops: bool) -> str:
@@ -366,13 +369,25 @@ def _find_package() -> Path:
     )
 
 
-def _opgen(*arguments: str | Path) -> None:
-    """Run opgen in a process of its own: the manifest's part of it imports the package."""
+#: Runs commands of opgen one after the other, up to the first that fails.
+_COMMANDS = """
+import json, sys
+from graphdock_opgen.cli import command
+for arguments in json.loads(sys.argv[1]):
+    try:
+        command(arguments, prog_name="graphdock opgen")
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def _opgen(*commands: Sequence[str | Path]) -> None:
+    """Run commands of opgen in a process of their own: the manifest's part of it imports the package."""
+    lines = [list(map(str, command)) for command in commands]
     done = subprocess.run(
-        [sys.executable, "-m", "graphdock_opgen", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", _COMMANDS, json.dumps(lines)], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise GraphdockError(f"opgen {' '.join(map(str, arguments))} failed:\n{done.stdout}{done.stderr}")
+        told = " and ".join(" ".join(line) for line in lines)
+        raise GraphdockError(f"opgen {told} failed:\n{done.stdout}{done.stderr}")
