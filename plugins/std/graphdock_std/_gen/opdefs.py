@@ -7692,6 +7692,7 @@ def random_uniform() -> OpDef:
         shape_fn="graphdock_std.shape_fns_random:by_shape",
         effects=frozenset({"random"}),
         traits=frozenset({"no_gradient"}),
+        region=RegionForm({"output": "uniform()"}),
         cost={"flops": "10 * size(output)"},
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:random_uniform",
@@ -7735,7 +7736,7 @@ def random_standard_normal() -> OpDef:
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:standard_normal",
         package="graphdock_std",
-        source="specs/random.yaml:36",
+        source="specs/random.yaml:37",
     )
 
 
@@ -7774,7 +7775,7 @@ def truncated_normal() -> OpDef:
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:truncated_normal",
         package="graphdock_std",
-        source="specs/random.yaml:67",
+        source="specs/random.yaml:68",
     )
 
 
@@ -7818,7 +7819,7 @@ def random_uniform_int() -> OpDef:
         gradient_kinds={"shape": "none", "minval": "none", "maxval": "none"},
         reference="graphdock_std.reference.random:random_uniform_int",
         package="graphdock_std",
-        source="specs/random.yaml:98",
+        source="specs/random.yaml:99",
     )
 
 
@@ -7851,7 +7852,7 @@ def random_shuffle() -> OpDef:
         gradient_kinds={"value": "none"},
         reference="graphdock_std.reference.random:random_shuffle",
         package="graphdock_std",
-        source="specs/random.yaml:131",
+        source="specs/random.yaml:132",
     )
 
 
@@ -12751,7 +12752,7 @@ SPECS: dict[str, str] = {
     "partition.yaml": "0272e7c52f6ea184",
     "pool.yaml": "466031de10a208c7",
     "quantization.yaml": "98246986ee41d220",
-    "random.yaml": "096a30a35fecd476",
+    "random.yaml": "dc80bd64c9378fe9",
     "rearrange.yaml": "adb0623d1594cfe2",
     "recurrent.yaml": "3ddb24f122384f23",
     "reduce.yaml": "abc5c2a5d91e2885",
