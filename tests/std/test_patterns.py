@@ -27,7 +27,7 @@ BIASES = {2: (4, 4), 3: (2, 1, 4), 4: (2, 1, 1, 4)}
 #: Rank -> heads; ranks of heads and angles -> angles, of positions in the dim before the last or the one before it.
 HEADS = {3: (4, 5, 6), 4: (2, 4, 5, 6)}
 ANGLES = {(3, 2): (5, 3), (3, 3): (4, 1, 3), (4, 2): (5, 3), (4, 3): (4, 1, 3), (4, 4): (1, 1, 5, 3)}
-NUMBERS = {"epsilon": 1e-3, "scale": 0.6, "forget_bias": 1.0}
+NUMBERS = {"epsilon": 1e-3, "scale": 0.6, "forget_bias": 1.0, "rate": 0.3, "factor": 1.4}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,9 @@ def arguments(pattern, random):
         elif name == "low":
             hidden = np.float32(1e9) * (1 - np.tri(4, dtype=np.float32))
             given[name] = hidden if "seen" in pattern.inputs else -hidden
-        elif operand.constant:
+        elif operand.drawn:
+            given[name] = tf.random_uniform((2, 2, 4, 4)[-rank:], seed=3)
+        elif operand.constant or name in ("rate", "factor"):
             given[name] = np.float32(NUMBERS[name])
         else:
             size = SIZES.get(name, (2, 2, 4, 3))[-rank:]
@@ -97,7 +99,7 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
                     plan = session.explain([*values, *slopes], feed).plan
                 results.append(session.run([*values, *slopes], feed))
     assert [n.claimed > 0 for n in plan.placement.notes][-1:] == [True], plan.placement.notes
-    names = ("LayerNorm", "RMSNorm", "Attention", "LSTMGates")
+    names = ("LayerNorm", "RMSNorm", "Attention", "DroppedAttention", "LSTMGates")
     stands = {name: f"{name}Grad" for name in names} | {name: name for name in ("FusedMatMul", "Rotary")}
     ops = [n.op for n in plan.graph.nodes]
     found = [op for op in stands if op in ops]

@@ -42,11 +42,16 @@ class Operand:
       shape: its rank, and the dims that are known; None is any size.
       dtype: None is the pattern's own.
       constant: only a value that is known when the plan is made; ``replacement`` gets it as a NumPy array.
+      drawn: type of a random op, which alone may make it; draws are not pure, so that an op stands for them in no pattern. What
+        ``replacement`` gets is not its numbers but its stream: what an op of type ``stream``, of the same effect and without
+        inputs, gives in its place, five words of uint64. So it may draw the same numbers, and draw them again.
     """
 
     shape: Dims
     dtype: str | None = None
     constant: bool = False
+    drawn: str = ""
+    stream: str = ""
 
 
 #: A number that is known when the plan is made, of the pattern's own dtype.
@@ -56,6 +61,8 @@ CONSTANT = Operand((), constant=True)
 @dataclass(frozen=True, slots=True)
 class Found:
     """Where a pattern fits.
+
+    Of an operand that is drawn ``shapes`` has the dims of the numbers.
 
     Attributes:
       dtype: of the anchor. ``shapes``: input -> its dims. ``constants``: input -> array, of those that are constant.

@@ -187,6 +187,21 @@ def test_attention_by_hand_is_one_kernel_each_way(lab, causal):
     assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
 
 
+@pytest.mark.parametrize("fed", [False, True])
+def test_attention_with_dropout_is_one_kernel_each_way_and_drops_what_the_cpu_drops(lab, fed):
+    def build(q, k, v, rate):
+        scores = tf.matmul(q, k, transpose_b=True) * 0.25
+        weights = tf.nn.dropout(tf.nn.softmax(scores), rate=tf.reshape(rate, []) if fed else 0.3, seed=7)
+        y = tf.matmul(weights, v)
+        return [y, *tf.gradients(tf.sin(y), [q, k, v])], nothing()
+
+    rate = np.array([0.4], np.float32)
+    kernels, launched = lab.same(build, {n: normal(2, 2, 20, 16) for n in "qkv"} | {"rate": rate}, rtol=1e-4)
+    assert kernels["triton.dropped_attention"] == kernels["triton.dropped_attention_grad"] == 1
+    assert kernels["cuda.random_stream"] == 1 and {"cuda.mat_mul", "cuda.random_uniform"}.isdisjoint(kernels), kernels
+    assert launched["attention_attention_forward"] == 1
+
+
 def test_attention_with_a_mask_of_the_batch_is_one_kernel_each_way(lab):
     """As BERT has it: what is added follows from which tokens there are."""
 
