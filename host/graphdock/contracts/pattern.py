@@ -42,9 +42,9 @@ class Operand:
       shape: its rank, and the dims that are known; None is any size.
       dtype: None is the pattern's own.
       constant: only a value that is known when the plan is made; ``replacement`` gets it as a NumPy array.
-      drawn: type of a random op, which alone may make it; draws are not pure, so that an op stands for them in no pattern. What
-        ``replacement`` gets is not its numbers but its stream: what an op of type ``stream``, of the same effect and without
-        inputs, gives in its place, five words of uint64. So it may draw the same numbers, and draw them again.
+      drawn: type of the random op that it has to be made by. ``replacement`` gets not the numbers but the stream that they are
+        drawn from, so that it can draw the same, and draw them again: a vector of five uint64, as the op of type ``stream``,
+        which takes nothing, gives it in the place of the random op. (A function of a pattern draws nothing: that is not pure.)
     """
 
     shape: Dims

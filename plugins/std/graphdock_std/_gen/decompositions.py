@@ -61,7 +61,9 @@ def dropped_attention(*, query, key, value, stream, rate, factor, bias, scale, c
     return [output, log_sum]
 
 
-def dropped_attention_grad(*, output_backprop, query, key, value, output, log_sum, stream, rate, factor, bias, scale, causal, T, **_unused):
+def dropped_attention_grad(
+    *, output_backprop, query, key, value, output, log_sum, stream, rate, factor, bias, scale, causal, T, **_unused
+):
     """Builds DroppedAttentionGrad from other ops."""
     weights = _attend_weights(query, key, scale, causal, bias)
     kept = _tf.multiply(_attend_kept(weights, stream, rate), factor)

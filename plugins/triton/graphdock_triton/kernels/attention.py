@@ -279,6 +279,8 @@ def _configs(p: Problem) -> Sequence[Config]:
     sizes: tuple[tuple[int, ...], ...]
     if wide:
         sizes = ((64, 32, 4, 2), (32, 32, 4, 2)) if deep <= 64 else ((32, 32, 4, 2), (16, 32, 4, 1))
+    elif deep <= 64 and "stream" in p.present:  # random words take registers
+        sizes = ((64, 64, 4, 3), (128, 32, 4, 4), (128, 64, 8, 3))
     elif deep <= 64:
         sizes = ((128, 64, 4, 3), (128, 128, 8, 3), (64, 64, 4, 3), (128, 32, 4, 4))
     elif deep <= 128:
@@ -300,7 +302,8 @@ def _grad_configs(p: Problem) -> Sequence[Config]:
         sizes = ((128, 32, 32, 128, 8, 2), (64, 32, 32, 64, 8, 2), (64, 64, 64, 64, 8, 2))
     else:
         sizes = ((32, 32, 32, 32, 8, 1), (32, 32, 32, 32, 4, 1))
-    if p.capability < 90 and not wide and deep <= 128:  # products of registers, that hold less of a tile
+    dropped = "stream" in p.present and deep > 64  # random words take registers
+    if (p.capability < 90 or dropped) and not wide and deep <= 128:  # products of registers, that hold less of a tile
         sizes = (sizes[1], sizes[0], *sizes[2:])
     names = ("BLOCK_Q", "BLOCK_K", "KEYS_Q", "KEYS_K")
     return [Config(dict(zip(names, s[:4], strict=True)), s[4], s[5]) for s in sizes]
