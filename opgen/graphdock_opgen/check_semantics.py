@@ -160,8 +160,8 @@ def _region(place: Place) -> None:
         return
     if spec.scalar is not None:
         place.fail("region", message="an op with a scalar formula needs no region", key=True)
-    if not spec.traits.pure:
-        place.fail("region", message="only a pure op has a region", key=True)
+    if not spec.traits.pure and list(spec.effects) != ["random"]:
+        place.fail("region", message="only an op that is pure, or draws and does nothing else, has a region", key=True)
     inputs, outputs = [a.name for a in spec.inputs], [a.name for a in spec.outputs]
     if set(form.outputs) != set(outputs):
         place.fail("region", "outputs", message=f"expected a formula for each of {', '.join(outputs)}", key=True)
@@ -181,6 +181,9 @@ def _region(place: Place) -> None:
             tree = source.parse(NODES)
             expr.check_names(source, tree, [*known, *AXIS_WORDS], "input, attribute or let", tuple(REGION_FUNCTIONS))
             expr.check_arity(source, tree, REGION_FUNCTIONS)
+            for node in ast.walk(tree) if spec.traits.pure else ():
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "uniform":
+                    source.fail("a pure op draws nothing", node)
             if part == "let":
                 known.append(name)
 

@@ -104,3 +104,18 @@ def test_random_programs_that_draw_keep_the_rules(seed):
     program, arrays = random_region(np.random.default_rng(seed), (3, 5), [(), (0,)][seed % 2], ("float32",), draws=2)
     check_program(program)
     assert sum(t.op == "draw" for t in program.terms) == 2 and len(arrays) == len(program.inputs)
+
+
+def test_a_word_is_of_a_stream_that_the_region_is_given_and_a_place_is_of_its_axes():
+    out = RegionOutput("y", 0, uint64, (), ())
+
+    def check(term, streams=("s",), out=out):
+        check_program(RegionProgram("r", (Axis("i", 3),), (), (term,), (out,), streams))
+
+    check(Term("stream", uint64, value=(0, "key")))
+    check(Term("place", int64, (), (0,)), out=RegionOutput("y", 0, int64, (3,), (0,)))
+    for value, streams in (((1, "key"), ("s",)), ((0, "key"), ()), ((0, "seed"), ("s",))):
+        with pytest.raises(PlanError, match="no word of a stream"):
+            check(Term("stream", uint64, value=value), streams)
+    with pytest.raises(PlanError, match="int64 of some of the axes"):
+        check(Term("place", uint64, (), (0,)))

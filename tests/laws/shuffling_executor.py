@@ -34,6 +34,7 @@ from graphdock.contracts import (
 )
 from graphdock.contracts.bodies import carried, elements, given, stacked
 from graphdock.contracts.ir import arg_of
+from graphdock.contracts.streams import streams_of
 
 #: (earlier, later): an order edge, by the nodes' names.
 Edge = tuple[str, str]
@@ -132,11 +133,16 @@ class _Run:
         self.iterations: list[int] = []
         if step.state is None:
             step.state = {}
-        ordinals = {n: step.services.ordinal(n) for n in dict.fromkeys(n.origin for n in program.random)}
+        ordinals = {
+            n: step.services.ordinal(n) for n in dict.fromkeys(s.name for n in program.random for s in streams_of(n))
+        }
         self.streams = {}
         for node in program.random:
-            stream = self.streams[node] = self.placed.stream(node)
-            stream.begin(ordinals[node.origin])
+            self.streams[node] = []
+            for name in streams_of(node):
+                stream = self.placed.stream(name)
+                stream.begin(ordinals[name.name])
+                self.streams[node].append(stream)
 
     def results(self, feeds: Sequence[Any]) -> list[Any]:
         graph = self.placed.graph
@@ -218,10 +224,10 @@ class _Run:
             rest = iter([self.buffer_of(r, node) for r in resources])
             inputs = [next(rest) if v.dtype.name == "resource" else g for v, g in zip(node.inputs, given, strict=True)]
             handed = [v for v, a in zip(inputs, arg_of(node), strict=True) if a.access]
-            if node in self.streams:
+            for stream in self.streams.get(node, ()):
                 if self.iterations:
-                    self.streams[node].at(*self.iterations)
-                inputs.append(self.streams[node])
+                    stream.at(*self.iterations)
+                inputs.append(stream)
             made = self.launcher(node)(inputs)
             for resource, buffer in zip(resources, handed, strict=True):
                 if hasattr(resource, "buffer") and buffer is not resource.buffer:

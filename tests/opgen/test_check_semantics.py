@@ -40,6 +40,20 @@ ops:
 """
 
 CASES = {
+    "a region of what talks to the world": (
+        '  scalar: "x * y + 1"',
+        '  region: {outputs: {z: "x * y + 1"}}',
+        "region",
+        "only an op that is pure, or draws and does nothing else, has a region",
+        None,
+    ),
+    "a pure op that draws": (
+        '  effects: [io]\n  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {elementwise: true}\n  scalar: "x * y + 1"',
+        '  inputs:\n  - {name: x, dtype: float32, shape: "[*S]"}\n  - {name: y, dtype: float32, shape: "[*S]"}\n  outputs: [{name: z, dtype: float32, shape: "[*S]"}]\n  traits: {elementwise: true, pure: true}\n  region: {outputs: {z: "x * y + uniform()"}}',
+        "uniform()",
+        "a pure op draws nothing",
+        None,
+    ),
     "unknown verb": ("executes: kernel", "executes: kernl", "kernl", "expected one of", "'kernel'"),
     "a verb of the host's": (
         "executes: kernel",

@@ -9,6 +9,7 @@ from graphdock.graph.graph import Graph
 from graphdock.regions.forms import form_of
 from graphdock.regions.lowering import lower_region
 from graphdock.regions.typed import NotInRegion
+from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.session.session import Session
 from graphdock.testing.bench import agree
 from graphdock.testing.conformance import Conformance
@@ -55,7 +56,8 @@ def check(op, dtypes):
                 for v in region.entering
             ]
             want = KIT._bench.expected(case, opdef, program, arrays, 0)
-            for got, value in zip(evaluate(lowered, inputs), region.leaving, strict=True):
+            streams = [RandomOrdinals().stream(s.name, s.seed, s.seed2) for s in region.streams]
+            for got, value in zip(evaluate(lowered, inputs, streams), region.leaving, strict=True):
                 agree(case, [got], [want[value.index]], "region")
             seen += 1
     return seen

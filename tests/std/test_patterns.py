@@ -27,7 +27,7 @@ BIASES = {2: (4, 4), 3: (2, 1, 4), 4: (2, 1, 1, 4)}
 #: Rank -> heads; ranks of heads and angles -> angles, of positions in the dim before the last or the one before it.
 HEADS = {3: (4, 5, 6), 4: (2, 4, 5, 6)}
 ANGLES = {(3, 2): (5, 3), (3, 3): (4, 1, 3), (4, 2): (5, 3), (4, 3): (4, 1, 3), (4, 4): (1, 1, 5, 3)}
-NUMBERS = {"epsilon": 1e-3, "scale": 0.6, "forget_bias": 1.0}
+NUMBERS = {"epsilon": 1e-3, "scale": 0.6, "forget_bias": 1.0, "rate": 0.3, "factor": 1.4}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,9 @@ def arguments(pattern, random):
         elif name == "low":
             hidden = np.float32(1e9) * (1 - np.tri(4, dtype=np.float32))
             given[name] = hidden if "seen" in pattern.inputs else -hidden
-        elif operand.constant:
+        elif operand.drawn:
+            given[name] = tf.random_uniform((2, 2, 4, 4)[-rank:], seed=3)
+        elif operand.constant or name in ("rate", "factor"):
             given[name] = np.float32(NUMBERS[name])
         else:
             size = SIZES.get(name, (2, 2, 4, 3))[-rank:]
@@ -97,7 +99,7 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
                     plan = session.explain([*values, *slopes], feed).plan
                 results.append(session.run([*values, *slopes], feed))
     assert [n.claimed > 0 for n in plan.placement.notes][-1:] == [True], plan.placement.notes
-    names = ("LayerNorm", "RMSNorm", "Attention", "LSTMGates")
+    names = ("LayerNorm", "RMSNorm", "Attention", "DroppedAttention", "LSTMGates")
     stands = {name: f"{name}Grad" for name in names} | {name: name for name in ("FusedMatMul", "Rotary")}
     ops = [n.op for n in plan.graph.nodes]
     found = [op for op in stands if op in ops]
@@ -214,3 +216,56 @@ def test_angles_that_are_not_of_positions_stay(host, process_host):
     assert [(n.claimed, n.what) for n in notes] == [
         (0, "the angles do not stand twice, side by side"),
     ]
+
+
+def dropped(query, noise=None, rate=0.4, draws=None):
+    """Attention of a tensor to itself, whose weights are dropped."""
+    weights = tf.nn.softmax(tf.matmul(query, query, transpose_b=True) * 0.5)
+    if draws is None:
+        return tf.matmul(tf.nn.dropout(weights, rate=rate, noise_shape=noise, seed=5), query)
+    return tf.matmul(weights * 2.5 * tf.cast(draws >= rate, tf.float32), query)
+
+
+def both(host, fetches, feed, steps=3):
+    """Results of some steps with patterns and without, and the explanation of the first."""
+    results = []
+    for fusion in (True, False):
+        with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+            results.append([session.run(fetches, feed) for _ in range(steps)])
+            if fusion:
+                explained = session.explain(fetches, feed)
+    for want, got in zip(*results, strict=True):
+        for a, b in zip(want, got, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+    assert np.any(results[0][0][0] != results[0][1][0]), "each step draws anew"
+    return explained
+
+
+def test_dropped_weights_are_those_of_the_op_that_draws_in_steps_loops_and_beside_it(host, process_host):
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        x, rate = tf.placeholder(tf.float32, [2, 4, 3]), tf.placeholder(tf.float32, [])
+        feed = {x: np.random.default_rng(2).standard_normal((2, 4, 3)), rate: 0.3}
+        y = dropped(x, rate=rate)
+        explained = both(host, [y, *tf.gradients(tf.sin(y), [x])], feed)
+        draws = tf.random_uniform([2, 4, 4], seed=9)
+        beside = both(host, [dropped(x, draws=draws), draws], feed)
+        _, last = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, dropped(a + x)), [0, x])
+        looped = both(host, [last], feed)
+        both(host, [last, *tf.gradients(last, [x])], feed)
+    assert explained.kernels()["cpu.dropped_attention"] == explained.kernels()["cpu.dropped_attention_grad"] == 1
+    assert explained.kernels()["cpu.random_stream"] == 1 and "cpu.random_uniform" not in explained.kernels()
+    assert {"cpu.random_uniform", "cpu.dropped_attention"} <= beside.kernels().keys()
+    assert "DroppedAttention" in str(looped.plan.graph)
+
+
+def test_numbers_that_are_not_one_for_each_weight_or_not_drawn_stay(host, process_host):
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        x, given = tf.placeholder(tf.float32, [2, 4, 3]), tf.placeholder(tf.float32, [2, 4, 4])
+        feed = {x: np.random.default_rng(2).standard_normal((2, 4, 3)), given: np.full((2, 4, 4), 0.5)}
+        together = both(host, [dropped(x, noise=[2, 1, 4])], feed)
+        with tf.Session(host=host) as session:
+            fed = session.explain([dropped(x, draws=given), tf.random_uniform([2], seed=1)], feed)
+    assert "weights are dropped together" in {n.what for n in together.plan.placement.notes}
+    assert "draws is not what RandomUniform draws" in {n.what for n in fed.plan.placement.notes}

@@ -55,6 +55,7 @@ from graphdock.contracts.region_check import check_program
 from graphdock.contracts.region_program import (
     PRIMITIVES,
     REDUCTIONS,
+    WORDS,
     Axis,
     RegionInput,
     RegionOutput,
@@ -65,6 +66,7 @@ from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.contracts.resource import VARIABLE, ResourceKind, ResourceRequest
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.step import CancellationToken, StepContext, StepServices, TraceEvent, TraceLevel
+from graphdock.contracts.streams import StreamName, streams_of
 from graphdock.contracts.version import API_VERSION, api_accepts
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import DType
@@ -149,6 +151,7 @@ __all__ = [
     "StageReport",
     "StepContext",
     "StepServices",
+    "StreamName",
     "Storage",
     "Term",
     "TraceEvent",
@@ -158,6 +161,7 @@ __all__ = [
     "VARIABLE",
     "Value",
     "ViewRule",
+    "WORDS",
     "api_accepts",
     "build_kernel",
     "cache_dir",
@@ -175,5 +179,6 @@ __all__ = [
     "print_node",
     "replace_file",
     "shape",
+    "streams_of",
     "view",
 ]

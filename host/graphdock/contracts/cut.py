@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Region, Value, arg_of, copy_node
+from graphdock.contracts.streams import streams_of
 from graphdock.device_name import DeviceSpec
 from graphdock.errors import PlanError
 
@@ -97,7 +98,8 @@ class Cutter:
         leaving = [v for n in chosen for v in n.outputs if self._leaves(v, inside)]
         graph.outputs = [copies[v.node].outputs[v.index] for v in leaving if v.node is not None]
         source = {copy: node for node, copy in copies.items()}
-        return Region(graph, device, tuple(entering), tuple(leaving), source, tuple(control), tuple(order))
+        streams = tuple(dict.fromkeys(s for n in chosen for s in streams_of(n)))
+        return Region(graph, device, tuple(entering), tuple(leaving), source, tuple(control), tuple(order), streams)
 
     def take(self, nodes: Iterable[PlanNode]) -> None:
         """From now on these nodes, which were cut, count as one."""

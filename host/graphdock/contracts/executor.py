@@ -16,6 +16,7 @@ from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value
 from graphdock.contracts.kernel import KernelDef, Prepared
 from graphdock.contracts.step import StepContext, TraceLevel
+from graphdock.contracts.streams import StreamName
 from graphdock.errors import UnimplementedError
 
 __all__ = ["Executor", "PlacedGraph", "Program", "SCALAR", "SessionFactory", "StageReport"]
@@ -54,8 +55,9 @@ class PlacedGraph:
       device_of: node -> its open device. ``spaces``: memory space -> a device that copies and allocates there.
       functions: node of the verb ``host``, or with a :data:`SCALAR` output -> what computes its outputs from its inputs (of a
         handle, the resource): host arrays, or Python ints and bools.
-      stream: node that draws -> a new stream of random numbers, the kernel's last argument. Executors ``begin`` it with the ordinal
-        that the step's services give, and say ``at`` which iterations of its loops it stands.
+      stream: name of a stream of random numbers -> a new one. A kernel gets those of :func:`streams_of` its node behind its inputs.
+        Executors ``begin`` each with the ordinal that the step's services give for its name, and say ``at`` which iterations of
+        its loops it stands.
       holds: a step holds its claim on all resources while it runs. Where False it may wait for another step: the session claims
         nothing, and the program claims what it touches statement by statement.
       debug, check_numerics: as configured. ``timed``: steps have deadlines, which the program looks at between nodes.
@@ -74,7 +76,7 @@ class PlacedGraph:
     device_of: Callable[[PlanNode], Device]
     spaces: Mapping[str, Device]
     functions: Callable[[PlanNode], Callable[..., Any]]
-    stream: Callable[[PlanNode], Any]
+    stream: Callable[[StreamName], Any]
     holds: bool = True
     debug: bool = False
     check_numerics: bool = False

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphdock.contracts.kernel import Decision
     from graphdock.contracts.opdef import ArgDef, OpDef
     from graphdock.contracts.region_program import RegionProgram
+    from graphdock.contracts.streams import StreamName
     from graphdock.device_name import DeviceSpec
 
 __all__ = ["Builder", "PlanGraph", "PlanNode", "Region", "Value", "arg_of", "copy_node", "make_node", "users"]
@@ -78,6 +79,8 @@ class PlanNode:
       bodies: nested graphs of Cond and While.
       origins: names of the user's operations that this node computes; ``origin`` is the first.
       guard: what has to be checked when it runs; None where inference has proven all.
+      streams: the random streams that it draws from, where they are those of nodes that it stands for
+        (:func:`graphdock.contracts.streams.streams_of`); else None.
     """
 
     __slots__ = (
@@ -96,6 +99,7 @@ class PlanNode:
         "outputs",
         "requested",
         "site_of",
+        "streams",
         "verb",
     )
 
@@ -126,6 +130,7 @@ class PlanNode:
         self.device: DeviceSpec | None = None
         self.decision: Decision | None = None
         self.guard: Guard | None = None
+        self.streams: tuple[StreamName, ...] | None = None
         self.site_of = site_of
         self.bodies: tuple[PlanGraph, ...] = tuple(bodies)
         self.origins = origins or (name,)
@@ -213,11 +218,23 @@ class Region:
       entering, leaving: the plan's values for them, where the region was cut from a plan.
       source: node of ``graph`` -> the plan's node that it copies.
       control, order: nodes of the plan, outside of the region, that must run before it.
+      streams: the random streams that its nodes draw from, each once. Its kernel gets them behind its inputs.
       program: what it computes, for a compiler that asks for programs; else None.
       reduces: node of ``graph`` -> the sets of axes of the program that it reduces over, of those that do.
     """
 
-    __slots__ = ("control", "device", "entering", "graph", "leaving", "order", "program", "reduces", "source")
+    __slots__ = (
+        "control",
+        "device",
+        "entering",
+        "graph",
+        "leaving",
+        "order",
+        "program",
+        "reduces",
+        "source",
+        "streams",
+    )
 
     def __init__(
         self,
@@ -228,6 +245,7 @@ class Region:
         source: Mapping[PlanNode, PlanNode] | None = None,
         control: tuple[PlanNode, ...] = (),
         order: tuple[PlanNode, ...] = (),
+        streams: tuple[StreamName, ...] = (),
     ) -> None:
         self.graph = graph
         self.device = device
@@ -236,6 +254,7 @@ class Region:
         self.source = {} if source is None else source
         self.control = control
         self.order = order
+        self.streams = streams
         self.program: RegionProgram | None = None
         self.reduces: Mapping[PlanNode, frozenset[tuple[int, ...]]] = {}
 
@@ -351,7 +370,7 @@ def copy_node(
         node.origins,
         order,
     )
-    copy.device, copy.decision, copy.guard = node.device, node.decision, node.guard
+    copy.device, copy.decision, copy.guard, copy.streams = node.device, node.decision, node.guard, node.streams
     for value in node.outputs:
         made = Value(value.name, value.dtype, value.shape, copy, value.index)
         made.extent = value.extent

@@ -42,11 +42,16 @@ class Operand:
       shape: its rank, and the dims that are known; None is any size.
       dtype: None is the pattern's own.
       constant: only a value that is known when the plan is made; ``replacement`` gets it as a NumPy array.
+      drawn: type of the random op that it has to be made by. ``replacement`` gets not the numbers but the stream that they are
+        drawn from, so that it can draw the same, and draw them again: a vector of five uint64, as the op of type ``stream``,
+        which takes nothing, gives it in the place of the random op. (A function of a pattern draws nothing: that is not pure.)
     """
 
     shape: Dims
     dtype: str | None = None
     constant: bool = False
+    drawn: str = ""
+    stream: str = ""
 
 
 #: A number that is known when the plan is made, of the pattern's own dtype.
@@ -56,6 +61,8 @@ CONSTANT = Operand((), constant=True)
 @dataclass(frozen=True, slots=True)
 class Found:
     """Where a pattern fits.
+
+    Of an operand that is drawn ``shapes`` has the dims of the numbers.
 
     Attributes:
       dtype: of the anchor. ``shapes``: input -> its dims. ``constants``: input -> array, of those that are constant.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, RegionProgram, Term
+from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, WORDS, RegionProgram, Term
 from graphdock.dtypes import DType
 from graphdock.errors import PlanError
 
@@ -83,6 +83,14 @@ def _check_term(program: RegionProgram, number: int, term: Term) -> None:
         axes = {term.value} if term.op == "index" else set()
         if args or not 0 <= term.value < len(program.axes) or term.dtype.name != "int64":
             raise _broken(program, where, "it is an int64 of one axis")
+    elif term.op == "place":
+        axes = set(term.axes)
+        if args or not axes <= set(range(len(program.axes))) or term.dtype.name != "int64":
+            raise _broken(program, where, "it is an int64 of some of the axes")
+    elif term.op == "stream":
+        number, word = term.value
+        if args or not 0 <= number < len(program.streams) or word not in WORDS or term.dtype.name != "uint64":
+            raise _broken(program, where, f"{term.value} is no word of a stream")
     elif term.op in REDUCTIONS:
         gone = set(term.value)
         if len(args) != 1 or args[0].dtype != term.dtype or term.dtype.name not in REDUCTIONS[term.op]:

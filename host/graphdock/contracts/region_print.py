@@ -3,6 +3,7 @@
 region y (i: 8, j: 512) {
   x: float16[i, j], aligned 16, dying
   g: float32[j]
+  draws from dropout/random_uniform
   t0: float32 = input x
   t1: float32 [i] = sum t0 over j      # mean
   return t0 as float16[i, j] in place of x
@@ -28,6 +29,7 @@ def print_program(program: RegionProgram) -> str:
         lines.append(
             f"  {source.name}: {source.dtype}{_dims(source.dims, axes)}{facts}{', dying' if source.dying else ''}"
         )
+    lines += [f"  draws from {name}" for name in program.streams]
     for number, term in enumerate(program.terms):
         over = "" if term.axes == tuple(range(len(axes))) else f" [{', '.join(axes[a] for a in term.axes)}]"
         origin = f"  # {term.origin}" if term.origin else ""
@@ -43,6 +45,11 @@ def _right(program: RegionProgram, term: Term, axes: Sequence[str]) -> str:
         return f"input {program.inputs[term.value].name}"
     if term.op == "literal":
         return repr(term.value)
+    if term.op == "place":
+        return f"place among {', '.join(axes[a] for a in term.axes)}"
+    if term.op == "stream":
+        number, word = term.value
+        return f"{word} of {program.streams[number]}"
     if term.op in ("index", "extent"):
         return f"{term.op} {axes[term.value]}"
     args = ", ".join(f"t{a}" for a in term.args)

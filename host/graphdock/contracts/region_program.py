@@ -8,7 +8,9 @@ bottom. There are no shapes in it: what lacks an axis is the same along it (a bi
 Terms, and what they mean:
 
 * ``input``: an element of input ``value``, converted to the term's dtype. ``literal``: the number ``value``. ``index``: the
-  place along axis ``value``, from 0; ``extent``: how many places it has. Both are int64.
+  place along axis ``value``, from 0; ``extent``: how many places it has; ``place``: the number of a point among those of the axes
+  that it has, row by row. These three are int64. ``stream``: a word of stream ``value[0]`` of the region, a uint64 without axes:
+  ``value[1]`` is one of :data:`WORDS`.
 * one of :data:`PRIMITIVES`, over terms of one dtype, element by element.
 * one of :data:`REDUCTIONS`, over the axes ``value``, which the term lacks.
 
@@ -30,7 +32,7 @@ Rules, the same for every compiler:
 * ``draw(key, key2, outer, iteration, ordinal, i)`` is number i of the uniform numbers in [0, 1) of a stream: Philox4x64-10 with
   the two words of the key and the counter (1 + block, outer, iteration, ordinal), made into numbers as ``RandomUniform`` says: the
   top 53 bits of word i as float64; as float32 the top 24 bits of half i, the low half of each word first. The first five have no
-  axes.
+  axes: words of a stream of the region, or whatever says the same.
 """
 
 from __future__ import annotations
@@ -42,7 +44,17 @@ from typing import Any
 
 from graphdock.dtypes import DType
 
-__all__ = ["PRIMITIVES", "REDUCTIONS", "Axis", "Primitive", "RegionInput", "RegionOutput", "RegionProgram", "Term"]
+__all__ = [
+    "PRIMITIVES",
+    "REDUCTIONS",
+    "WORDS",
+    "Axis",
+    "Primitive",
+    "RegionInput",
+    "RegionOutput",
+    "RegionProgram",
+    "Term",
+]
 
 _FLOATING = frozenset({"float32", "float64"})
 _INTEGER = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
@@ -100,6 +112,9 @@ REDUCTIONS: Mapping[str, frozenset[str]] = MappingProxyType(
     {**dict.fromkeys(("sum", "prod", "max", "min"), _NUMBER), **dict.fromkeys(("any", "all"), _BOOL)}
 )
 
+#: The words of a stream, as ``draw`` takes them.
+WORDS = ("key", "key2", "outer", "iteration", "ordinal")
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -135,12 +150,12 @@ class Term:
     """One value.
 
     Attributes:
-      op: ``input``, ``literal``, ``index``, ``extent``, a primitive or a reduction.
+      op: ``input``, ``literal``, ``index``, ``extent``, ``place``, ``stream``, a primitive or a reduction.
       dtype: bool, an integer, float32 or float64.
       args: numbers of the terms that it reads.
       axes: the axes along which it differs, in order.
       value: the literal; the number of the input; the axis of an index or extent; the axes of a reduction; the dtype's name of
-      ``round``.
+      ``round``; number and word of a stream.
       origin: the user's operation.
     """
 
@@ -173,17 +188,27 @@ class RegionOutput:
 
 @dataclass(frozen=True, slots=True)
 class RegionProgram:
-    """One region; ``str(program)`` prints it."""
+    """One region; ``str(program)`` prints it.
+
+    Attributes:
+      streams: names of the random streams that it is given (``Region.streams``).
+    """
 
     name: str
     axes: tuple[Axis, ...]
     inputs: tuple[RegionInput, ...]
     terms: tuple[Term, ...]
     outputs: tuple[RegionOutput, ...]
+    streams: tuple[str, ...] = ()
 
     def reduced(self) -> frozenset[int]:
         """The axes that any reduction goes over."""
         return frozenset(a for t in self.terms if t.op in REDUCTIONS for a in t.value)
+
+    @property
+    def draws(self) -> bool:
+        """Whether any term is a random number."""
+        return any(t.op == "draw" for t in self.terms)
 
     def structure(self) -> tuple[Any, ...]:
         """What of the program does not depend on the extents, nor on names: equal structures are computed by equal code."""

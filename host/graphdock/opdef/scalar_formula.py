@@ -31,14 +31,16 @@ FUNCTIONS: Mapping[str, int] = MappingProxyType(
 )
 
 #: Functions of the formulas of a region: those above, reductions ``sum(x, axes)``, ``count(axes)`` (of the points along them),
-#: ``index(axis)``, ``reshaped(x)`` (the same elements under the output's shape) and ``total(inputs)``, the sum of a list. Axes
-#: are a number, the name of an attribute or host input, ``since(name)`` (that axis and all after it), ``before(name)`` (all
-#: before it), or one of :data:`AXIS_WORDS`.
+#: ``index(axis)``, ``reshaped(x)`` (the same elements under the output's shape), ``total(inputs)``, the sum of a list, and
+#: ``uniform()``, a number in [0, 1) of the op's random stream for each element of the output. Axes
+#: are a number, the name of an attribute or host input, ``since(name)`` (that axis and all after it), ``before(name)`` (all before
+#: it), or one of :data:`AXIS_WORDS`.
 REGION_FUNCTIONS: Mapping[str, int] = MappingProxyType(
     {
         **FUNCTIONS,
         **dict.fromkeys(("all", "any", "max", "min", "prod", "sum"), 2),
         **dict.fromkeys(("before", "count", "index", "reshaped", "since", "total"), 1),
+        "uniform": 0,
     }
 )
 #: All axes; those that the first output has not.

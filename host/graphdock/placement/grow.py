@@ -24,7 +24,14 @@ def elementwise(node: PlanNode) -> bool:
 
 
 class Kinds(Protocol):
-    """What nodes may be in one group, asked node by node, in order."""
+    """What nodes may be in one group, asked node by node, in order.
+
+    Attributes:
+      floating: nodes that are computed of nothing that a group makes, but single numbers, and that belong to every group that reads
+        them: a reader joins only groups of the first kind that it may be in.
+    """
+
+    floating: set[PlanNode]
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         """The kinds of group that may take a node, the best first; none where no group may."""
@@ -38,6 +45,7 @@ class ByDevice:
 
     def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None]) -> None:
         self._device_of = device_of
+        self.floating: set[PlanNode] = set()
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device = self._device_of(node)
@@ -51,7 +59,8 @@ def grow(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
     """Groups of two and more connected nodes of one kind, each in order; the groups stand in the order of their first nodes.
 
     No path leaves a group and comes back, not even over other groups: a node's rank counts how often the longest way to it changed
-    between groups and what is in none, and a group has one rank. Linear in the number of nodes.
+    between groups and what is in none, and a group has one rank. A floating node counts as a part of each node that reads it, and
+    stands in all of their groups. Linear in the number of nodes.
 
     Args:
       nodes: in an order that keeps their edges.
@@ -59,24 +68,34 @@ def grow(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
     rank: dict[PlanNode, int] = {}
     kind: dict[PlanNode, Hashable] = {}
     group: dict[PlanNode, list[PlanNode]] = {}
+    carried: dict[
+        PlanNode, dict[PlanNode, None]
+    ] = {}  # the floating nodes that a node needs, itself among them if it floats
     for node in nodes:
         edges = (*(v.node for v in node.inputs), *node.control, *node.order)
+        needed = {f: None for n in edges if n in carried and n in kinds.floating for f in carried[n]}
+        edges += tuple([v.node for f in needed for v in f.inputs])
+        if node in kinds.floating:
+            carried[node] = {**needed, node: None}
+            continue
         # a constant is copied into each group that reads it
         before = [n for n in edges if n is not None and n in rank and n.verb != "constant"]
-        mine, highest, joined = _choice(node, before, kinds, rank, kind)
+        mine, highest, joined = _choice(node, before, kinds, rank, kind, bool(needed))
         kind[node], rank[node] = mine, highest
         if mine is None:
             continue
+        carried[node] = needed
         group[node] = [node]
         for other in joined:
             if group[other] is not group[node]:
                 _join(group, group[other], group[node])
     unique: dict[int, list[PlanNode]] = {id(members): members for members in group.values()}
     place = {node: i for i, node in enumerate(nodes)}
-    found = [sorted(members, key=place.__getitem__) for members in unique.values() if len(members) > 1]
+    found = [sorted(members, key=place.__getitem__) for members in unique.values()]
     # a part that is cut by place keeps the property, and parts stand one after another
     parts = [members[i : i + LARGEST] for members in found for i in range(0, len(members), LARGEST)]
-    return sorted((p for p in parts if len(p) > 1), key=lambda p: place[p[0]])
+    whole = [sorted({*p, *(f for n in p for f in carried[n])}, key=place.__getitem__) for p in parts]
+    return sorted((p for p in whole if len(p) > 1), key=lambda p: place[p[0]])
 
 
 def _choice(
@@ -85,10 +104,12 @@ def _choice(
     kinds: Kinds,
     rank: Mapping[PlanNode, int],
     kind: Mapping[PlanNode, Hashable],
+    floats: bool,
 ) -> tuple[Hashable, int, Sequence[PlanNode]]:
-    """A node's kind (None for one in no group), its rank, and the nodes before it whose groups it joins."""
+    """A node's kind (None for one in no group), its rank, and the nodes before it whose groups it joins. ``floats``: it needs
+    floating nodes, which are of its own kind alone."""
     options = kinds.options(node, before)
-    for mine in options:
+    for mine in options[:1] if floats else options:
         highest = max((rank[n] + (kind[n] != mine) for n in before), default=0)
         joined = [n for n in before if kind[n] == mine and rank[n] == highest]
         if joined and kinds.settle(node, mine, joined):
@@ -113,6 +134,8 @@ def without(members: Sequence[PlanNode], gone: Collection[PlanNode], kinds: Kind
     taken = set(gone)
 
     class Rest:
+        floating = {n for n in members if n in kinds.floating and n not in taken}
+
         def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
             return () if node in taken else kinds.options(node, before)
 

@@ -19,7 +19,9 @@ from graphdock.dtypes import DType
 from graphdock.errors import PlanError, PluginError
 from graphdock.opdef.cost import cost_of
 from graphdock.placement.grow import ByDevice, Kinds, elementwise, grow, without
+from graphdock.placement.spread import apart, spread
 from graphdock.plugin.registry import RegisteredCompiler, RegisteredKernel
+from graphdock.regions.floating import floating
 from graphdock.regions.forms import form_of
 from graphdock.regions.lowering import lower_region
 from graphdock.regions.spaces import BySpace
@@ -75,10 +77,12 @@ def fuse(
     notes: list[RegionNote] = []
     for asked in compilers:
         for level in list(graph.all_graphs()):
-            kinds = _kinds(asked.compiler, kernels)
+            kinds = _kinds(asked.compiler, level, kernels)
             candidates = grow(level.nodes, kinds)
             if not candidates:
                 continue
+            if isinstance(kinds, BySpace) and kinds.floating:
+                candidates = spread(level, candidates, kinds.floating, kernels)
             cutter = Cutter(level)
             with Rewriter(level) as change:
                 for members in candidates:
@@ -92,7 +96,7 @@ def fuse(
     return notes
 
 
-def _kinds(compiler: RegionCompiler, kernels: Mapping[PlanNode, RegisteredKernel]) -> Kinds:
+def _kinds(compiler: RegionCompiler, level: PlanGraph, kernels: Mapping[PlanNode, RegisteredKernel]) -> Kinds:
     """Which nodes a compiler is offered together."""
 
     def device_of(node: PlanNode) -> DeviceSpec | None:
@@ -100,7 +104,9 @@ def _kinds(compiler: RegionCompiler, kernels: Mapping[PlanNode, RegisteredKernel
         return device if device is not None and device.type == compiler.device_type and node in kernels else None
 
     if compiler.programs:
-        return BySpace(device_of)
+        kinds = BySpace(device_of)
+        kinds.floating.update(floating(level, kinds.own))
+        return kinds
     return ByDevice(lambda node: device_of(node) if elementwise(node) else None)
 
 
@@ -135,7 +141,7 @@ def _claims(
         assert device is not None
         outer = _views_at_the_rim(cutter, nodes)
         if outer:  # no way leads from the group over one of them and back
-            waiting.extend(reversed(grow([n for n in nodes if n not in outer], kinds)))
+            waiting.extend(reversed(apart(grow([n for n in nodes if n not in outer], kinds), kinds.floating)))
             continue
         offered = cutter.cut(nodes, device)
         reason = _lower(offered, cutter, asked)
@@ -159,7 +165,7 @@ def _claims(
         else:
             cutter.take(chosen)
             yield region
-        waiting.extend(reversed(without(nodes, chosen, kinds)))
+        waiting.extend(reversed(apart(without(nodes, chosen, kinds), kinds.floating)))
 
 
 def _lower(region: Region, cutter: Cutter, asked: RegisteredCompiler) -> str | None:
@@ -237,9 +243,10 @@ def _one_node(region: Region, compiler: RegisteredCompiler, notes: list[RegionNo
         origins=members[0].origins,
         order=region.order,
     )
-    node.device = region.device
+    node.device, node.streams = region.device, region.streams or None
     what = f"Region of {len(members)} nodes: " + ", ".join(n.origin for n in members[:8])
     what += f", and {len(members) - 8} more" if len(members) > 8 else ""
+    what += f"; draws from {', '.join(s.name for s in region.streams)}" if region.streams else ""
     winner = Candidate(compiler.full_name, compiler.compiler.device_type)
     node.decision = Decision(compiler.full_name, "region", what, (winner,))
     notes.append(RegionNote(compiler.full_name, region.device.short(), ops, len(members), what))

@@ -9,6 +9,9 @@ An op with a ``scalar`` formula has one for its only output. Others say it in ``
 
 What a reduction gives is the same along the axes that are gone, so that it combines with what still has them; an output has the
 axes that are left, whether it keeps dims of 1 for the others or not.
+
+An op that draws says ``uniform()``. It is the only effect that a node of a region may have: what it draws is told by its stream,
+the step and the iteration, and by nothing that runs before or after it.
 """
 
 from __future__ import annotations
@@ -83,7 +86,8 @@ def what_forbids(node: PlanNode, form: Form) -> str | None:
         shown = value.name if isinstance(value, DType) else value
         if shown not in allowed:
             return f"{name} is {shown}"
-    if node.opdef.is_stateful or node.bodies:
+    opdef = node.opdef
+    if opdef.accesses or opdef.effects - {"random"} or "stateful" in opdef.traits or node.bodies:
         return "it has effects"
     if node.guard is not None:
         return "its shapes are checked when it runs"

@@ -10,6 +10,7 @@ from typing import Any
 from graphdock.contracts.ir import PlanNode, Region, Value, arg_of
 from graphdock.contracts.region_check import check_program, held
 from graphdock.contracts.region_program import REDUCTIONS, Axis, RegionInput, RegionOutput, RegionProgram
+from graphdock.contracts.streams import StreamName, streams_of
 from graphdock.dtypes import DType, as_dtype
 from graphdock.opdef.scalar_formula import AXIS_WORDS
 from graphdock.regions.forms import Form, form_of, what_forbids
@@ -72,6 +73,7 @@ class _Nodes:
 
     Attributes:
       term: value -> its term, of what the region makes or holds as a constant. ``dims``: where those that it makes lie.
+      streams: stream that the nodes draw from -> its number.
     """
 
     def __init__(self, space: Space) -> None:
@@ -82,6 +84,7 @@ class _Nodes:
         self.dims: dict[Value, Dims] = {}
         self.sources: dict[Value, int] = {}
         self.dying: Collection[Value] = ()
+        self.streams: dict[StreamName, int] = {}
         self.reduces: dict[PlanNode, frozenset[tuple[int, ...]]] = {}
         self._inputs: dict[tuple[Value, Dims], int] = {}
 
@@ -117,7 +120,7 @@ class _Nodes:
             term = self._read(arg.name, value, form, local)
             names[arg.name] = term
             lists.setdefault(arg.name, []).append(term)
-        formula = _Formula(self.terms, names, host, lists, node, local)
+        formula = _Formula(self.terms, names, host, lists, node, local, self.streams)
         for name, tree in form.let:
             formula.names[name] = formula.operand(tree)
         for value, tree in zip(node.outputs, form.outputs, strict=True):
@@ -191,6 +194,7 @@ class _Lowering(_Nodes):
         graph = self.region.graph
         self.dying = self.dying_values
         self.sources = {value: i for i, value in enumerate(graph.inputs)}
+        self.streams = {stream: i for i, stream in enumerate(self.region.streams)}
         for node in graph.nodes:
             if node.verb == "constant":
                 self.constant(node)
@@ -200,7 +204,8 @@ class _Lowering(_Nodes):
         outputs = tuple(self._output(value) for value in graph.outputs)
         axes = tuple(Axis(_AXES[i] if i < len(_AXES) else f"a{i}", size) for i, size in enumerate(self.space))
         name = self.nodes[0][0].name if self.nodes else graph.name
-        program = _pruned(RegionProgram(name, axes, tuple(self.inputs), tuple(self.terms.terms), outputs))
+        names = tuple([stream.name for stream in self.region.streams])
+        program = _pruned(RegionProgram(name, axes, tuple(self.inputs), tuple(self.terms.terms), outputs, names))
         check_program(program)
         return program
 
@@ -245,6 +250,7 @@ class _Formula:
         lists: dict[str, list[int]],
         node: PlanNode,
         local: Dims,
+        streams: dict[StreamName, int],
     ) -> None:
         self.terms = terms
         self.names = names
@@ -252,6 +258,7 @@ class _Formula:
         self.lists = lists
         self.node = node
         self.local = local
+        self.streams = streams
         self.reduced: set[tuple[int, ...]] = set()
 
     def operand(self, tree: ast.expr) -> Operand:
@@ -310,6 +317,11 @@ class _Formula:
                 return Number(0) if axis is None else self.terms.add("index", as_dtype("int64"), (), (axis,), axis)
             case "reshaped":
                 return self.operand(args[0])
+            case "uniform":
+                (stream,) = streams_of(self.node)
+                number = self.streams.setdefault(stream, len(self.streams))
+                axes = tuple([a for a in self.local if a is not None])
+                return self.terms.uniform(number, axes, self.node.outputs[0].dtype)
             case "total":
                 assert isinstance(args[0], ast.Name)
                 first, *rest = self.lists[args[0].id]

@@ -23,14 +23,30 @@ class BySpace:
 
     A node lies in the space of its own shape, or in that of a node before it, if what it reads is a reduction of that space: the
     square root of a variance belongs to the region that the variance was computed in.
+
+    Attributes:
+      floating: nodes that belong to every group that reads them (:mod:`graphdock.regions.floating`).
+      reasons: node -> why it is in no region.
     """
 
     def __init__(self, device_of: Callable[[PlanNode], DeviceSpec | None]) -> None:
         self._device_of = device_of
         self._kind: dict[PlanNode, Kind] = {}
         self._dims: dict[Value, Dims] = {}
-        #: node -> why it is in no region
+        self.floating: set[PlanNode] = set()
         self.reasons: dict[PlanNode, str] = {}
+
+    def own(self, node: PlanNode) -> Kind | None:
+        """Device and space of a node by itself, if it has more than one element; None where it can be in no region."""
+        device, form = self._device_of(node), form_of(node.opdef)
+        if device is None or form is None:
+            return None
+        try:
+            space = tuple(d for d in local_shape(node, form) if d != 1)
+            where_made(node, form, space, {})
+        except NotInRegion:
+            return None
+        return (device, space) if space else None
 
     def options(self, node: PlanNode, before: Sequence[PlanNode]) -> Sequence[Hashable]:
         device, form = self._device_of(node), form_of(node.opdef)

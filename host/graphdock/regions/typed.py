@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, Term
+from graphdock.contracts.region_program import PRIMITIVES, REDUCTIONS, WORDS, Term
 from graphdock.dtypes import DType, as_dtype
 
 __all__ = ["NotInRegion", "Operand", "Terms"]
 
 #: A term by its number, or a number of a formula that has no dtype of its own.
 Operand: TypeAlias = "int | Number"
+
+#: How many uniform numbers a half knows.
+_STEPS = {"float16": 2.0**11, "bfloat16": 2.0**8}
 
 
 class NotInRegion(Exception):
@@ -105,6 +108,22 @@ class Terms:
         dtype = self._common((yes, no)) or as_dtype("float32")
         args = (condition, self.as_term(yes, dtype), self.as_term(no, dtype))
         return self.add("select", dtype, args, self.axes(args))
+
+    def uniform(self, number: int, axes: tuple[int, ...], dtype: DType) -> int:
+        """Uniform numbers of stream ``number`` of the region, one for each point of these axes, as ``RandomUniform`` has them.
+
+        Of halves they are held in float32, and have as many bits as fit.
+        """
+        words = [self.add("stream", as_dtype("uint64"), value=(number, word)) for word in WORDS]
+        place = self.add("place", as_dtype("int64"), (), axes)
+        drawn = self.draw(as_dtype("float64" if dtype.name == "float64" else "float32"), words, place)
+        steps = _STEPS.get(dtype.name)
+        if steps is None:
+            return drawn
+        whole = self.apply("floor", self.apply("mul", drawn, Number(steps)))
+        made = self.apply("mul", whole, Number(1 / steps))
+        assert isinstance(made, int)
+        return made
 
     def draw(self, dtype: DType, stream: Sequence[int], index: int) -> int:
         """Number ``index`` (of int64) of a stream: five terms of uint64 without axes, as :mod:`region_program` has them."""

@@ -19,6 +19,7 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.ir import arg_of
 from graphdock.contracts.kernel import ArgInfo, Bound, BuildContext, In, Out, OutInfo, Scratch
 from graphdock.contracts.queue import Queue
+from graphdock.contracts.streams import streams_of
 from graphdock.errors import InternalError
 from graphdock.runtime.canaries import POISON, Canaries, Canary
 from graphdock.runtime.returned import ReturnCheck
@@ -136,7 +137,7 @@ def _positions(bound: Bound, ctx: BuildContext) -> tuple[list[tuple[int, int]], 
         items = list(enumerate(bound.args))
         reads = [(at, item.index) for at, item in items if isinstance(item, In) and item.index < count]
         return reads, [(at, item.index) for at, item in items if isinstance(item, Out)]
-    first = count + ("random" in ctx.node.opdef.effects)  # a stream stands between them
+    first = count + len(streams_of(ctx.node))  # they stand between them
     written = sum(o.mode.kind in ("planned", "inplace") for o in ctx.outputs) + len(bound.scratch)
     return [(i, i) for i in range(count)], [(first + i, i) for i in range(written)]
 

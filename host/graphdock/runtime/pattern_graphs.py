@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphdock.contracts.ir import PlanGraph, Value
+from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.pattern import Found, Operand
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import GraphdockError, PluginError
@@ -22,10 +23,12 @@ from graphdock.plugin.registry import RegisteredPattern
 from graphdock.runtime.translate import translate
 from graphdock.shape import Dims
 
-__all__ = ["WIDTHS", "PatternGraph", "PatternGraphs"]
+__all__ = ["STREAM_WORDS", "WIDTHS", "PatternGraph", "PatternGraphs"]
 
 #: How many leading dims people leave open: none, a batch, or all but the last. Gradients are built in other ways accordingly.
 WIDTHS = (0, 1, 8)
+#: Words of a stream: key, key2, outer, iteration, ordinal.
+STREAM_WORDS = 5
 #: Graphs that a host keeps.
 _KEPT = 1024
 
@@ -61,6 +64,10 @@ class PatternGraphs:
         self._host = host
         self._simplify = simplify
         self._settings = settings
+
+    def op(self, name: str) -> OpDef:
+        """The op of a type."""
+        return self._host.ops.get(name)
 
     def sought(self, asked: RegisteredPattern, dtype: str) -> PatternGraph | str:
         """What is looked for, of shapes that the pattern leaves open; or why it can't be built."""
@@ -126,6 +133,8 @@ class PatternGraphs:
                 for name, operand in asked.pattern.inputs.items():
                     dtype = dtype_of(operand, found)
                     shape = found.shapes.get(name, operand.shape)
+                    if operand.drawn and stands:
+                        dtype, shape = as_dtype("uint64"), (STREAM_WORDS,)
                     if name in found.constants:
                         array = found.constants[name]
                         given[name] = array if stands else convert_to_tensor(array, dtype)
@@ -179,7 +188,7 @@ def dtype_of(operand: Operand, found: Found) -> DType:
 def _smooth(asked: RegisteredPattern, found: Found) -> list[str]:
     """The inputs by which there may be gradients."""
     operands = asked.pattern.inputs.items()
-    return [n for n, o in operands if n not in found.constants and dtype_of(o, found).is_differentiable]
+    return [n for n, o in operands if not (o.drawn or n in found.constants) and dtype_of(o, found).is_differentiable]
 
 
 def constant_of(value: Value) -> np.ndarray[Any, Any]:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
+from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.pattern import Found
 from graphdock.contracts.rewriter import Rewriter
+from graphdock.contracts.streams import streams_of
 from graphdock.errors import PluginError
 from graphdock.placement.choose import Chooser
 from graphdock.placement.match import Index, Match, Matcher
@@ -107,6 +109,8 @@ class Patterns:
             place = _Place(index, Rewriter(level))
             with place.change:
                 for asked in known:
+                    if any(o.drawn and o.drawn not in index.by_op for o in asked.pattern.inputs.values()):
+                        continue
                     for anchor in index.by_op.get(asked.pattern.anchor, ()):
                         if anchor not in place.gone:
                             self._at(anchor, asked, place, chooser, failed, notes, made)
@@ -155,13 +159,14 @@ class Patterns:
             _check_same(asked, graph, standing, slopes)
             if len(graph.values) > 1:
                 _check_order(graph, standing, slopes)
+            streams = {n: self._graphs.op(o.stream) for n, o in asked.pattern.inputs.items() if o.drawn}
             why = lacks(standing.graph, device, chooser)
             if why:
                 raise _NotHere(why)
         except _NotHere as reason:
             notes.append(RegionNote(asked.full_name, device, ops, 0, str(reason)))
             return
-        nodes = _put(place, graph, match, standing, slopes, value.node)
+        nodes = _put(place, graph, match, standing, slopes, value.node, streams)
         made.update(dict.fromkeys(nodes, key))
         place.gone.update([n for p, n in match.found.items() if p not in match.rest])
         names = ", ".join(n.op for n in nodes if n.verb != "constant")
@@ -203,13 +208,39 @@ def _subsets(count: int) -> list[tuple[int, ...]]:
 
 
 def _put(
-    place: _Place, graph: PatternGraph, match: Match, standing: PatternGraph, slopes: Sequence[str], at: PlanNode
+    place: _Place,
+    graph: PatternGraph,
+    match: Match,
+    standing: PatternGraph,
+    slopes: Sequence[str],
+    at: PlanNode,
+    streams: Mapping[str, OpDef],
 ) -> list[PlanNode]:
-    """Put a copy of what stands for a match into the plan, where ``at`` is."""
+    """Put a copy of what stands for a match into the plan, where ``at`` is.
+
+    ``streams``: input that is drawn -> the op of its stream.
+    """
     became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
     became |= {value: match.values[graph.arriving[i]] for i, value in standing.arriving.items()}
     origins = tuple(dict.fromkeys(o for n in match.found.values() for o in n.origins))
     nodes: list[PlanNode] = []
+    for name, opdef in streams.items():
+        drawn = match.values[graph.inputs[name]].node
+        assert drawn is not None
+        words = standing.inputs[name]
+        node = make_node(
+            opdef,
+            f"{at.name}/{drawn.name}/stream",
+            [],
+            {a.name: drawn.attrs.get(a.name, a.default) for a in opdef.attrs},
+            [(words.dtype, words.shape)],
+            requested=at.requested,
+            site_of=drawn.site_of,
+            origins=drawn.origins,
+        )
+        node.streams = streams_of(drawn)
+        became[words] = node.outputs[0]
+        nodes.append(place.change.insert(node, before=at))
     for part in standing.graph.nodes:
         node = make_node(
             part.opdef,
@@ -266,6 +297,8 @@ def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: 
         if value.shape is None or None in value.shape:
             raise _NotHere(f"the shape of {name} is known only when it runs")
         shapes[name] = tuple([d for d in value.shape if d is not None])
+        if operand.drawn and not _is_drawn(value, operand.drawn):
+            raise _NotHere(f"{name} is not what {operand.drawn} draws")
         if operand.constant:
             assert value.node is not None
             constants[name] = value.node.attrs["value"]
@@ -274,6 +307,11 @@ def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: 
     if reason is not None:
         raise _NotHere(reason)
     return found
+
+
+def _is_drawn(value: Value, op: str) -> bool:
+    node = value.node
+    return node is not None and node.op == op and node.guard is None and not node.control
 
 
 def _check_alone(graph: PatternGraph, match: Match, slopes: Sequence[str], index: Index) -> None:

@@ -28,7 +28,6 @@ from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.evaluate import evaluator
 from graphdock.runtime.host_ops import build_host_op
 from graphdock.runtime.prepare import prepare_kernels
-from graphdock.runtime.random_stream import RandomStream
 from graphdock.runtime.resources import Access, ResourceStore
 from graphdock.runtime.scalars import KEPT, scalar_function, scalar_values
 from graphdock.runtime.spaces import assign_spaces
@@ -184,7 +183,7 @@ def _seal(draft: Draft) -> None:
         device_of=_device_of(setting),
         spaces=setting.spaces,
         functions=_function,
-        stream=lambda node: _stream(setting, node),
+        stream=lambda stream: setting.ordinals.stream(stream.name, stream.seed, stream.seed2),
         holds=not blocking and not any(p.may_block for p in draft.prepared.values()),
         debug=setting.debug,
         check_numerics=setting.check_numerics,
@@ -255,8 +254,3 @@ def _lives(setting: Setting, handle: PlanNode) -> list[DeviceSpec]:
 
 def _function(node: PlanNode) -> Callable[..., Any]:
     return build_host_op(node) if node.verb == "host" else scalar_function(node)
-
-
-def _stream(setting: Setting, node: PlanNode) -> RandomStream:
-    attrs = node.attrs
-    return setting.ordinals.stream(node.origin, int(attrs.get("seed", 0)), int(attrs.get("seed2", 0)))

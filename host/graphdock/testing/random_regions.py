@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from graphdock.contracts.region_program import Axis, RegionInput, RegionOutput, 
 from graphdock.dtypes import DType, as_dtype
 from graphdock.regions.typed import NotInRegion, Number, Terms
 
-__all__ = ["random_region"]
+__all__ = ["random_region", "random_streams"]
 
 _UNARY = ("abs", "atan", "cos", "erf", "neg", "sigmoid", "sin", "tanh")
 #: They jump: of inputs only, which all compilers see alike.
@@ -39,7 +41,7 @@ def random_region(
       extents: of the axes; none is 1.
       reduced: the axes that reductions go over, all of them at once; none reduces nothing.
       dtypes: of inputs, drawn from these; the first input has the first and every axis.
-      draws: how many streams of random numbers enter besides.
+      draws: how many streams of random numbers it draws from besides; :func:`random_streams` makes those that it is given.
 
     Equal generators give equal programs. What reductions of floating values give is at most a few times larger than what goes in.
     """
@@ -58,6 +60,26 @@ def random_region(
     return program, maker.arrays
 
 
+@dataclass
+class _Stream:
+    """A stream as kernels get it."""
+
+    key: tuple[int, int]
+    words: tuple[int, int, int]
+
+    def counter(self) -> tuple[int, int, int]:
+        return self.words
+
+
+def random_streams(rng: np.random.Generator, program: RegionProgram) -> list[Any]:
+    """A stream for each of a program's, as kernels get them, with any key and any counter."""
+    return [_Stream((_word(rng), _word(rng)), (_word(rng), _word(rng), _word(rng))) for _ in program.streams]
+
+
+def _word(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**64, dtype=np.uint64)) >> int(rng.integers(64))
+
+
 class _Maker:
     def __init__(
         self, rng: np.random.Generator, extents: tuple[int, ...], reduced: tuple[int, ...], dtypes: Sequence[DType]
@@ -67,6 +89,7 @@ class _Maker:
         self.inputs: list[RegionInput] = []
         self.arrays: list[np.ndarray] = []
         self.made: list[int] = []
+        self.streams: list[str] = []
 
     def enter(self, dtype: DType, axes: tuple[int, ...]) -> None:
         number = len(self.inputs)
@@ -125,10 +148,18 @@ class _Maker:
             pass  # that operator does not take this dtype: another roll
 
     def draw(self) -> None:
-        """Numbers of a stream, one for each place of the space; its counter and key come in as inputs, or stand in the program."""
+        """Numbers of a stream, one for each place of the space: of one that the program is given, or of one whose counter and key
+        come in as inputs, or stand in the program."""
+        kind = as_dtype("float64" if as_dtype("float64") in self.dtypes else "float32")
+        if self.rng.random() < 0.5:
+            axes = tuple(a for a in range(len(self.extents)) if self.rng.random() < 0.8)
+            dtype = as_dtype("bfloat16") if kind.name == "float32" and self.rng.random() < 0.3 else kind
+            self._keep(self.terms.uniform(len(self.streams), axes, dtype))
+            self.streams.append(f"stream{len(self.streams)}")
+            return
         stream = []
         for _ in range(5):
-            word = int(self.rng.integers(2**64, dtype=np.uint64)) >> int(self.rng.integers(64))
+            word = _word(self.rng)
             if self.rng.random() < 0.5:
                 stream.append(self.terms.literal(word, as_dtype("uint64")))
                 continue
@@ -143,9 +174,7 @@ class _Maker:
             place = self.terms.add("mul", whole, (place, size), self.terms.terms[place].axes)
             index = self.terms.add("index", whole, (), (axis,), axis)
             place = self.terms.add("add", whole, (place, index), self.terms.axes((place, index)))
-        self._keep(
-            self.terms.draw(as_dtype("float64" if as_dtype("float64") in self.dtypes else "float32"), stream, place)
-        )
+        self._keep(self.terms.draw(kind, stream, place))
 
     def _jump(self, x: int, y: int) -> None:
         """A choice, or a rounding."""
@@ -194,4 +223,6 @@ class _Maker:
                 dtype = as_dtype("float16" if self.rng.random() < 0.5 else "bfloat16")
             outputs.append(RegionOutput(f"y{number}", term, dtype, tuple(self.extents[a] for a in axes), axes))
         axes_of = tuple(Axis("ijklmn"[i], size) for i, size in enumerate(self.extents))
-        return RegionProgram("random", axes_of, tuple(self.inputs), tuple(self.terms.terms), tuple(outputs))
+        return RegionProgram(
+            "random", axes_of, tuple(self.inputs), tuple(self.terms.terms), tuple(outputs), tuple(self.streams)
+        )

@@ -12,7 +12,7 @@ import numpy as np
 from graphdock.contracts.ir import Region
 from graphdock.contracts.kernel import Bound, BuildContext
 from graphdock.contracts.region import Claim, Refusal, RegionCompiler
-from graphdock.contracts.region_program import REDUCTIONS, RegionProgram, Term
+from graphdock.contracts.region_program import REDUCTIONS, WORDS, RegionProgram, Term
 from graphdock.dtypes import DType, as_dtype
 
 __all__ = ["ReferenceCompiler", "evaluate"]
@@ -41,37 +41,56 @@ class ReferenceCompiler(RegionCompiler):
         self.programs_built.append(program)
         count = len(region.graph.inputs)
 
-        def compute(*buffers: Any) -> None:
-            for out, value in zip(buffers[count:], evaluate(program, buffers[:count]), strict=True):
+        drawn = count + len(region.streams)
+
+        def compute(*given: Any) -> None:
+            for out, value in zip(given[drawn:], evaluate(program, given[:count], given[count:drawn]), strict=True):
                 out[...] = value
 
         return Bound(compute)
 
 
-def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def evaluate(program: RegionProgram, arrays: Sequence[np.ndarray], streams: Sequence[Any] = ()) -> list[np.ndarray]:
     """The outputs of a program, term by term in the dtypes that it says.
 
     Args:
       arrays: one per input of the region (``RegionInput.source``), of the shapes and dtypes that the program says.
+      streams: one per stream, each with ``key`` and ``counter()`` as a kernel's stream.
 
     Nothing is rounded to a half between: a compiler that rounds differs by the half's rounding, times what follows.
     """
-    rank = len(program.axes)
     values: list[np.ndarray] = []
+    words = [_words(stream) for stream in streams]
     with np.errstate(all="ignore"):
         for term in program.terms:
-            values.append(np.asarray(_term(program, term, values, arrays, rank)).astype(term.dtype.np, copy=False))
+            values.append(np.asarray(_term(program, term, values, arrays, words)).astype(term.dtype.np, copy=False))
         return [_written(program, i, values) for i in range(len(program.outputs))]
 
 
+def _words(stream: Any) -> dict[str, int]:
+    ordinal, iteration, outer = stream.counter()
+    return dict(zip(WORDS, (*stream.key, outer, iteration, ordinal), strict=True))
+
+
 def _term(
-    program: RegionProgram, term: Term, values: Sequence[np.ndarray], arrays: Sequence[np.ndarray], rank: int
+    program: RegionProgram,
+    term: Term,
+    values: Sequence[np.ndarray],
+    arrays: Sequence[np.ndarray],
+    words: Sequence[Mapping[str, int]],
 ) -> Any:
+    rank = len(program.axes)
     match term.op:
         case "literal":
             return np.full((1,) * rank, term.value, term.dtype.np)
         case "extent":
             return np.full((1,) * rank, _extent(program, term.value), np.int64)
+        case "stream":
+            number, word = term.value
+            return np.full((1,) * rank, words[number][word], np.uint64)
+        case "place":
+            shape = [_extent(program, a) if a in term.axes else 1 for a in range(rank)]
+            return np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
         case "index":
             shape = [1] * rank
             shape[term.value] = -1

@@ -97,12 +97,18 @@ def _plain(acts: Sequence[tuple[Act, bool]]) -> list[tuple[Any, bool]]:
 
 
 class _LaunchStep:
-    """A launch whose varying arguments are put in before it runs."""
+    """A launch whose varying arguments are put in before it runs.
 
-    __slots__ = ("fixed", "_launch", "_random", "_varying")
+    ``random``: the word where a stream's five begin. ``arguments``: where the step's arguments lie.
+    """
 
-    def __init__(self, launch: Launch, varying: Sequence[tuple[int, Operand]], random: int | None) -> None:
+    __slots__ = ("fixed", "_arguments", "_launch", "_random", "_varying")
+
+    def __init__(
+        self, launch: Launch, varying: Sequence[tuple[int, Operand]], random: int | None, arguments: int
+    ) -> None:
         self._launch = launch
+        self._arguments = arguments
         self._varying = tuple(varying)
         self._random = random
         self.fixed = launch.run
@@ -116,6 +122,7 @@ class _LaunchStep:
             _, iteration, outer = stream.counter()
             words[at], words[at + 1] = stream.key
             words[at + 2], words[at + 3] = outer, iteration
+            words[at + 4] = self._arguments + (getattr(stream, "slot", None) or 0)
         self._launch.run()
 
 
@@ -163,7 +170,7 @@ def _bound_launch(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, b
             params.append(raw(b"".join(u64(a or 0) for a in addresses).ljust(8 * arg.length, b"\0")))
         elif isinstance(arg, Stream):
             random = len(params)
-            params += _random(bindings, known)
+            params += [u64(0)] * 5  # put in at the call
         elif isinstance(arg, ErrorWord):
             params += [u64(bindings.error_address), u64(bindings.code(arg))]
         else:
@@ -173,12 +180,6 @@ def _bound_launch(step: Step, known: Arrays, bindings: Bindings) -> tuple[Act, b
     function = device.images.function(step.source, step.entry, step.shared)
     launch = Launch(device.driver, function, step.grid, step.block, step.shared, params, bindings.queue.stream)
     first = launch.first
-    act = _LaunchStep(launch, [(first[p] + i, x) for p, i, x in varying], None if random is None else first[random])
+    at = None if random is None else first[random]
+    act = _LaunchStep(launch, [(first[p] + i, x) for p, i, x in varying], at, bindings.queue.arguments.address)
     return act, bool(varying) or random is not None
-
-
-def _random(bindings: Bindings, known: Arrays) -> list[Param]:
-    """Key, outer, iteration, and where the ordinal lies. What is not known yet is put in at the call."""
-    slot = getattr(known.stream, "slot", None)
-    address = bindings.queue.arguments.address + (slot or 0)
-    return [u64(0), u64(0), u64(0), u64(0), u64(address)]

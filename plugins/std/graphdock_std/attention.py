@@ -8,7 +8,7 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = ["attend", "attend_log_sum", "attend_weights", "attention_grad_gradient", "attention_gradient"]
+__all__ = ["attend", "attend_log_sum", "attend_weights", "attention_grad_gradient", "attention_gradient", "total"]
 
 
 def _scores(query: Any, key: Any, scale: float, causal: bool, bias: Any = None) -> Any:
@@ -68,7 +68,7 @@ def attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> list[Any
         sources = [query, key, *rest]
         more = _tf.gradients(attend_log_sum(query, key, scale, causal, *rest), sources, grad_log_sum)
         more.insert(2, None)
-        parts = [_total(a, b) for a, b in zip(parts, more, strict=True)]
+        parts = [total(a, b) for a, b in zip(parts, more, strict=True)]
     return parts
 
 
@@ -85,5 +85,6 @@ def attention_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
 
 
-def _total(a: Any, b: Any) -> Any:
+def total(a: Any, b: Any) -> Any:
+    """The sum of two parts of a gradient, either of which may be None."""
     return b if a is None else a if b is None else a + b

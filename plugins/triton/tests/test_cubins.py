@@ -9,7 +9,9 @@ import pytest
 
 pytest.importorskip("triton")
 
-from graphdock.contracts import Axis, KernelRefused
+from graphdock.contracts import Axis, KernelRefused, RegionOutput, RegionProgram
+from graphdock.dtypes import float32
+from graphdock.regions.typed import Terms
 from graphdock.testing.random_regions import random_region
 from graphdock_triton.compiling import AheadOfTime, Job
 from graphdock_triton.cubin import Options
@@ -106,7 +108,24 @@ def test_what_does_not_compile_is_refused_with_its_reason():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_draws_compile_without_a_spill(dtype):
-    program, _ = random_region(np.random.default_rng(3), (40, 64), (1,), (dtype,), draws=1)
+    program, _ = random_region(np.random.default_rng(5), (40, 64), (1,), (dtype,), draws=1)
     kernel = region_kernel(program)
     cubin = AheadOfTime().compile(job_of(kernel, ()), "sm_90a")
     assert cubin.spills == 0 and cubin.registers > 0
+
+
+@pytest.mark.parametrize(("extents", "reduced"), [((40, 64), ()), ((40, 64), (1,)), ((4096, 64), (0,))])
+def test_numbers_that_are_drawn_by_blocks_compile_without_a_spill(extents, reduced):
+    terms, space = Terms(), (0, 1)
+    drawn = terms.uniform(0, space, float32)
+    out = RegionOutput("y", drawn, float32, extents, space)
+    if reduced:
+        out = RegionOutput(
+            "y", terms.reduce("sum", drawn, reduced), float32, extents[1 - reduced[0] :][:1], (1 - reduced[0],)
+        )
+    axes = tuple(Axis(f"a{i}", n) for i, n in enumerate(extents))
+    kernel = region_kernel(RegionProgram("drawn", axes, (), tuple(terms.terms), (out,), ("s",)))
+    assert "_draws_float32(" in kernel.text.source.partition("def region_")[2]
+    for architecture in ARCHITECTURES:
+        cubin = AheadOfTime().compile(job_of(kernel, ()), architecture)
+        assert cubin.spills == 0 and 0 < cubin.registers <= 168

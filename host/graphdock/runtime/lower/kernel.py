@@ -22,6 +22,7 @@ from graphdock.contracts.kernel import (
 from graphdock.contracts.kernel_error import kernel_error
 from graphdock.contracts.opdef import ArgDef
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.streams import streams_of
 from graphdock.opdef.scalar_formula import host_scalar
 from graphdock.runtime.lower.elsewhere import bring, is_copy, is_elsewhere, one_call, take_back
 from graphdock.runtime.lower.finite import check_buffer, check_finite
@@ -71,10 +72,11 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     given: list[Operand] = [s.at for s in slots]
     for i in bound.retains:
         given[i] = copied(state, infos[i].memory_space, node.inputs[i], given[i], node)
-    if form.random:
-        stream = state.names.new("stream")
-        state.out.streams[stream] = (node, device)
-        given.append(stream)
+    streams = []
+    for identity in streams_of(node) if form.random else ():
+        streams.append(state.names.new("stream"))
+        state.out.streams[streams[-1]] = (identity, device)
+    given += streams
     # a view that needs no value of the step but where its source lies is made once per instance
     viewed = {m.input for m in modes if m.kind == "view"} if form.views else ()
     once = bool(viewed) and not node.opdef.is_stateful and _needs_nothing_else(bound, infos, viewed)
@@ -99,7 +101,7 @@ def lower_kernel(state: State, node: PlanNode, block: Block, at: int) -> None:
     if viewed and all(s.static for s in made):
         state.out.setups.append(Setup(tuple(returned), name, tuple(args)))
         return
-    if form.random and state.counters:
+    for stream in streams if state.counters else ():
         block.add(Call(Suffixed(stream, ".at"), tuple(state.counters), node=node, hold="the host counts iterations"))
     activate(state, device, block, node)
     claim = access(state, [r for r, w in touched if not w], [r for r, w in touched if w]) if touched else None

@@ -9,6 +9,7 @@ from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.kernel import BuildContext, KernelDef, Prepared
 from graphdock.contracts.queue import QueuedDevice
+from graphdock.contracts.streams import StreamName
 from graphdock.dtypes import DType
 from graphdock.runtime.node_check import RuleCheck
 from graphdock.runtime.program.names import Name, Operand
@@ -76,7 +77,7 @@ class Lowered:
       constants: name -> (node, the device that puts it in place, dtype). ``variables``: name -> resource whose object (of a
         variable, its buffer) it is; ``states``: name -> the variable itself. ``methods``: name -> (device, method of it, or of its
         queue). ``makers``: name -> the root whose buffer it makes anew. ``workers``: name -> a device, or its queue. ``copiers``:
-        name -> (device, dtype) of what copies a buffer of any shape. ``streams``: name -> (random node, its device). ``events``:
+        name -> (device, dtype) of what copies a buffer of any shape. ``streams``: name -> (which stream, its device). ``events``:
         name -> the device whose queue records it. ``objects``: name -> anything else. ``slots``: what staging memory is called
         -> whose it is. ``lent``: name -> the root whose staging memory it takes anew, and whose that is.
       written, read: resources. ``checked``: variables that must hold a value when the step begins, with a node that reads them.
@@ -104,7 +105,7 @@ class Lowered:
     copiers: dict[Name, tuple[Device, DType]] = field(default_factory=dict)
     events: dict[Name, QueuedDevice] = field(default_factory=dict)
     makers: dict[Name, Root] = field(default_factory=dict)
-    streams: dict[Name, tuple[PlanNode, Device]] = field(default_factory=dict)
+    streams: dict[Name, tuple[StreamName, Device]] = field(default_factory=dict)
     objects: dict[Name, Any] = field(default_factory=dict)
     written: set[Resource] = field(default_factory=set)
     read: set[Resource] = field(default_factory=set)

@@ -205,9 +205,9 @@ class Maker:
 
     def _streams(self, ns: dict[str, Any], lanes: Lanes) -> _Streams:
         found = _Streams({}, {})
-        for name, (node, device) in self._lowered.streams.items():
-            stream = ns[name.text] = self._placed.stream(node)
-            found.of_op.setdefault(node.origin, []).append(stream)
+        for name, (identity, device) in self._lowered.streams.items():
+            stream = ns[name.text] = self._placed.stream(identity)
+            found.of_op.setdefault(identity.name, []).append(stream)
             if device in lanes.of:
                 stream.slot = 8 * len(found.arguments.setdefault(device, []))
                 found.arguments[device].append(stream)

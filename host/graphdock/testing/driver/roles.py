@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphdock.contracts import ArgInfo, Bound, BuildContext, In, Lit, PlanNode
+from graphdock.contracts import ArgInfo, Bound, BuildContext, In, Lit, PlanNode, streams_of
 
 __all__ = ["Role", "roles"]
 
@@ -20,11 +20,10 @@ class Role:
 
 
 def roles(ctx: BuildContext, bound: Bound) -> list[Role]:
-    """One per positional argument of ``bound.compute``: inputs, a random op's stream, outputs that are given, scratch."""
+    """One per positional argument of ``bound.compute``: inputs, random streams, outputs that are given, scratch."""
     space = ctx.device.memory_space
     inputs = [Role(True, info.variable and _updates(ctx.node, info), info.memory_space == space) for info in ctx.inputs]
-    if "random" in ctx.node.opdef.effects:
-        inputs.append(Role())
+    inputs += [Role()] * len(streams_of(ctx.node))
     given = [o for o in ctx.outputs if o.mode.kind in ("planned", "inplace")]
     outputs = [Role(False, True, o.memory_space == space) for o in given] + [Role(False, True, True)] * len(
         bound.scratch

@@ -13,6 +13,7 @@ import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels import special
+from graphdock_cpu.kernels.random import Philox
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
 
 __all__ = ["KERNELS"]
@@ -94,6 +95,46 @@ def _attention_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     return compute, (scores.scratch, scores.scratch)
 
 
+def _kept(philox: Philox, scores: Shape, stream: Any, rate: Any, factor: Any) -> np.ndarray:
+    """The factor of each weight: 0 where it is dropped."""
+    philox.follow(stream)
+    drawn = np.empty(scores, np.float32)
+    philox.uniform(None, np.float32, drawn)
+    return (drawn >= rate) * factor
+
+
+def _dropped_attention(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    scores, philox = _Scores(ctx, shapes[0], shapes[1]), Philox()
+
+    def compute(query: Any, key: Any, value: Any, stream: Any, rate: Any, factor: Any, *rest: Any) -> None:
+        *bias, output, log_sum, w = rest
+        log_sum[...] = scores.weigh(query, key, bias, w).reshape(log_sum.shape)
+        w *= _kept(philox, w.shape, stream, rate, scores.dtype.type(factor))
+        output[...] = np.matmul(w, scores.cube(value)).reshape(output.shape)
+
+    return compute, (scores.scratch,)
+
+
+def _dropped_attention_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    scores, philox = _Scores(ctx, shapes[1], shapes[2]), Philox()
+
+    def compute(grad: Any, query: Any, key: Any, value: Any, _output: Any, _log_sum: Any, *rest: Any) -> None:
+        stream, rate, factor, *bias, dq, dk, dv, w, t = rest
+        scores.weigh(query, key, bias, w)
+        kept = _kept(philox, w.shape, stream, rate, scores.dtype.type(factor))
+        g, q, k, v = (scores.cube(x) for x in (grad, query, key, value))
+        dv[...] = np.matmul((w * kept).transpose(0, 2, 1), g).reshape(dv.shape)
+        np.matmul(g, v.transpose(0, 2, 1), out=t)
+        t *= kept
+        t -= np.einsum("bmn,bmn->bm", t, w)[..., None]
+        t *= w
+        t *= scores.scale
+        dq[...] = np.matmul(t, k).reshape(dq.shape)
+        dk[...] = np.matmul(t.transpose(0, 2, 1), q).reshape(dk.shape)
+
+    return compute, (scores.scratch, scores.scratch)
+
+
 def _none(x: Any) -> Any:
     return x
 
@@ -153,5 +194,7 @@ def _fused_matmul_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequenc
 KERNELS = [
     KernelDef("Attention", "cpu", bind(_attention, _attention_outputs)),
     KernelDef("AttentionGrad", "cpu", bind(_attention_grad, _attention_grad_outputs)),
+    KernelDef("DroppedAttention", "cpu", bind(_dropped_attention, _attention_outputs)),
+    KernelDef("DroppedAttentionGrad", "cpu", bind(_dropped_attention_grad, _attention_grad_outputs)),
     KernelDef("FusedMatMul", "cpu", bind(_fused_matmul, _fused_matmul_outputs)),
 ]

@@ -50,9 +50,15 @@ class Philox:
         self._counter[:] = 0
         self._bits.state = self._state
 
+    def follow(self, words: Any) -> None:
+        """Start the stream of these words, as RandomStream gives them."""
+        self._key[:] = words[:2]
+        self._counter[0], self._counter[1:] = 0, words[2:]
+        self._bits.state = self._state
+
     def starter(self, ctx: BuildContext) -> Callable[[Any], None]:
-        """What starts it: from an op's last input where that is its seed, else from its stream."""
-        return self.seed if ctx.inputs[-1].name == "seed" else self.start
+        """What starts it: from an op's last input where that is its seed or a stream, else from its own stream."""
+        return {"seed": self.seed, "stream": self.follow}.get(ctx.inputs[-1].name, self.start)
 
 
 #: Draws into ``out``, given a started generator: ``draw(philox, out, *scratch)``.
@@ -328,8 +334,20 @@ def _shuffle(ctx: BuildContext) -> Bound:
     return Bound(planned)
 
 
+def _stream(ctx: BuildContext) -> Bound:
+    def words(stream: Any) -> np.ndarray:
+        ordinal, iteration, outer = stream.counter()
+        return np.array([*stream.key, outer, iteration, ordinal], np.uint64)
+
+    if ctx.fresh:
+        return Bound(words)
+    return Bound(lambda stream, out: np.copyto(out, words(stream)))
+
+
 KERNELS = [
     KernelDef("RandomUniform", "cpu", _uniform, host=("shape",)),
+    KernelDef("RandomStream", "cpu", _stream),
+    KernelDef("StreamUniform", "cpu", _uniform, host=("shape",)),
     KernelDef("RandomUniformInt", "cpu", _uniform_int, host=("shape",)),
     KernelDef("RandomStandardNormal", "cpu", _normal, host=("shape",)),
     KernelDef("TruncatedNormal", "cpu", _truncated_normal, host=("shape",)),

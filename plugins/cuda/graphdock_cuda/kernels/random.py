@@ -79,6 +79,21 @@ for _prefix, _normal in (("", "RandomStandardNormal"), ("Stateless", "StatelessR
     )
 
 
+@kernel("RandomStream")
+def stream_words(w: Work) -> None:
+    kept = source("philox.cuh", "random.cuh", "random_stream.cuh", ELEMENT="float")
+    w.launch(kept, "stream_words", 1, 32, *stream_of(w), w.output((5,)))
+
+
+@kernel("StreamUniform")
+def stream_uniform(w: Work) -> None:
+    out = w.output(sizes(w.host("shape")))
+    if out.size:
+        kept = source("philox.cuh", "random.cuh", "random_stream.cuh", ELEMENT=w.ctype(out))
+        per_thread = 4 if out.dtype is dtypes.float64 else 8
+        w.launch(kept, "uniform_of", blocks(out.size, 256 * per_thread), 256, w.input("stream"), out, i64(out.size))
+
+
 @kernel("RandomUniformInt", "StatelessRandomUniformInt")
 def uniform_int(w: Work) -> None:
     low, high = int(w.host("minval")), int(w.host("maxval"))

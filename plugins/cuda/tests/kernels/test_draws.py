@@ -52,6 +52,18 @@ def test_a_loop_draws_other_numbers_in_each_iteration(on_both: Any) -> None:
     assert np.allclose(got, expected, rtol=1e-6)
 
 
+def test_each_op_of_a_step_reads_its_own_ordinal(kit: Any) -> None:
+    """Two ops of a step have run in different numbers of steps before it."""
+    with tf.Graph(host=kit.host).as_default() as graph:
+        a, b = tf.random_uniform([5], seed=1), tf.random_uniform([5], seed=2)
+        found = []
+        for backends in (("cuda", "cpu"), ("cpu",)):
+            with tf.Session(graph=graph, config=tf.SessionConfig(backends=backends)) as session:
+                session.run(a), session.run(a)
+                found.append(session.run([a, b]))
+    assert np.array_equal(found[0], found[1])
+
+
 def test_classes_of_long_rows(on_both: Any) -> None:
     logits = np.random.default_rng(1).normal(size=(3, 700)).astype(np.float32)
     ((got, expected),) = on_both(lambda x: tf.multinomial(x, 400, seed=2), logits)

@@ -6,6 +6,8 @@ from graphdock import ops as _ops
 from graphdock_std.attention import attend as _attend
 from graphdock_std.attention import attend_log_sum as _attend_log_sum
 from graphdock_std.attention import attend_weights as _attend_weights
+from graphdock_std.dropped_attention import attend_dropped as _attend_dropped
+from graphdock_std.dropped_attention import attend_kept as _attend_kept
 from graphdock_std.fused import activate as _activate
 from graphdock_std.recurrent import lstm_gates_slope as _lstm_gates_slope
 from graphdock_std.recurrent import lstm_output as _lstm_output
@@ -43,6 +45,30 @@ def attention_grad(*, output_backprop, query, key, value, output, log_sum, bias,
     weights = _attend_weights(query, key, scale, causal, bias)
     value_backprop = _tf.matmul(weights, output_backprop, True)
     toward = _tf.matmul(output_backprop, value, False, True)
+    scores = _tf.multiply(
+        _tf.multiply(weights, _tf.subtract(toward, _tf.reduce_sum(_tf.multiply(toward, weights), [-1], True))),
+        scale,
+    )
+    query_backprop = _tf.matmul(scores, key)
+    key_backprop = _tf.matmul(scores, query, True)
+    return [query_backprop, key_backprop, value_backprop]
+
+
+def dropped_attention(*, query, key, value, stream, rate, factor, bias, scale, causal, T, **_unused):
+    """Builds DroppedAttention from other ops."""
+    output = _attend_dropped(query, key, value, stream, rate, factor, scale, causal, bias)
+    log_sum = _attend_log_sum(query, key, scale, causal, bias)
+    return [output, log_sum]
+
+
+def dropped_attention_grad(
+    *, output_backprop, query, key, value, output, log_sum, stream, rate, factor, bias, scale, causal, T, **_unused
+):
+    """Builds DroppedAttentionGrad from other ops."""
+    weights = _attend_weights(query, key, scale, causal, bias)
+    kept = _tf.multiply(_attend_kept(weights, stream, rate), factor)
+    value_backprop = _tf.matmul(_tf.multiply(weights, kept), output_backprop, True)
+    toward = _tf.multiply(_tf.matmul(output_backprop, value, False, True), kept)
     scores = _tf.multiply(
         _tf.multiply(weights, _tf.subtract(toward, _tf.reduce_sum(_tf.multiply(toward, weights), [-1], True))),
         scale,

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 from graphdock import Operation, Tensor
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-__all__ = ["attention", "attention_grad", "fused_mat_mul"]
+__all__ = ["attention", "attention_grad", "dropped_attention", "dropped_attention_grad", "fused_mat_mul"]
 
 class _AttentionOutputs(NamedTuple):
     output: Tensor
@@ -38,6 +38,44 @@ def attention_grad(
     causal: bool = False,
     name: str | None = None,
 ) -> _AttentionGradOutputs: ...
+
+class _DroppedAttentionOutputs(NamedTuple):
+    output: Tensor
+    log_sum: Tensor
+
+def dropped_attention(
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    stream: TensorLike,
+    rate: TensorLike,
+    factor: TensorLike,
+    bias: TensorLike | None = None,
+    scale: float = 1.0,
+    causal: bool = False,
+    name: str | None = None,
+) -> _DroppedAttentionOutputs: ...
+
+class _DroppedAttentionGradOutputs(NamedTuple):
+    query_backprop: Tensor
+    key_backprop: Tensor
+    value_backprop: Tensor
+
+def dropped_attention_grad(
+    output_backprop: TensorLike,
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    output: TensorLike,
+    log_sum: TensorLike,
+    stream: TensorLike,
+    rate: TensorLike,
+    factor: TensorLike,
+    bias: TensorLike | None = None,
+    scale: float = 1.0,
+    causal: bool = False,
+    name: str | None = None,
+) -> _DroppedAttentionGradOutputs: ...
 
 class _FusedMatMulOutputs(NamedTuple):
     y: Tensor

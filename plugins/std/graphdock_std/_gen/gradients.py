@@ -394,6 +394,46 @@ def attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backpr
     ]
 
 
+def dropped_attention(op, grad_output, grad_log_sum):
+    """query, key, value, factor, bias: fn; stream, rate: none."""
+    bias = op.arg("bias")
+    _fn = _import_module("graphdock_std.dropped_attention")
+    grads_dropped_attention_gradient = _fn.dropped_attention_gradient(op, grad_output, grad_log_sum)
+    return [
+        grads_dropped_attention_gradient[0],
+        grads_dropped_attention_gradient[1],
+        grads_dropped_attention_gradient[2],
+        None,
+        None,
+        grads_dropped_attention_gradient[3],
+        *([] if bias is None else [grads_dropped_attention_gradient[4]]),
+    ]
+
+
+def dropped_attention_grad(op, grad_query_backprop, grad_key_backprop, grad_value_backprop):
+    """output_backprop, query, key, value, factor, bias: fn; output, log_sum, stream, rate: none."""
+    bias = op.arg("bias")
+    _fn = _import_module("graphdock_std.dropped_attention")
+    grads_dropped_attention_grad_gradient = _fn.dropped_attention_grad_gradient(
+        op,
+        grad_query_backprop,
+        grad_key_backprop,
+        grad_value_backprop,
+    )
+    return [
+        grads_dropped_attention_grad_gradient[0],
+        grads_dropped_attention_grad_gradient[1],
+        grads_dropped_attention_grad_gradient[2],
+        grads_dropped_attention_grad_gradient[3],
+        None,
+        None,
+        None,
+        None,
+        grads_dropped_attention_grad_gradient[4],
+        *([] if bias is None else [grads_dropped_attention_grad_gradient[5]]),
+    ]
+
+
 def fused_mat_mul(op, grad_y, grad_before):
     """a, b, bias: fn."""
     _fn = _import_module("graphdock_std.fused")

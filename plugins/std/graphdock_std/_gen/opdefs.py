@@ -2545,6 +2545,97 @@ def attention_grad() -> OpDef:
     )
 
 
+def dropped_attention() -> OpDef:
+    return OpDef(
+        name="DroppedAttention",
+        version=1,
+        summary="Attention with dropout of its weights.",
+        doc=(
+            "As Attention; each weight is then multiplied by factor, or set to 0 where its number is less than rate. "
+            "The number of a weight is what StreamUniform draws\nof the stream for the shape of the scores, as "
+            "float32. log_sum is that of the weights before."
+        ),
+        inputs=(
+            ArgDef("query", "T", shape="[*B, M, D]", doc="Queries."),
+            ArgDef("key", "T", shape="[*B, N, D]", doc="Keys."),
+            ArgDef("value", "T", shape="[*B, N, E]", doc="Values."),
+            ArgDef("stream", "uint64", shape="[5]", doc="As RandomStream gives it."),
+            ArgDef("rate", "float32", shape="[]", doc="The probability of a weight to be dropped."),
+            ArgDef("factor", "T", shape="[]", doc="Of the weights that stay; 1 / (1 - rate) keeps their sum."),
+            ArgDef("bias", "T", arity="optional", doc="As in Attention."),
+        ),
+        outputs=(ArgDef("output", "T"), ArgDef("log_sum", "float32", doc="As in Attention.")),
+        attrs=(
+            AttrDef("scale", "float", default=1.0, doc="As in Attention."),
+            AttrDef("causal", "bool", default=False, doc="As in Attention."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_attention:attention",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(query) * N + 2 * size(output) * N"},
+        gradient="graphdock_std._gen.gradients:dropped_attention",
+        gradient_kinds={
+            "query": "fn",
+            "key": "fn",
+            "value": "fn",
+            "stream": "none",
+            "rate": "none",
+            "factor": "fn",
+            "bias": "fn",
+        },
+        decomposition="graphdock_std._gen.decompositions:dropped_attention",
+        reference="graphdock_std.reference.fused:dropped_attention",
+        package="graphdock_std",
+        source="specs/fused.yaml:90",
+    )
+
+
+def dropped_attention_grad() -> OpDef:
+    return OpDef(
+        name="DroppedAttentionGrad",
+        version=1,
+        summary="The gradient of DroppedAttention's output by query, key and value.",
+        inputs=(
+            ArgDef("output_backprop", "T", shape="[*B, M, E]", doc="The gradient of the output."),
+            ArgDef("query", "T", shape="[*B, M, D]", doc="As in Attention."),
+            ArgDef("key", "T", shape="[*B, N, D]", doc="As in Attention."),
+            ArgDef("value", "T", shape="[*B, N, E]", doc="As in Attention."),
+            ArgDef("output", "T", shape="[*B, M, E]", doc="As DroppedAttention gave it."),
+            ArgDef("log_sum", "float32", shape="[*B, M]", doc="As DroppedAttention gave it."),
+            ArgDef("stream", "uint64", shape="[5]", doc="As in DroppedAttention."),
+            ArgDef("rate", "float32", shape="[]", doc="As in DroppedAttention."),
+            ArgDef("factor", "T", shape="[]", doc="As in DroppedAttention."),
+            ArgDef("bias", "T", arity="optional", doc="As in Attention."),
+        ),
+        outputs=(ArgDef("query_backprop", "T"), ArgDef("key_backprop", "T"), ArgDef("value_backprop", "T")),
+        attrs=(
+            AttrDef("scale", "float", default=1.0, doc="As in Attention."),
+            AttrDef("causal", "bool", default=False, doc="As in Attention."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_attention:attention_grad",
+        traits=frozenset({"pure"}),
+        cost={"flops": "6 * size(query) * N + 4 * size(output) * N"},
+        gradient="graphdock_std._gen.gradients:dropped_attention_grad",
+        gradient_kinds={
+            "output_backprop": "fn",
+            "query": "fn",
+            "key": "fn",
+            "value": "fn",
+            "output": "none",
+            "log_sum": "none",
+            "stream": "none",
+            "rate": "none",
+            "factor": "fn",
+            "bias": "fn",
+        },
+        decomposition="graphdock_std._gen.decompositions:dropped_attention_grad",
+        reference="graphdock_std.reference.fused:dropped_attention_grad",
+        package="graphdock_std",
+        source="specs/fused.yaml:129",
+    )
+
+
 def fused_mat_mul() -> OpDef:
     return OpDef(
         name="FusedMatMul",
@@ -2592,7 +2683,7 @@ def fused_mat_mul() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
         reference="graphdock_std.reference.fused:fused_matmul",
         package="graphdock_std",
-        source="specs/fused.yaml:90",
+        source="specs/fused.yaml:170",
     )
 
 
@@ -7692,11 +7783,65 @@ def random_uniform() -> OpDef:
         shape_fn="graphdock_std.shape_fns_random:by_shape",
         effects=frozenset({"random"}),
         traits=frozenset({"no_gradient"}),
+        region=RegionForm({"output": "uniform()"}),
         cost={"flops": "10 * size(output)"},
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:random_uniform",
         package="graphdock_std",
         source="specs/random.yaml:4",
+    )
+
+
+def random_stream() -> OpDef:
+    return OpDef(
+        name="RandomStream",
+        version=1,
+        summary="What tells a random op's numbers from others, in this step and iteration.",
+        doc=(
+            "Five words, key, key2, outer, iteration and ordinal: RandomUniform draws in the same place, with the "
+            "same seeds, what StreamUniform makes of them. Ops that draw within a larger computation take it, and so "
+            "does their gradient, which draws the same again."
+        ),
+        outputs=(ArgDef("stream", "uint64", shape="[5]"),),
+        attrs=(
+            AttrDef(
+                "seed",
+                "int",
+                default=0,
+                doc="First half of the Philox key; 0 with seed2 0 means a new key per session.",
+            ),
+            AttrDef("seed2", "int", default=0, doc="Second half of the Philox key."),
+        ),
+        effects=frozenset({"random"}),
+        traits=frozenset({"no_gradient"}),
+        reference="graphdock_std.reference.random:random_stream",
+        package="graphdock_std",
+        source="specs/random.yaml:37",
+    )
+
+
+def stream_uniform() -> OpDef:
+    return OpDef(
+        name="StreamUniform",
+        version=1,
+        summary="Numbers evenly distributed over [0, 1), of a stream that is given.",
+        doc="What RandomUniform draws where RandomStream gives that stream.",
+        inputs=(
+            ArgDef("shape", "Tshape", shape="[_]", memory="host", doc="Shape of the output."),
+            ArgDef("stream", "uint64", shape="[5]", doc="As RandomStream gives it."),
+        ),
+        outputs=(ArgDef("output", "dtype"),),
+        types=(
+            TypeVarDef("dtype", allow=_FLOATS, default="float32"),
+            TypeVarDef("Tshape", allow=("int32", "int64"), default="int32"),
+        ),
+        shape_fn="graphdock_std.shape_fns_random:by_shape",
+        traits=frozenset({"no_gradient", "pure"}),
+        cost={"flops": "10 * size(output)"},
+        gradient_kinds={"shape": "none", "stream": "none"},
+        reference="graphdock_std.reference.random:stream_uniform",
+        package="graphdock_std",
+        source="specs/random.yaml:55",
     )
 
 
@@ -7735,7 +7880,7 @@ def random_standard_normal() -> OpDef:
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:standard_normal",
         package="graphdock_std",
-        source="specs/random.yaml:36",
+        source="specs/random.yaml:77",
     )
 
 
@@ -7774,7 +7919,7 @@ def truncated_normal() -> OpDef:
         gradient_kinds={"shape": "none"},
         reference="graphdock_std.reference.random:truncated_normal",
         package="graphdock_std",
-        source="specs/random.yaml:67",
+        source="specs/random.yaml:108",
     )
 
 
@@ -7818,7 +7963,7 @@ def random_uniform_int() -> OpDef:
         gradient_kinds={"shape": "none", "minval": "none", "maxval": "none"},
         reference="graphdock_std.reference.random:random_uniform_int",
         package="graphdock_std",
-        source="specs/random.yaml:98",
+        source="specs/random.yaml:139",
     )
 
 
@@ -7851,7 +7996,7 @@ def random_shuffle() -> OpDef:
         gradient_kinds={"value": "none"},
         reference="graphdock_std.reference.random:random_shuffle",
         package="graphdock_std",
-        source="specs/random.yaml:131",
+        source="specs/random.yaml:172",
     )
 
 
@@ -12386,6 +12531,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "DecodeCSV": decode_csv,
     "Attention": attention,
     "AttentionGrad": attention_grad,
+    "DroppedAttention": dropped_attention,
+    "DroppedAttentionGrad": dropped_attention_grad,
     "FusedMatMul": fused_mat_mul,
     "CropAndResize": crop_and_resize,
     "CropAndResizeGradImage": crop_and_resize_grad_image,
@@ -12557,6 +12704,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "QuantizeV2": quantize_v2,
     "Dequantize": dequantize,
     "RandomUniform": random_uniform,
+    "RandomStream": random_stream,
+    "StreamUniform": stream_uniform,
     "RandomStandardNormal": random_standard_normal,
     "TruncatedNormal": truncated_normal,
     "RandomUniformInt": random_uniform_int,
@@ -12735,7 +12884,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "17e3efbfc13c95a5",
+    "fused.yaml": "0c84addae08dffb6",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",
@@ -12751,7 +12900,7 @@ SPECS: dict[str, str] = {
     "partition.yaml": "0272e7c52f6ea184",
     "pool.yaml": "466031de10a208c7",
     "quantization.yaml": "98246986ee41d220",
-    "random.yaml": "096a30a35fecd476",
+    "random.yaml": "446ceeaeedbe14c5",
     "rearrange.yaml": "adb0623d1594cfe2",
     "recurrent.yaml": "3ddb24f122384f23",
     "reduce.yaml": "abc5c2a5d91e2885",

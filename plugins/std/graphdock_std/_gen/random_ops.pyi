@@ -5,12 +5,27 @@ from typing import Any, Literal, NamedTuple
 from graphdock import Operation, Tensor
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-__all__ = ["random_shuffle", "random_standard_normal", "random_uniform", "random_uniform_int", "truncated_normal"]
+__all__ = [
+    "random_shuffle",
+    "random_standard_normal",
+    "random_stream",
+    "random_uniform",
+    "random_uniform_int",
+    "stream_uniform",
+    "truncated_normal",
+]
 
 def random_uniform(
     shape: TensorLike,
     seed: int = 0,
     seed2: int = 0,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+) -> Tensor: ...
+def random_stream(seed: int = 0, seed2: int = 0, name: str | None = None) -> Tensor: ...
+def stream_uniform(
+    shape: TensorLike,
+    stream: TensorLike,
     dtype: DTypeLike = "float32",
     name: str | None = None,
 ) -> Tensor: ...

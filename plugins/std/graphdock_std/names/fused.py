@@ -6,6 +6,8 @@ HELPERS = {
     "activate": "graphdock_std.fused:activate",
     "attend": "graphdock_std.attention:attend",
     "attend_log_sum": "graphdock_std.attention:attend_log_sum",
+    "attend_dropped": "graphdock_std.dropped_attention:attend_dropped",
+    "attend_kept": "graphdock_std.dropped_attention:attend_kept",
     "attend_weights": "graphdock_std.attention:attend_weights",
     "lstm_gates_slope": "graphdock_std.recurrent:lstm_gates_slope",
     "lstm_output": "graphdock_std.recurrent:lstm_output",

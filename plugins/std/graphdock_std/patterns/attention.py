@@ -69,8 +69,53 @@ def _attention(
     return _ops.apply_op("Attention", query=query, key=key, value=value, bias=bias, **attrs)[0]
 
 
+def _dropped(
+    query: Any,
+    key: Any,
+    value: Any,
+    draws: Any,
+    rate: Any,
+    factor: Any,
+    scale: Any = None,
+    *,
+    score: Callable[..., Any],
+    hide: Callable[..., Any],
+    **masks: Any,
+) -> Any:
+    weights = _tf.nn.softmax(hide(score(query, key, scale), **masks))
+    return _tf.matmul(weights * factor * _ops.cast(draws >= rate, weights.dtype), value)
+
+
+def _dropped_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    draws: Any,
+    rate: Any,
+    factor: Any,
+    scale: Any = 1.0,
+    bias: Any = None,
+    *,
+    divided: bool,
+    **masks: Any,
+) -> Any:
+    attrs = {"scale": 1.0 / float(scale) if divided else float(scale), "causal": bool(masks)}
+    return _ops.apply_op(
+        "DroppedAttention",
+        query=query,
+        key=key,
+        value=value,
+        stream=draws,
+        rate=rate,
+        factor=factor,
+        bias=bias,
+        **attrs,
+    )[0]
+
+
 def attentions() -> Iterator[Pattern]:
-    """One pattern per spelling, rank, and mask: none, a causal one that is constant, or any that is added."""
+    """One pattern per spelling, rank, and mask: none, a causal one that is constant, or any that is added; and the same with
+    dropout of the weights, as ``tf.nn.dropout`` writes it."""
     table = Operand((None, None), constant=True)
     hidden: dict[str, tuple[Callable[..., Any], dict[str, Operand]]] = {
         "": (_open, {}),
@@ -86,16 +131,34 @@ def attentions() -> Iterator[Pattern]:
             for label, (hide, masks) in (hidden | biases).items():
                 if len(masks.get("bias", table).shape or ()) > rank:
                     continue
-                yield Pattern(
-                    f"attention_{name}{label}_{rank}",
-                    "Softmax",
-                    operands | scale | masks,
-                    functools.partial(_attended, score=score, hide=hide),
-                    functools.partial(_attention, divided=score is _divided_after),
-                    not_on=PARTS,
-                    rank=rank,
-                    check=_of_scores if "bias" in masks else _causal if masks else None,
-                )
+                check = _of_scores if "bias" in masks else _causal if masks else None
+                for dropped in (False, True):
+                    drawn = _drawn(rank) if dropped else {}
+                    yield Pattern(
+                        f"{'dropped_' if dropped else ''}attention_{name}{label}_{rank}",
+                        "Softmax",
+                        operands | drawn | scale | masks,
+                        functools.partial(_dropped if dropped else _attended, score=score, hide=hide),
+                        functools.partial(
+                            _dropped_attention if dropped else _attention, divided=score is _divided_after
+                        ),
+                        not_on=PARTS,
+                        rank=rank,
+                        check=functools.partial(_for_scores, check) if dropped else check,
+                    )
+
+
+def _drawn(rank: int) -> dict[str, Operand]:
+    """What dropout reads. Its rate may be fed."""
+    draws = Operand((None,) * rank, "float32", drawn="RandomUniform", stream="RandomStream")
+    return {"draws": draws, "rate": Operand((), "float32"), "factor": Operand(())}
+
+
+def _for_scores(check: Callable[[Found], str | None] | None, found: Found) -> str | None:
+    """None where there is a number for each of the scores, and ``check`` finds nothing."""
+    if found.shapes["draws"] != (*found.shapes["query"][:-1], found.shapes["key"][-2]):
+        return "weights are dropped together"
+    return None if check is None else check(found)
 
 
 def _of_scores(found: Found) -> str | None:

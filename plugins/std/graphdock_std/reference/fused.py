@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["attention", "attention_grad", "fused_matmul"]
+from graphdock_std.reference.random import stream_uniform
+
+__all__ = ["attention", "attention_grad", "dropped_attention", "dropped_attention_grad", "fused_matmul"]
 
 
 def _weights(query: Any, key: Any, scale: float, causal: bool, bias: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -55,6 +57,55 @@ def attention_grad(
         np.einsum("...mn,...nd->...md", scores, k),
         np.einsum("...mn,...md->...nd", scores, q),
         np.einsum("...mn,...me->...ne", weights, g),
+    )
+    return tuple(x.astype(query.dtype) for x in found)
+
+
+def _kept(weights: np.ndarray, stream: Any, rate: Any, factor: Any) -> np.ndarray:
+    """The factor of each weight: 0 where it is dropped."""
+    return np.where(stream_uniform(weights.shape, stream) < np.float32(rate), 0.0, float(factor))
+
+
+def dropped_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    stream: Any,
+    rate: Any,
+    factor: Any,
+    bias: Any = None,
+    scale: float = 1.0,
+    causal: bool = False,
+) -> tuple[np.ndarray, ...]:
+    weights, logs = _weights(query, key, scale, causal, bias)
+    dropped = weights * _kept(weights, stream, rate, factor)
+    output = np.einsum("...mn,...ne->...me", dropped, value.astype(np.float64))
+    return output.astype(query.dtype), logs.astype(np.float32)
+
+
+def dropped_attention_grad(
+    output_backprop: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    stream: Any,
+    rate: Any,
+    factor: Any,
+    bias: Any = None,
+    scale: float = 1.0,
+    causal: bool = False,
+    **_: Any,
+) -> tuple[np.ndarray, ...]:
+    g, q, k, v = (x.astype(np.float64) for x in (output_backprop, query, key, value))
+    weights, _logs = _weights(query, key, scale, causal, bias)
+    kept = _kept(weights, stream, rate, factor)
+    toward = np.einsum("...me,...ne->...mn", g, v) * kept
+    slope = weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
+    scores = np.einsum("...mn,...mnj->...mj", toward, slope) * scale
+    found = (
+        np.einsum("...mn,...nd->...md", scores, k),
+        np.einsum("...mn,...md->...nd", scores, q),
+        np.einsum("...mn,...me->...ne", weights * kept, g),
     )
     return tuple(x.astype(query.dtype) for x in found)
 

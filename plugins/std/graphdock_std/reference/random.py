@@ -17,10 +17,12 @@ import numpy as np
 __all__ = [
     "philox",
     "random_shuffle",
+    "random_stream",
     "random_uniform",
     "random_uniform_int",
     "seeded",
     "standard_normal",
+    "stream_uniform",
     "truncated_normal",
     "words",
 ]
@@ -98,6 +100,20 @@ def random_uniform(
     else:
         values, _step = _fractions(_size(shape), dtype, key, counter)
     return _shaped(values, shape, dtype)
+
+
+def random_stream(
+    key: Sequence[int] | None = None, counter: tuple[int, ...] = (0, 0), seed: int = 0, seed2: int = 0, **_: Any
+) -> np.ndarray:
+    """Key, outer iterations, iteration, ordinal."""
+    ordinal, iteration, outer = (*counter, 0)[:3]
+    words = (*seeded(key, seed, seed2), outer, iteration, ordinal)
+    return np.array([word & _MASK for word in words], np.uint64)
+
+
+def stream_uniform(shape: Any, stream: Any, dtype: Any = np.float32, **_: Any) -> np.ndarray:
+    first, second, outer, iteration, ordinal = (int(word) for word in stream)
+    return random_uniform(shape, dtype, (first, second), (ordinal, iteration, outer))
 
 
 def random_uniform_int(

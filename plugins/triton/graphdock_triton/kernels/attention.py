@@ -7,6 +7,9 @@ and others, "GQA", 2023), whose gradients are then added by the same program, in
 
 Causal means that query i sees the keys up to i + keys - queries. A row that sees no key, because a bias of -inf hides them all, is
 NaN as softmax's is.
+
+With a stream weights are dropped: each draws its own number, as of a matrix [batch, heads, queries, keys], forward and backward.
+Sums of exponentials, and what is kept for the gradient, are those of all weights.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Callable, Sequence
 import triton
 import triton.language as tl
 
+from graphdock_triton.kernels.dropout import kept_of
 from graphdock_triton.kernels.functions import product
 from graphdock_triton.kernels.spec import (
     FLOATS,
@@ -71,11 +75,12 @@ def _scores(
 
 @triton.jit
 def _forward_blocks(
-    sums, total, largest, q, k, v, bias, rows, begin, end, queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
+    sums, total, largest, q, k, v, bias, stream, rate, rows, first, begin, end,
+    queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
     CAUSAL: tl.constexpr, MASKED: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_K: tl.constexpr, DEPTH: tl.constexpr,
+    DRAW_BLOCKS: tl.constexpr, BLOCK_K: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """Keys from ``begin`` to ``end``."""
+    """Keys from ``begin`` to ``end``. ``first``: rows of all heads before this one."""
     lane = tl.arange(0, DEPTH)
     for at in range(begin, end, BLOCK_K):
         columns = at + tl.arange(0, BLOCK_K)
@@ -89,6 +94,8 @@ def _forward_blocks(
         p = tl.exp2(s - shift[:, None])
         old = tl.exp2(largest - shift)
         total = total * old + tl.sum(p, 1)
+        if stream is not None:
+            p *= kept_of(stream, rate, first + rows, at, keys, BLOCK_K, DRAW_BLOCKS)
         tile = _tile(v, columns, lane, v_row, keys, depth, EVEN)
         sums = product(p.to(tile.dtype), tile, sums * old[:, None], PRECISION, UPCAST)
         largest = now
@@ -97,10 +104,10 @@ def _forward_blocks(
 
 @triton.jit
 def attention_forward(
-    q, k, v, bias, o, logs, scale, queries, keys, heads, shared, depth,
+    q, k, v, bias, stream, rate, factor, o, logs, scale, queries, keys, heads, shared, depth,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, o_batch, o_head, o_row,
     bias_batch, bias_head, bias_q, bias_k,
-    CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr,
+    CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr, DRAW_BLOCKS: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """o[batch, head, queries, depth] of a block of queries, the last blocks first: causal ones are the longest."""
@@ -117,6 +124,7 @@ def attention_forward(
     sums = tl.zeros([BLOCK_Q, DEPTH], tl.float32)
     total = tl.zeros([BLOCK_Q], tl.float32)
     largest = tl.full([BLOCK_Q], float("-inf"), tl.float32)
+    before = tl.program_id(1).to(tl.int64) * queries
     # whole blocks that every row sees, then those at the edge
     whole = keys // BLOCK_K * BLOCK_K
     end = keys
@@ -124,16 +132,20 @@ def attention_forward(
         whole = min(whole, max(block * BLOCK_Q + 1 + keys - queries, 0) // BLOCK_K * BLOCK_K)
         end = min(keys, max((block + 1) * BLOCK_Q + keys - queries, 0))
     sums, total, largest = _forward_blocks(
-        sums, total, largest, tile, k, v, bias, rows, 0, whole, queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
-        CAUSAL, False, PRECISION, UPCAST, EVEN, BLOCK_K, DEPTH,
+        sums, total, largest, tile, k, v, bias, stream, rate, rows, before, 0, whole,
+        queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
+        CAUSAL, False, PRECISION, UPCAST, EVEN, DRAW_BLOCKS, BLOCK_K, DEPTH,
     )  # fmt: skip
     sums, total, largest = _forward_blocks(
-        sums, total, largest, tile, k, v, bias, rows, whole, end, queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
-        CAUSAL, True, PRECISION, UPCAST, EVEN, BLOCK_K, DEPTH,
+        sums, total, largest, tile, k, v, bias, stream, rate, rows, before, whole, end,
+        queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
+        CAUSAL, True, PRECISION, UPCAST, EVEN, DRAW_BLOCKS, BLOCK_K, DEPTH,
     )  # fmt: skip
     inside = rows < queries
     if logs is not None:
-        tl.store(logs + tl.program_id(1).to(tl.int64) * queries + rows, largest + tl.log2(total), inside)
+        tl.store(logs + before + rows, largest + tl.log2(total), inside)
+    if stream is not None:
+        sums *= tl.load(factor).to(tl.float32)
     to = o + batch * o_batch + head * o_head + rows[:, None] * o_row + lane[None, :]
     tl.store(to, (sums / total[:, None]).to(o.dtype.element_ty), inside[:, None] & (lane < depth)[None, :])
 
@@ -155,10 +167,10 @@ def attention_deltas(
 
 @triton.jit
 def attention_backward_keys(
-    q, k, v, bias, do, logs, deltas, dk, dv, scale, queries, keys, heads, shared, depth,
+    q, k, v, bias, stream, rate, factor, do, logs, deltas, dk, dv, scale, queries, keys, heads, shared, depth,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
     dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row, bias_batch, bias_head, bias_q, bias_k,
-    CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr,
+    CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr, DRAW_BLOCKS: tl.constexpr,
     KEYS_Q: tl.constexpr, KEYS_K: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """dk and dv of a block of keys, over all queries of the heads that share them."""
@@ -194,8 +206,15 @@ def attention_backward_keys(
                 CAUSAL, True, PRECISION, UPCAST,
             )  # fmt: skip
             p = tl.exp2(s - log[None, :])
-            to_v = product(p.to(grad.dtype), grad, to_v, PRECISION, UPCAST)
             dp = product(val, grad.T, tl.zeros([KEYS_K, KEYS_Q], tl.float32), PRECISION, UPCAST)
+            if stream is not None:
+                kept = kept_of(stream, rate, here + rows, first, keys, KEYS_K, DRAW_BLOCKS).T * tl.load(factor).to(
+                    tl.float32
+                )
+                to_v = product((p * kept).to(grad.dtype), grad, to_v, PRECISION, UPCAST)
+                dp *= kept
+            else:
+                to_v = product(p.to(grad.dtype), grad, to_v, PRECISION, UPCAST)
             ds = p * (dp - delta[None, :])
             to_k = product(ds.to(query.dtype), query, to_k, PRECISION, UPCAST)
     mask = (columns < keys)[:, None] & (lane < depth)[None, :]
@@ -207,10 +226,10 @@ def attention_backward_keys(
 
 @triton.jit
 def attention_backward_queries(
-    q, k, v, bias, do, logs, deltas, dq, scale, queries, keys, heads, shared, depth,
+    q, k, v, bias, stream, rate, factor, do, logs, deltas, dq, scale, queries, keys, heads, shared, depth,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row, dq_batch, dq_head, dq_row,
     bias_batch, bias_head, bias_q, bias_k,
-    CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr,
+    CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr, DRAW_BLOCKS: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """dq of a block of queries, over all keys that they see."""
@@ -242,6 +261,8 @@ def attention_backward_queries(
             CAUSAL, True, PRECISION, UPCAST,
         )  # fmt: skip
         dp = product(grad, val.T, tl.zeros([BLOCK_Q, BLOCK_K], tl.float32), PRECISION, UPCAST)
+        if stream is not None:
+            dp *= kept_of(stream, rate, here + rows, at, keys, BLOCK_K, DRAW_BLOCKS) * tl.load(factor).to(tl.float32)
         ds = tl.exp2(s - log[:, None]) * (dp - delta[:, None])
         sums = product(ds.to(key.dtype), key, sums, PRECISION, UPCAST)
     to = dq + batch * dq_batch + head * dq_head + rows[:, None] * dq_row + lane[None, :]
@@ -258,6 +279,8 @@ def _configs(p: Problem) -> Sequence[Config]:
     sizes: tuple[tuple[int, ...], ...]
     if wide:
         sizes = ((64, 32, 4, 2), (32, 32, 4, 2)) if deep <= 64 else ((32, 32, 4, 2), (16, 32, 4, 1))
+    elif deep <= 64 and "stream" in p.present:  # random words take registers
+        sizes = ((64, 64, 4, 3), (128, 32, 4, 4), (128, 64, 8, 3))
     elif deep <= 64:
         sizes = ((128, 64, 4, 3), (128, 128, 8, 3), (64, 64, 4, 3), (128, 32, 4, 4))
     elif deep <= 128:
@@ -279,7 +302,8 @@ def _grad_configs(p: Problem) -> Sequence[Config]:
         sizes = ((128, 32, 32, 128, 8, 2), (64, 32, 32, 64, 8, 2), (64, 64, 64, 64, 8, 2))
     else:
         sizes = ((32, 32, 32, 32, 8, 1), (32, 32, 32, 32, 4, 1))
-    if p.capability < 90 and not wide and deep <= 128:  # products of registers, that hold less of a tile
+    dropped = "stream" in p.present and deep > 64  # random words take registers
+    if (p.capability < 90 or dropped) and not wide and deep <= 128:  # products of registers, that hold less of a tile
         sizes = (sizes[1], sizes[0], *sizes[2:])
     names = ("BLOCK_Q", "BLOCK_K", "KEYS_Q", "KEYS_K")
     return [Config(dict(zip(names, s[:4], strict=True)), s[4], s[5]) for s in sizes]
@@ -328,6 +352,11 @@ _SIZES = (
     dim("shared", "heads of q that share one of k and v"),
     dim("depth", "of a head"),
 )
+_DROPOUT = (
+    tensor("stream", "u64", "in", "[5]: key, key2, outer, iteration, ordinal; weights are dropped", optional=True),
+    tensor("rate", "fp32", "in", "[1]: what is dropped", optional=True),
+    tensor("factor", "T", "in", "[1]: of the weights that stay", optional=True),
+)
 _FLAGS = {"CAUSAL": (False, True), "PRECISION": ("ieee", "tf32", "tf32x3"), "UPCAST": (False, True)}
 _OPERANDS = (
     tensor("q", "T", "in", "[batch, heads, queries, depth] of strides q_batch, q_head, q_row, 1"),
@@ -342,7 +371,12 @@ def _over(name: str, size: str) -> Callable[[Problem, Config], tuple[int, ...]]:
 
 
 def _constants(p: Problem, c: Config) -> dict[str, int]:
-    return {"DEPTH": _depth(p), "EVEN": _depth(p) == p.dims["depth"], "DELTA_ROWS": 64 if _depth(p) <= 64 else 16}
+    return {
+        "DEPTH": _depth(p),
+        "EVEN": _depth(p) == p.dims["depth"],
+        "DELTA_ROWS": 64 if _depth(p) <= 64 else 16,
+        "DRAW_BLOCKS": p.dims["keys"] % 8 == 0,
+    }
 
 
 def _rows(p: Problem, c: Config) -> int:
@@ -362,6 +396,7 @@ attention = Kernel(
         ),
         *_strides("q", "k", "v", "o"),
         *_BIAS,
+        *_DROPOUT,
         *_SIZES,
     ),
     stages=(Stage(attention_forward, _over("BLOCK_Q", "queries")),),
@@ -386,6 +421,7 @@ attention_grad = Kernel(
         scratch("deltas", "fp32", "[batch, heads, queries]", _rows),
         *_strides("q", "k", "v", "o", "do", "dq", "dk", "dv"),
         *_BIAS,
+        *_DROPOUT,
         *_SIZES,
     ),
     stages=(

@@ -14,7 +14,7 @@ import triton.language as tl
 
 from graphdock_triton.kernels.spec import FLOATS, Config, Kernel, Problem, Stage, cdiv, dim, tensor, value
 
-__all__ = ["KERNELS", "dropout", "philox", "uniforms"]
+__all__ = ["KERNELS", "dropout", "kept_of", "philox", "uniforms"]
 
 
 @triton.jit
@@ -40,17 +40,45 @@ def _fraction(half):
 
 
 @triton.jit
+def _numbers(w0, w1, w2, w3):
+    """The eight numbers of each block, side by side along the last dim."""
+    low = tl.interleave(tl.interleave(_fraction(w0), _fraction(w2)), tl.interleave(_fraction(w1), _fraction(w3)))
+    high = tl.interleave(
+        tl.interleave(_fraction(w0 >> 32), _fraction(w2 >> 32)), tl.interleave(_fraction(w1 >> 32), _fraction(w3 >> 32))
+    )
+    return tl.interleave(low, high)
+
+
+@triton.jit
 def uniforms(first, key0, key1, outer, iteration, ordinal, BLOCKS: tl.constexpr):
     """Numbers of [0, 1) of BLOCKS blocks after block ``first``: [8 BLOCKS]. Each thread has those of its blocks."""
     number = (tl.arange(0, BLOCKS).to(tl.int64) + first + 1).to(tl.uint64)
     w0, w1, w2, w3 = philox(
         number, key0.to(tl.uint64), key1.to(tl.uint64), outer.to(tl.uint64), iteration.to(tl.uint64), ordinal
     )
-    low = tl.interleave(tl.interleave(_fraction(w0), _fraction(w2)), tl.interleave(_fraction(w1), _fraction(w3)))
-    high = tl.interleave(
-        tl.interleave(_fraction(w0 >> 32), _fraction(w2 >> 32)), tl.interleave(_fraction(w1 >> 32), _fraction(w3 >> 32))
-    )
-    return tl.interleave(low, high)
+    return _numbers(w0, w1, w2, w3)
+
+
+@triton.jit
+def kept_of(stream, rate, row, begin, columns, COLUMNS: tl.constexpr, BLOCKS: tl.constexpr):
+    """Which of a matrix' elements stay: 1 or 0 for those of rows ``row`` [R] and COLUMNS columns from ``begin``: [R, COLUMNS].
+
+    Element i of the matrix, row by row, has number i of the stream, five words in memory. BLOCKS: rows and ``begin`` are multiples
+    of 8, and a block of random words makes eight numbers; else each element computes its own.
+    """
+    key0, key1 = tl.load(stream), tl.load(stream + 1)
+    outer, iteration, ordinal = tl.load(stream + 2), tl.load(stream + 3), tl.load(stream + 4)
+    if BLOCKS:
+        block = row.to(tl.int64)[:, None] * (columns // 8) + begin // 8 + tl.arange(0, COLUMNS // 8)[None, :]
+        w0, w1, w2, w3 = philox((block + 1).to(tl.uint64), key0, key1, outer, iteration, ordinal)
+        draws = _numbers(w0, w1, w2, w3)
+    else:
+        place = row.to(tl.int64)[:, None] * columns + begin + tl.arange(0, COLUMNS)[None, :]
+        w0, w1, w2, w3 = philox((place // 8 + 1).to(tl.uint64), key0, key1, outer, iteration, ordinal)
+        word = place // 2 % 4
+        found = tl.where(word < 2, tl.where(word == 0, w0, w1), tl.where(word == 2, w2, w3))
+        draws = _fraction(tl.where(place % 2 == 0, found, found >> 32))
+    return (draws >= tl.load(rate)).to(tl.float32)
 
 
 @triton.jit

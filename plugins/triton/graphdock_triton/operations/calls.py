@@ -127,6 +127,25 @@ def _attention_grad(ctx: PrepareContext) -> Call:
     return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
 
 
+_DROPOUT = ("stream", "rate", "factor")
+
+
+def _dropped_attention(ctx: PrepareContext) -> Call:
+    bias = 6 if len(ctx.inputs) > 6 else None
+    rows = dict.fromkeys(("q", "o"), "queries") | dict.fromkeys(("k", "v"), "keys")
+    problem = _attention_problem(ctx, 0, bias, frozenset({"logs", *_DROPOUT}), **rows)
+    names = ("q", "k", "v", *_DROPOUT, *(("bias",) if bias else ()), "o", "logs")
+    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
+
+
+def _dropped_attention_grad(ctx: PrepareContext) -> Call:
+    bias = 9 if len(ctx.inputs) > 9 else None
+    rows = dict.fromkeys(("q", "o", "do", "dq"), "queries") | dict.fromkeys(("k", "v", "dk", "dv"), "keys")
+    problem = _attention_problem(ctx, 1, bias, frozenset(_DROPOUT), **rows)
+    names = ("do", "q", "k", "v", "o", "logs", *_DROPOUT, *(("bias",) if bias else ()), "dq", "dk", "dv")
+    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
+
+
 # -- products
 
 
@@ -199,6 +218,14 @@ CALLS = (
     Operation("RMSNormGrad", "norm_grad", _rms_norm_grad, _NORMED),
     Operation("Attention", "attention", _attention, {"T": _FLOATS}),
     Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": _FLOATS}),
+    Operation("DroppedAttention", "attention", _dropped_attention, {"T": _FLOATS}, name="dropped_attention"),
+    Operation(
+        "DroppedAttentionGrad",
+        "attention_grad",
+        _dropped_attention_grad,
+        {"T": _FLOATS},
+        name="dropped_attention_grad",
+    ),
     Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),
     Operation("LSTMGates", "lstm_cell", _lstm_gates, {"T": _FLOATS}),
     Operation("LSTMGatesGrad", "lstm_cell_grad", _lstm_gates_grad, {"T": _FLOATS}),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphdock.contracts import (
+    WORDS,
     BindContext,
     Claim,
     KernelRefused,
@@ -101,13 +102,17 @@ def _candidate(program: RegionProgram, block: tuple[int, int, int], service: Any
     stages = Stages(region_kernel(program, block))
     blocks = math.prod(stages.kernels[0].grid)
     scratch: list[Any] = []
+    ordinals: list[Any] = []
 
     def run(queue: Any, *buffers: Any) -> None:
         if stages.scratch and not scratch:
             scratch.append(queue.empty(dtypes.uint8, (stages.scratch,)))
         where = scratch[0].address if scratch else 0
         addresses = [b.address for b in buffers]
-        for launch in _launches(queue, stages, service, addresses[:inputs], addresses[inputs:], where):
+        if program.streams and not ordinals:
+            ordinals.append(queue.empty(dtypes.uint64, (1,)))
+        words = [dict.fromkeys(WORDS, 0) | {"ordinal": o.address} for o in ordinals] * len(program.streams)
+        for launch in _launches(queue, stages, service, addresses[:inputs], addresses[inputs:], where, words):
             launch.run()
 
     moved = [(t.dtype, t.shape) for t in program.inputs] + [(t.dtype, t.shape) for t in program.outputs]
@@ -170,7 +175,7 @@ def _aligned(kernel: RegionKernel, addresses: Mapping[str, int] | None = None) -
     return [
         name
         for name in kernel.text.arguments[:-2]
-        if (numbers[name] if name in numbers else known.get(name, 0)) % _VECTOR == 0
+        if name[0] != "s" and (numbers[name] if name in numbers else known.get(name, 0)) % _VECTOR == 0
     ]
 
 
@@ -197,9 +202,10 @@ def _of_one_set(nodes: Sequence[PlanNode], reduces: Mapping[PlanNode, frozenset[
 def _bound(ctx: BindContext, stages: Stages, service: Any) -> Callable[..., Any]:
     """The launches, packed for the addresses of an instance; those that vary are put in at each call."""
     outputs, count = len(stages.program.outputs), len(ctx.inputs)
+    begin = count + len(stages.program.streams)
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     static: list[Any] = list(ctx.buffers)
-    if not made and None not in static:
+    if not made and None not in static and begin == count:
         where = [b.address for b in static]
         scratch = where[-1] if stages.scratch else 0
         runs = [
@@ -214,19 +220,21 @@ def _bound(ctx: BindContext, stages: Stages, service: Any) -> Callable[..., Any]
     empty, shapes = ctx.queue.empty, [(o.dtype, o.shape) for o in stages.program.outputs]
 
     def compute(*args: Any) -> Any:
-        results = list(args[count : count + outputs - len(made)])
+        results = list(args[begin : begin + outputs - len(made)])
         for i in made:
             results.insert(i, empty(*shapes[i]))
         inputs, outs = [a.address for a in args[:count]], [r.address for r in results]
         scratch = args[-1].address if stages.scratch else 0
+        words = [_words(ctx.queue, stream) for stream in args[count:begin]]
         key = tuple([a % _VECTOR == 0 for a in (*inputs, *outs)])
         launches = known.get(key)
         if launches is None:
-            launches = known[key] = _launches(ctx.queue, stages, service, inputs, outs, scratch)
+            launches = known[key] = _launches(ctx.queue, stages, service, inputs, outs, scratch, words)
         else:
             for kernel, launch, found in zip(
                 stages.kernels, launches, stages.addresses(inputs, outs, scratch), strict=True
             ):
+                found |= {n: words[stream][word] for n, (stream, word) in kernel.words().items()}
                 for name, address in found.items():
                     launch.words[launch.first[kernel.text.arguments.index(name)]] = address
         for launch in launches:
@@ -238,18 +246,35 @@ def _bound(ctx: BindContext, stages: Stages, service: Any) -> Callable[..., Any]
 
 
 def _launches(
-    queue: Any, stages: Stages, service: Any, inputs: Sequence[int], outputs: Sequence[int], scratch: int
+    queue: Any,
+    stages: Stages,
+    service: Any,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    scratch: int,
+    words: Sequence[Mapping[str, int]] = (),
 ) -> list[Any]:
+    """The launches of a region. ``words``: of each stream its words, and of its ordinal the address."""
     found = stages.addresses(inputs, outputs, scratch)
-    return [_launch(queue, kernel, service, where) for kernel, where in zip(stages.kernels, found, strict=True)]
+    return [_launch(queue, kernel, service, where, words) for kernel, where in zip(stages.kernels, found, strict=True)]
 
 
-def _launch(queue: Any, kernel: RegionKernel, service: Any, addresses: Mapping[str, int]) -> Any:
+def _words(queue: Any, stream: Any) -> dict[str, int]:
+    """What a launch is told of a stream. Its ordinal it reads where the step's arguments are when it runs, recorded or not."""
+    _, iteration, outer = stream.counter()
+    ordinal = queue.arguments.address + stream.slot
+    return dict(zip(WORDS, (*stream.key, outer, iteration, ordinal), strict=True))
+
+
+def _launch(
+    queue: Any, kernel: RegionKernel, service: Any, addresses: Mapping[str, int], words: Sequence[Mapping[str, int]]
+) -> Any:
     job = job_of(kernel, _aligned(kernel, addresses))
     cubin = cubin_for(job, service.architecture)
     number = "<q" if kernel.tiles.walk.wide else "<i"
     values = {name: struct.pack(number, value) for name, value in kernel.numbers().items()}
     values |= {name: struct.pack("<Q", address) for name, address in addresses.items()}
+    values |= {n: struct.pack("<Q", words[stream][word]) for n, (stream, word) in kernel.words().items()}
     params = [values[name] for name in kernel.text.arguments[:-2]]
     params += [struct.pack("<Q", 0)] * 2  # global and profile scratch, which no region needs
     key = f"{service.architecture} {job.key} {' '.join(job.divisible)}"

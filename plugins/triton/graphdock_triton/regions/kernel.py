@@ -46,10 +46,10 @@ class RegionKernel:
         return region_kernel(_put_together(self, list(partials))) if partials else None
 
     def numbers(self) -> dict[str, int]:
-        """Values of the arguments that are numbers, ``BLOCK_K`` and ``BLOCK_R`` apart."""
+        """Values of the arguments that are numbers, words of streams, ``BLOCK_K`` and ``BLOCK_R`` apart."""
         found = {}
         for name in self.text.arguments[:-2]:
-            if name[0] in "xyp":
+            if name[0] in "xyps":
                 continue
             kept, reduced = self.layout.kept, self.layout.reduced
             if name in "KR":
@@ -77,9 +77,16 @@ class RegionKernel:
                 found[name] = pointer(self.program.outputs[int(name[1:])].dtype.name)
             elif name[0] == "p":
                 found[name] = pointer(self.program.terms[int(name[1:])].dtype.name)
+            elif name[0] == "s":
+                found[name] = pointer("uint64") if name.endswith("ordinal") else "u64"
             else:
                 found[name] = number
         return found
+
+    def words(self) -> dict[str, tuple[int, str]]:
+        """Arguments for words of streams -> number of the stream and name of the word."""
+        split = {n: n[1:].split("_") for n in self.text.arguments if n[0] == "s"}
+        return {name: (int(number), word) for name, (number, word) in split.items()}
 
     def function(self) -> Any:
         """The ``triton.jit`` function."""
@@ -153,4 +160,4 @@ def _put_together(kernel: RegionKernel, partials: list[str]) -> RegionProgram:
         for o in program.outputs
         if all(a is None or a in place for a in o.dims)
     )
-    return RegionProgram(f"{program.name}_put_together", axes, tuple(inputs), tuple(terms), outputs)
+    return RegionProgram(f"{program.name}_put_together", axes, tuple(inputs), tuple(terms), outputs, program.streams)

@@ -66,7 +66,14 @@ def _together(program: RegionProgram, a: int, b: int) -> bool:
     if any(t.op == "index" and t.value in (a, b) for t in program.terms):
         return False
     tensors = [*(x.dims for x in program.inputs), *(x.dims for x in program.outputs)]
+    tensors += [t.axes for t in program.terms if t.op == "place"]
     return all((a in dims) == (b in dims) for dims in tensors)
+
+
+def is_last(program: RegionProgram, groups: Sequence[Sequence[int]]) -> bool:
+    """Whether the axes of these groups are the last of the space, so that their places lie side by side."""
+    mine = {a for g in groups for a in g}
+    return bool(mine) and min(mine) == len(program.axes) - len(mine)
 
 
 def levels(program: RegionProgram) -> list[int]:

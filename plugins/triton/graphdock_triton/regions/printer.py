@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram
+from graphdock.contracts import REDUCTIONS, RegionInput, RegionOutput, RegionProgram, Term
 
 from graphdock_triton.regions.expressions import combined, expression, literal, neutral, reduction, type_name
-from graphdock_triton.regions.layout import Layout, is_tall, levels
+from graphdock_triton.regions.layout import Layout, is_last, is_tall, levels
 
 __all__ = ["Text", "Walk", "print_region"]
 
@@ -32,6 +32,7 @@ class Walk:
       wide: places are counted in 64 bits.
       split: the reduced places are shared out among blocks, each of which leaves partial results; another kernel puts them
       together.
+      blocks: numbers that are drawn for every place, in the order of the places, are drawn by whole blocks of random words.
     """
 
     whole: bool = True
@@ -39,13 +40,15 @@ class Walk:
     even_reduced: bool = False
     wide: bool = False
     split: bool = False
+    blocks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
     """A kernel: its function's name, its source, and its arguments in order.
 
-    ``arguments``: ``x0`` (input 0), ``y0`` (output 0), ``p3`` (partial results of term 3), ``K``, ``R`` (places kept and reduced),
+    ``arguments``: ``x0`` (input 0), ``y0`` (output 0), ``p3`` (partial results of term 3), ``s0_key`` (a word of
+    stream 0; of its ordinal the address), ``K``, ``R`` (places kept and reduced),
     ``CHUNK`` (reduced places of a block that shares them), ``nk1`` / ``nr1`` (places of a group), ``e2`` (extent of axis 2),
     ``BLOCK_K``, ``BLOCK_R``.
     """
@@ -62,8 +65,9 @@ def print_region(program: RegionProgram, layout: Layout, walk: Walk) -> Text:
     name = "region_" + re.sub(r"\W+", "_", program.name).strip("_").lower()[:60]
     arguments = printer.arguments()
     shown = [*arguments[:-2], "BLOCK_K: tl.constexpr", "BLOCK_R: tl.constexpr"]
-    draws = any(t.op == "draw" for t in program.terms)
-    source = _template().render(name=name, program=str(program).splitlines(), arguments=shown, body=body, draws=draws)
+    source = _template().render(
+        name=name, program=str(program).splitlines(), arguments=shown, body=body, draws=program.draws
+    )
     return Text(name, source, tuple(arguments))
 
 
@@ -90,14 +94,21 @@ class _Printer:
         self.lines: list[str] = []
         self.indent = ""
         self._groups: set[str] = set()
+        self._start = "0"
         self._extents = sorted({t.value for t in program.terms if t.op == "extent"})
 
     def arguments(self) -> list[str]:
         inputs = [f"x{i}" for i in range(len(self.program.inputs))]
         outputs = [f"y{i}" for i, o in enumerate(self.program.outputs) if not self.walk.split or self._is_along(o)]
         partials = [f"p{i}" for i, t in enumerate(self.program.terms) if self.walk.split and t.op in REDUCTIONS]
+        words = [f"s{t.value[0]}_{t.value[1]}" for t in self.program.terms if t.op == "stream"]
         numbers = ["K", "R", *["CHUNK"] * self.walk.split, *sorted(self._groups), *(f"e{a}" for a in self._extents)]
-        return [*inputs, *outputs, *partials, *numbers, "BLOCK_K", "BLOCK_R"]
+        return [*inputs, *outputs, *partials, *words, *numbers, "BLOCK_K", "BLOCK_R"]
+
+    @property
+    def _first(self) -> str:
+        """The number of this block among those that walk the kept places."""
+        return "tl.program_id(0).to(tl.int64)" if self.walk.wide else "tl.program_id(0)"
 
     def say(self, line: str) -> None:
         self.lines.append(self.indent + line)
@@ -105,8 +116,7 @@ class _Printer:
     # -- the frame
 
     def body(self) -> list[str]:
-        first = "tl.program_id(0).to(tl.int64)" if self.walk.wide else "tl.program_id(0)"
-        self.say(f"k = {first} * BLOCK_K + tl.arange(0, BLOCK_K)[:, None]")
+        self.say(f"k = {self._first} * BLOCK_K + tl.arange(0, BLOCK_K)[:, None]")
         if not self.walk.even_kept:
             self.say("k_in = k < K")
         self._places("k", self.layout.kept)
@@ -174,7 +184,7 @@ class _Printer:
     ) -> None:
         self.say(f"for start in range({places}, BLOCK_R):")
         self.indent = "    "
-        begin = "start.to(tl.int64)" if self.walk.wide else "start"
+        begin = self._start = "start.to(tl.int64)" if self.walk.wide else "start"
         self._columns(f"{begin} + tl.arange(0, BLOCK_R)[None, :]")
         self._terms(i for i in self._needed(wanted) if self.tall[i])
         for line in ends:
@@ -238,7 +248,10 @@ class _Printer:
 
     def _offset(self, tensor: RegionInput | RegionOutput) -> str:
         """Where the elements of a tensor lie that belong to a tile: ``k * R + r``."""
-        mine = {a for a in tensor.dims if a is not None}
+        return self._number({a for a in tensor.dims if a is not None})
+
+    def _number(self, mine: Collection[int]) -> str:
+        """The number of a place among those of some axes, row by row."""
         parts: list[tuple[str, str]] = []  # place, size of the group
         ordered = sorted(
             [("k", i, g) for i, g in enumerate(self.layout.kept)]
@@ -277,11 +290,38 @@ class _Printer:
                 self.say(f"t{i} = tl.cast(e{term.value}, tl.int64)")
             elif term.op == "index":
                 self.say(f"t{i} = {self._place(term.value)}.to(tl.int64)")
+            elif term.op == "place":
+                self.say(f"t{i} = ({self._number(term.axes)}).to(tl.int64)")
+            elif term.op == "stream":
+                number, word = term.value
+                name = f"s{number}_{word}"
+                self.say(f"t{i} = {f'tl.load({name})' if word == 'ordinal' else f'tl.cast({name}, tl.uint64)'}")
+            elif term.op == "draw" and self._by_blocks(term):
+                self.say(f"t{i} = {self._drawn(term)}")
             elif term.op in REDUCTIONS:
                 self.say(f"t{i} = {reduction(term.op, term.dtype, self._masked(i))}")
             else:
                 args = [f"t{a}" for a in term.args]
                 self.say(f"t{i} = {expression(term, self.program.terms[term.args[-1]].dtype, args)}")
+
+    def _by_blocks(self, term: Term) -> bool:
+        """Whether there is a number for every place, in order, so that one block of random words makes several of them."""
+        cast = self.program.terms[term.args[-1]]
+        place = self.program.terms[cast.args[0]] if cast.op == "cast" else cast
+        return self.walk.blocks and place.op == "place" and len(place.axes) == len(self.program.axes)
+
+    def _drawn(self, term: Term) -> str:
+        """The numbers of a tile, by blocks of random words along what lies side by side."""
+        size = 4 if term.dtype.name == "float64" else 8
+        words = ", ".join(f"t{a}" for a in term.args[:-1])
+        rows = f"{self._first} * BLOCK_K // {size} + tl.arange(0, BLOCK_K // {size})[None, :]"
+        if not self.layout.reduced:
+            return f"tl.trans(_draws_{term.dtype.name}({words}, ({rows}).to(tl.uint64)))"
+        if is_last(self.program, self.layout.reduced):
+            block = f"k * (R // {size}) + {self._start} // {size} + tl.arange(0, BLOCK_R // {size})[None, :]"
+            return f"_draws_{term.dtype.name}({words}, ({block}).to(tl.uint64))"
+        block = f"({self._start} + tl.arange(0, BLOCK_R)[:, None]) * (K // {size}) + {rows}"
+        return f"tl.trans(_draws_{term.dtype.name}({words}, ({block}).to(tl.uint64)))"
 
     def _loaded(self, number: int) -> str:
         source = self.program.inputs[number]

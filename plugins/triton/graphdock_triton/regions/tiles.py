@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graphdock.contracts import REDUCTIONS, RegionProgram
 
 from graphdock_triton.cubin import Options
-from graphdock_triton.regions.layout import Layout, levels, power_of_two
+from graphdock_triton.regions.layout import Layout, is_last, levels, power_of_two
 from graphdock_triton.regions.printer import Walk
 
 __all__ = ["Tiles", "choose"]
@@ -20,6 +20,8 @@ _WHOLE = 8192
 #: Blocks that keep a GPU busy, and the fewest columns that are worth a block of their own.
 _BLOCKS = 512
 _SHARE = 4096
+#: Most numbers that one block of random words makes.
+_DRAWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +70,29 @@ def may_share(program: RegionProgram, layout: Layout) -> bool:
     )
 
 
+def _in_order(program: RegionProgram, layout: Layout) -> bool:
+    """Whether all kept axes stand before all reduced ones, or behind them."""
+    return is_last(program, layout.reduced) or is_last(program, layout.kept)
+
+
 def tiles(program: RegionProgram, layout: Layout, block_k: int, block_r: int, shares: int = 1) -> Tiles:
     """Tiles of a given size. ``shares`` counts where :func:`may_share` lets it."""
     kept, reduced = layout.size(program, layout.kept), layout.size(program, layout.reduced)
     largest = kept * max(reduced, 1)
     split = shares > 1 and may_share(program, layout)
     chunk = -(-reduced // (shares * block_r)) * block_r if split else 0
+    side = (reduced, block_r) if is_last(program, layout.reduced) else (kept, block_k)
     walk = Walk(
         whole=reduced <= block_r,
         split=split,
         even_kept=kept % block_k == 0,
         even_reduced=reduced % block_r == 0,
         wide=largest >= 2**31 - block_k * block_r,
+        blocks=program.draws
+        and side[1] % _DRAWN == 0
+        and (not layout.reduced or (side[0] % _DRAWN == 0 and _in_order(program, layout))),
     )
-    elements = block_k * block_r
+    elements = block_k * block_r * (2 if program.draws else 1)  # random words have 64 bits
     warps = (
         1 if elements <= 128 else 2 if elements <= 512 else 4 if elements <= 4096 else 8 if elements <= 16384 else 16
     )

@@ -11,10 +11,11 @@ What the interpreter can't do, and kernels of this package therefore don't: arit
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import errors
+from graphdock.contracts import WORDS, errors
 
 __all__ = ["HostTensor", "require", "tensors"]
 
@@ -123,8 +124,8 @@ def use_numpy_for_libdevice() -> None:
         setattr(libdevice, name, stand_in(name))
 
 
-def run_region(kernel: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """What a :class:`graphdock_triton.regions.kernel.RegionKernel` gives for the inputs of its region."""
+def run_region(kernel: Any, arrays: list[np.ndarray], streams: Sequence[Any] = ()) -> list[np.ndarray]:
+    """What a :class:`graphdock_triton.regions.kernel.RegionKernel` gives for the inputs of its region and its streams."""
     use_numpy_for_libdevice()
     program = kernel.program
     outputs = [np.full(o.shape, 77).astype(o.dtype.np) for o in program.outputs]
@@ -132,10 +133,14 @@ def run_region(kernel: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
     given: dict[str, Any] = {f"x{i}": np.ascontiguousarray(arrays[s.source]) for i, s in enumerate(program.inputs)}
     given |= {f"y{i}": o for i, o in enumerate(outputs)} | partials
     passed = {n: HostTensor(given[n]) for n in kernel.text.arguments if n in given}
+    for name, (number, word) in kernel.words().items():
+        ordinal, iteration, outer = streams[number].counter()
+        value = dict(zip(WORDS, (*streams[number].key, outer, iteration, ordinal), strict=True))[word]
+        passed[name] = HostTensor(np.array([value], np.uint64)) if word == "ordinal" else value
     kernel.function()[kernel.grid](**passed, **kernel.numbers(), **kernel.constants())
     rest = kernel.rest()
     if rest is not None:
-        made = iter(run_region(rest, [*partials.values(), *arrays]))
+        made = iter(run_region(rest, [*partials.values(), *arrays], streams))
         written = {int(n[1:]) for n in kernel.text.arguments if n[0] == "y"}
         outputs = [o if i in written else next(made) for i, o in enumerate(outputs)]
     return outputs

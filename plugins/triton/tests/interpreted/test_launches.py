@@ -19,7 +19,7 @@ from graphdock_cuda.testing.install import install
 from graphdock_triton import compiling
 from graphdock_triton.testing.compiler import InterpretingCompiler
 
-from examples import transformer
+from examples import mlp, transformer
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler for the emulated CUDA")
 GOLDEN = Path(__file__).with_name("launches.json")
@@ -67,6 +67,18 @@ def residual(layers):
     }
 
 
+def dropping(layers):
+    """Layers of rectifiers with dropout, and their training step: no mask is written."""
+    random = np.random.RandomState(3)
+    x, label = tf.placeholder(tf.float32, [6, 16]), tf.placeholder(tf.int32, [6])
+    logits = mlp.inference(x, [16] * layers, 16, keep_prob=0.5)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=logits))
+    return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], {
+        x: random.randn(6, 16).astype(np.float32),
+        label: random.randint(16, size=6),
+    }
+
+
 def trained(process_host, program, layers, backends):
     """Losses of three steps, and what the fourth launched."""
     tools, host = toolkit(seed=2), process_host(Host())
@@ -87,8 +99,8 @@ def trained(process_host, program, layers, backends):
 
 @pytest.mark.parametrize(
     "program",
-    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual)]],
-    ids=["encoder", "lstm", "residual"],
+    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, dropping)]],
+    ids=["encoder", "lstm", "residual", "dropping"],
 )
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graphdock.contracts import Axis, RegionInput, RegionOutput, RegionProgram, Term, dtypes
-from graphdock.testing.random_regions import random_region
+from graphdock.regions.typed import Terms
+from graphdock.testing.random_regions import random_region, random_streams
 from graphdock.testing.region_reference import evaluate
 from graphdock_triton.regions.kernel import region_kernel
 from graphdock_triton.regions.layout import what_forbids
@@ -32,9 +33,9 @@ def check(seed):
         compare(program, arrays, BLOCKS[int(rng.integers(len(BLOCKS)))])
 
 
-def compare(program, arrays, block=None):
+def compare(program, arrays, block=None, streams=()):
     kernel = region_kernel(program, block)
-    got, want = run_region(kernel, arrays), evaluate(program, arrays)
+    got, want = run_region(kernel, arrays, streams), evaluate(program, arrays, streams)
     for out, a, b in zip(program.outputs, got, want, strict=True):
         tolerance = TOLERANCE.get(out.dtype.name, 0)
         shown = f"{program}\n{kernel.text.source}"
@@ -131,13 +132,46 @@ def test_draws_within_a_region_are_numpys_numbers(seed):
     program, arrays = random_region(rng, extents, reduced, DTYPES[0 if seed % 2 else 2], 8, draws=1 + seed % 2)
     assert any(t.op == "draw" for t in program.terms)
     if what_forbids(program) is None:
-        compare(program, arrays, BLOCKS[seed % len(BLOCKS)])
+        compare(program, arrays, BLOCKS[seed % len(BLOCKS)], random_streams(rng, program))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("extents", "reduced", "block"),
+    [
+        ((3, 24), (), (32, 1)),
+        ((3, 24), (1,), (2, 32)),
+        ((3, 24), (1,), (2, 8)),
+        ((2, 3, 32), (2,), (4, 8, 2)),
+        ((12, 24), (0,), (8, 16)),
+        ((12, 24), (0,), (16, 4)),
+        ((40, 8), (0,), (8, 8, 2)),
+        ((6, 4, 8), (1,), (8, 4)),
+        ((5, 7), (1,), (4, 8)),
+    ],
+)
+def test_numbers_for_every_place_are_drawn_by_blocks_wherever_the_tiles_lie(dtype, extents, reduced, block):
+    """Bit for bit, in a kernel without reductions, along reduced and along kept places, in loops and in shares."""
+    kind, terms, space = dtypes.as_dtype(dtype), Terms(), tuple(range(len(extents)))
+    drawn = terms.uniform(0, space, kind)
+    terms.uniform(0, space[-1:], kind)
+    outputs = [RegionOutput("y", drawn, kind, extents, space)]
+    if reduced:
+        kept = tuple(a for a in space if a not in reduced)
+        largest = terms.reduce("max", drawn, reduced)
+        outputs.append(RegionOutput("z", largest, kind, tuple(extents[a] for a in kept), kept))
+    axes = tuple(Axis(f"a{i}", n) for i, n in enumerate(extents))
+    program = RegionProgram("drawn", axes, (), tuple(terms.terms), tuple(outputs), ("s",))
+    kernel, streams = region_kernel(program, block), random_streams(np.random.default_rng(1), program)
+    by_blocks = extents[-1] % 8 == 0 and extents != (6, 4, 8)
+    assert (f"_draws_{dtype}(" in kernel.text.source.partition("def region_")[2]) == by_blocks
+    for got, want in zip(run_region(kernel, [], streams), evaluate(program, [], streams), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_stream_is_that_of_the_op_on_the_cpu_bit_for_bit(dtype):
     import graphdock as tf
-    from graphdock.regions.typed import Terms
 
     with tf.Graph().as_default(), tf.Session() as sess:
         drawn = tf.random_uniform([3, 7], dtype=dtype, seed=5)

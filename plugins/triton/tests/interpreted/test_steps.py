@@ -41,7 +41,8 @@ class Lab:
                     launched = dict(self.compiler.launched)
                     sess.run(fetches, feed)
                     after = self.compiler.launched
-                    kernels = sess.explain(fetches, feed).kernels()
+                    self.explained = sess.explain(fetches, feed)
+                    kernels = self.explained.kernels()
         for want, got in zip(*results, strict=True):
             for a, b in zip(want, got, strict=True):
                 if a is not None:
@@ -186,6 +187,21 @@ def test_attention_by_hand_is_one_kernel_each_way(lab, causal):
     assert {"cuda.mat_mul", "cuda.softmax"}.isdisjoint(kernels) and launched["attention_attention_forward"] == 1
 
 
+@pytest.mark.parametrize("fed", [False, True])
+def test_attention_with_dropout_is_one_kernel_each_way_and_drops_what_the_cpu_drops(lab, fed):
+    def build(q, k, v, rate):
+        scores = tf.matmul(q, k, transpose_b=True) * 0.25
+        weights = tf.nn.dropout(tf.nn.softmax(scores), rate=tf.reshape(rate, []) if fed else 0.3, seed=7)
+        y = tf.matmul(weights, v)
+        return [y, *tf.gradients(tf.sin(y), [q, k, v])], nothing()
+
+    rate = np.array([0.4], np.float32)
+    kernels, launched = lab.same(build, {n: normal(2, 2, 20, 16) for n in "qkv"} | {"rate": rate}, rtol=1e-4)
+    assert kernels["triton.dropped_attention"] == kernels["triton.dropped_attention_grad"] == 1
+    assert kernels["cuda.random_stream"] == 1 and {"cuda.mat_mul", "cuda.random_uniform"}.isdisjoint(kernels), kernels
+    assert launched["attention_attention_forward"] == 1
+
+
 def test_attention_with_a_mask_of_the_batch_is_one_kernel_each_way(lab):
     """As BERT has it: what is added follows from which tokens there are."""
 
@@ -288,3 +304,35 @@ def test_tiles_that_were_measured_best_are_taken_by_sessions_that_are_not_determ
                 np.testing.assert_allclose(sess.run(y, {x: value}), want, rtol=1e-5, atol=1e-5)
             used.append({(j.constants["BLOCK_K"], j.constants["BLOCK_R"]) for j in lab.compiler.compiled})
         assert used[0] == {other[:2]} and used[1].isdisjoint(used[0])
+
+
+def test_dropout_is_drawn_where_it_is_read_forward_and_backward(lab):
+    """No mask is written: both regions draw it, the same numbers as the cpu, anew in each step, recorded as it is."""
+
+    def build(x, w, rate):
+        y = tf.nn.dropout(tf.tanh(tf.matmul(x, w)), rate=0.25, seed=3)
+        z = tf.nn.dropout(tf.matmul(y, w) * 2.0, rate=tf.reshape(rate, []), seed=4)
+        return [z, *tf.gradients(tf.reduce_sum(tf.matmul(z, w)), [x, w])], nothing()
+
+    kernels, launched = lab.same(build, {"x": normal(6, 8), "w": normal(8, 8), "rate": np.array([0.5], np.float32)}, 4)
+    assert not [k for k in kernels if "random" in k or k in ("cuda.cast", "cuda.greater_equal")], kernels
+    assert str(lab.explained).count("; draws from dropout/random_uniform") == 2
+    assert str(lab.explained).count("; draws from dropout_1/random_uniform") == 2
+
+
+def test_ops_that_ran_in_different_numbers_of_steps_draw_each_with_its_own(lab):
+    """Each reads its own ordinal, in a region and as a kernel of its own; in a loop the iteration is told at each launch."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [3, 8])
+        a = tf.nn.dropout(x, rate=0.5, seed=3) * 2.0
+        b = tf.nn.dropout(x, rate=0.5, seed=4) + tf.random_uniform([8], seed=5)
+        c = tf.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, tf.nn.dropout(t + x, rate=0.5, seed=6)), [0, x])[1]
+        d = tf.random_uniform([5], seed=7)
+        results = []
+        for backends in (["cpu"], BACKENDS):
+            with lab.session(backends) as sess:
+                steps = [[a], [a, d], [b], [a, b, c, d], [c], [a, b, c, d]]
+                results.append([sess.run(fetches, {x: np.ones([3, 8])}) for fetches in steps])
+    for want, got in zip(*results, strict=True):
+        for left, right in zip(want, got, strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-6)

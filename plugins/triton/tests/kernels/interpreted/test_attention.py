@@ -14,8 +14,8 @@ SMALL = {"BLOCK_Q": 16, "BLOCK_K": 32, "KEYS_Q": 32, "KEYS_K": 16}
 SCALE = 0.3
 
 
-def reference(q, k, v, bias, causal, shared):
-    """o, and the gradients by q, k and v, as functions of do."""
+def reference(q, k, v, bias, causal, shared, kept=1.0):
+    """o, and the gradients by q, k and v, as functions of do. ``kept``: what each weight is multiplied by."""
     k, v = (np.repeat(t, shared, 1) for t in (k, v))
     with np.errstate(invalid="ignore"):
         s = SCALE * q @ k.swapaxes(2, 3) + bias
@@ -26,12 +26,13 @@ def reference(q, k, v, bias, causal, shared):
         p = e / e.sum(3, keepdims=True)
 
     def grads(do):
-        ds = p * ((do @ v.swapaxes(2, 3)) - (do * (p @ v)).sum(3, keepdims=True))
-        dk, dv = SCALE * ds.swapaxes(2, 3) @ q, p.swapaxes(2, 3) @ do
+        dp = (do @ v.swapaxes(2, 3)) * kept
+        ds = p * (dp - (p * dp).sum(3, keepdims=True))
+        dk, dv = SCALE * ds.swapaxes(2, 3) @ q, (p * kept).swapaxes(2, 3) @ do
         together = [t.reshape(len(t), -1, shared, *t.shape[2:]).sum(2) for t in (dk, dv)]
         return SCALE * ds @ k, *together
 
-    return p @ v, grads
+    return (p * kept) @ v, grads
 
 
 def dims(shape, keys, shared, bias=None, **tensors):
@@ -48,15 +49,18 @@ def dims(shape, keys, shared, bias=None, **tensors):
 
 
 @pytest.mark.parametrize(
-    ("kind", "shape", "keys", "shared", "causal", "biased"),
+    ("kind", "shape", "keys", "shared", "causal", "biased", "dropped"),
     [
-        ("fp32", (1, 2, 18, 24), 53, 1, False, True),
-        ("fp16", (1, 4, 18, 16), 18, 2, True, False),
-        ("bf16", (1, 1, 20, 32), 45, 1, True, False),
-        ("fp32", (1, 1, 40, 16), 24, 1, False, False),
+        ("fp32", (1, 2, 18, 24), 53, 1, False, True, False),
+        ("fp16", (1, 4, 18, 16), 18, 2, True, False, False),
+        ("bf16", (1, 1, 20, 32), 45, 1, True, False, False),
+        ("fp32", (1, 1, 40, 16), 24, 1, False, False, False),
+        ("fp32", (2, 2, 18, 16), 48, 2, False, True, True),
+        ("fp32", (1, 2, 20, 16), 45, 1, True, False, True),
+        ("fp16", (1, 2, 40, 32), 40, 1, True, False, True),
     ],
 )
-def test_attention_and_its_gradients(kind, shape, keys, shared, causal, biased):
+def test_attention_and_its_gradients(kind, shape, keys, shared, causal, biased, dropped):
     rng = np.random.default_rng(keys)
     batch, heads, queries, depth = shape
     # as a projection gives them: [batch, rows, heads, depth]
@@ -66,14 +70,24 @@ def test_attention_and_its_gradients(kind, shape, keys, shared, causal, biased):
     if biased:
         bias[:, :, :, :40] = np.where(rng.random((batch, 1, queries, 40)) < 0.5, -np.inf, 0)  # whole blocks of nothing
         bias[:, :, 3, :40] = -np.inf
-    given = {"bias": bias} if biased else {}
+    given, kept = {"bias": bias} if biased else {}, 1.0
+    if dropped:
+        words = (2**63 + 7, 11, 3, 2, 5)
+        factor = empty((1,), kind)
+        factor[:] = 1.25
+        given |= {"stream": np.array(words, np.uint64), "rate": np.array([0.2], np.float32), "factor": factor}
+        state = np.random.Philox(key=0)
+        key, counter = np.array(words[:2], np.uint64), np.array([0, *words[2:]], np.uint64)
+        state.state = state.state | {"state": {"key": key, "counter": counter}}
+        drawn = np.random.Generator(state).random((batch, heads, queries, keys), np.float32)
+        kept = 1.25 * (drawn >= np.float32(0.2))
     flags = {"CAUSAL": causal, "UPCAST": kind == "bf16"}
     types = {"T": kind, "B": "fp32"}
     o, logs = empty(q.shape, kind), empty(q.shape[:3])
     problem = Problem(dims(shape, keys, shared, bias, q=q, k=k, v=v, o=o), types, flags, frozenset({"logs", *given}))
     with np.errstate(all="ignore"):
         interpret(attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, logs=logs, scale=SCALE, **given)
-    expected, grads = reference(wide(q), wide(k), wide(v), wide(bias) if biased else 0.0, causal, shared)
+    expected, grads = reference(wide(q), wide(k), wide(v), wide(bias) if biased else 0.0, causal, shared, kept)
     assert_close(o, expected, kind, 4)
     dq, dk, dv = empty(q.shape, kind), empty(k.shape, kind), empty(k.shape, kind)
     sizes = dims(shape, keys, shared, bias, q=q, k=k, v=v, o=o, do=do, dq=dq, dk=dk, dv=dv)

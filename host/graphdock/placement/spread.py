@@ -1,0 +1,62 @@
+"""Floating nodes in several groups: each group gets its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, copy_node
+from graphdock.contracts.rewriter import Rewriter
+from graphdock.plugin.registry import RegisteredKernel
+
+__all__ = ["apart", "spread"]
+
+
+def spread(
+    level: PlanGraph,
+    groups: Sequence[list[PlanNode]],
+    floating: set[PlanNode],
+    kernels: dict[PlanNode, RegisteredKernel],
+) -> list[list[PlanNode]]:
+    """The groups with each floating node in one of them only: all but the first that hold one get a copy, which their nodes read.
+
+    Args:
+      floating: grows by the copies. ``kernels``: node -> kernel; the copies get those of what they copy.
+    """
+    holders: dict[PlanNode, int] = {}
+    result: list[list[PlanNode]] = []
+    with Rewriter(level) as change:
+        for members in groups:
+            became: dict[Value, Value] = {}
+            made: dict[PlanNode, PlanNode] = {}
+            for node in members:
+                if node in floating:
+                    holders[node] = holders.get(node, 0) + 1
+                    if holders[node] > 1:
+                        made[node] = _again(node, holders[node], became)
+                        became.update(zip(node.outputs, made[node].outputs, strict=True))
+            for node in members:
+                if node not in made and not became.keys().isdisjoint(node.inputs):
+                    change.rebind(node, inputs=[became.get(v, v) for v in node.inputs])
+            for node, copy in made.items():
+                change.insert(copy, before=node)
+                kernels[copy] = kernels[node]
+            floating.update(made.values())
+            result.append([made.get(node, node) for node in members])
+    return result
+
+
+def _again(node: PlanNode, number: int, became: dict[Value, Value]) -> PlanNode:
+    copy = copy_node(node, [became.get(v, v) for v in node.inputs])
+    copy.name = f"{node.name}/{number}"
+    for value in copy.outputs:
+        value.name = f"{value.name}/{number}"
+    return copy
+
+
+def apart(groups: Sequence[list[PlanNode]], floating: Collection[PlanNode]) -> list[list[PlanNode]]:
+    """The groups that share no floating node: those that do would have to be copied first."""
+    count: dict[PlanNode, int] = {}
+    for members in groups:
+        for node in members:
+            count[node] = count.get(node, 0) + (node in floating)
+    return [g for g in groups if all(count.get(n, 0) < 2 for n in g)]

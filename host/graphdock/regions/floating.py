@@ -1,0 +1,74 @@
+"""Draws that every region which reads them makes for itself.
+
+A mask of dropout is drawn long before it is read, and read in two regions: forward, and in the gradient. As a region of its own it
+would be written once and read twice, and live in between. What is computed of nothing but draws, constants and single numbers is
+the same wherever it is computed, so it *floats*: it has no place of its own among the groups, and each group gets a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.streams import streams_of
+from graphdock.regions.forms import form_of
+
+__all__ = ["floating"]
+
+
+def floating(graph: PlanGraph, kind_of: Callable[[PlanNode], Hashable | None]) -> frozenset[PlanNode]:
+    """The nodes of a level that float: whoever reads them can compute them as well.
+
+    Args:
+      kind_of: node -> device and space of its own; None for one that is in no region.
+    """
+    if not any(streams_of(node) for node in graph.nodes):
+        return frozenset()
+    readers: dict[Value, list[PlanNode]] = {}
+    held = set(graph.targets) | {v.node for v in graph.outputs if v.node is not None}
+    for node in graph.nodes:
+        held.update((*node.control, *node.order))
+        for value in node.inputs:
+            readers.setdefault(value, []).append(node)
+    known: dict[PlanNode, Hashable | None] = {}
+
+    def kind(node: PlanNode) -> Hashable | None:
+        if node not in known:
+            known[node] = kind_of(node)
+        return known[node]
+
+    nodes: Iterable[PlanNode] = graph.nodes
+    while True:
+        found = _drawn(nodes, held, kind)
+        stay = {n for n, k in found.items() for v in n.outputs for r in readers.get(v, ()) if kind(r) != k}
+        if not stay:
+            return frozenset(found)
+        held |= stay
+        nodes = list(found)
+
+
+def _drawn(
+    nodes: Iterable[PlanNode], held: set[PlanNode], kind: Callable[[PlanNode], Hashable | None]
+) -> dict[PlanNode, Hashable]:
+    """Draws, and what is computed of them and of nothing else that has a size; each with its kind."""
+    found: dict[PlanNode, Hashable] = {}
+    for node in nodes:
+        if node in held or node.control or node.order:
+            continue
+        form = form_of(node.opdef)
+        if form is None or form.reduces or form.reshapes:
+            continue
+        read = [v for v, arg in zip(node.inputs, arg_of(node), strict=True) if arg.memory != "host"]
+        drawn = [v.node for v in read if v.node in found]
+        if not (streams_of(node) or drawn) or any(v.node not in found and not _small(v) for v in read):
+            continue
+        mine = kind(node)
+        if mine is not None and all(found[n] == mine for n in drawn if n is not None):
+            found[node] = mine
+    return found
+
+
+def _small(value: Value) -> bool:
+    """A constant, or a single number."""
+    constant = value.node is not None and value.node.verb == "constant"
+    return constant or (value.shape is not None and all(d == 1 for d in value.shape))

@@ -1,0 +1,73 @@
+"""Attention with dropout of its weights, in other ops: for devices without a kernel of it, and for gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+
+from graphdock_std.attention import attend_log_sum, attend_weights, total
+
+__all__ = [
+    "attend_dropped",
+    "attend_kept",
+    "dropped_attention_grad_gradient",
+    "dropped_attention_gradient",
+]
+
+
+def attend_kept(weights: Any, stream: Any, rate: Any) -> Any:
+    """1 for each weight that stays, 0 for each that is dropped."""
+    drawn = _ops.apply_op("StreamUniform", shape=_tf.shape(weights), stream=stream, dtype=_tf.float32)
+    return _ops.cast(drawn >= rate, weights.dtype)
+
+
+def attend_dropped(
+    query: Any, key: Any, value: Any, stream: Any, rate: Any, factor: Any, scale: float, causal: bool, bias: Any = None
+) -> Any:
+    """What DroppedAttention gives."""
+    weights = attend_weights(query, key, scale, causal, bias)
+    return _tf.matmul(weights * factor * attend_kept(weights, stream, rate), value)
+
+
+def dropped_attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> list[Any]:
+    """By query, key, value, factor and bias; of the logarithms, and by the last two, through other ops."""
+    query, key, value, stream, rate, factor, *rest = op.inputs
+    scale, causal = op.get_attr("scale"), op.get_attr("causal")
+    parts: list[Any] = [None] * (4 + len(rest))
+    if grad_output is not None:
+        parts[:3] = _ops.apply_op(
+            "DroppedAttentionGrad",
+            output_backprop=grad_output,
+            query=query,
+            key=key,
+            value=value,
+            output=op.outputs[0],
+            log_sum=op.outputs[1],
+            stream=stream,
+            rate=rate,
+            factor=factor,
+            bias=rest[0] if rest else None,
+            scale=scale,
+            causal=causal,
+        )
+        again = attend_dropped(query, key, value, stream, rate, factor, scale, causal, *rest)
+        parts[3:] = _tf.gradients(again, [factor, *rest], grad_output)
+    if grad_log_sum is not None:
+        by_query, by_key, *by_bias = _tf.gradients(
+            attend_log_sum(query, key, scale, causal, *rest), [query, key, *rest], grad_log_sum
+        )
+        more = [by_query, by_key, None, None, *by_bias]
+        parts = [total(a, b) for a, b in zip(parts, more, strict=True)]
+    return parts
+
+
+def dropped_attention_grad_gradient(op: Any, *grads: Any) -> list[Any]:
+    """By what arrives and by all that DroppedAttention differentiates by: built of other ops, and differentiated as that is."""
+    arriving, query, key, value, _, _, stream, rate, factor, *rest = op.inputs
+    output = attend_dropped(query, key, value, stream, rate, factor, op.get_attr("scale"), op.get_attr("causal"), *rest)
+    again = _tf.gradients(output, [query, key, value], arriving)
+    pairs = [(y, g) for y, g in zip(again, grads, strict=True) if g is not None]
+    sources = [arriving, query, key, value, factor, *rest]
+    return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
