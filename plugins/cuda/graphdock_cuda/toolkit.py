@@ -1,4 +1,4 @@
-"""CUDA as this machine has it: CuPy's bindings, NVRTC, cuBLASLt. The only module that imports them."""
+"""CUDA as this machine has it: CuPy's bindings, NVRTC, cuBLASLt, cuDNN. The only module that imports them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 
 from graphdock.contracts import DeviceUnavailable
 
-from graphdock_cuda.driver.api import Blas, Toolkit
+from graphdock_cuda.driver.api import Blas, Dnn, Driver, Toolkit, Unsupported
 
 __all__ = ["real"]
 
@@ -29,7 +29,7 @@ def real() -> Toolkit:
         raise DeviceUnavailable(
             f"NVRTC can't be loaded: {error}", "pip install 'graphdock-cuda[cuda13]', or [cuda12] for older drivers"
         ) from error
-    return Toolkit(driver, compiler, _blas)
+    return Toolkit(driver, compiler, _blas, functools.partial(_dnn, driver))
 
 
 @functools.cache
@@ -37,3 +37,21 @@ def _blas() -> Blas:
     from graphdock_cuda.driver.cublaslt import CublasLt
 
     return CublasLt()
+
+
+def _dnn(driver: Driver) -> Dnn:
+    found = _network_library(driver)
+    if isinstance(found, str):
+        raise Unsupported(found)
+    return found
+
+
+@functools.cache
+def _network_library(driver: Driver) -> Dnn | str:
+    """cuDNN, or why there is none."""
+    from graphdock_cuda.driver.cudnn import Cudnn
+
+    try:
+        return Cudnn(driver)
+    except Unsupported as error:
+        return str(error)
