@@ -38,18 +38,16 @@ def bound_convolution(step: Step, known: Arrays, bindings: Bindings) -> tuple[Ca
     driver, queue = bindings.device.driver, bindings.queue
 
     def room(index: int, operand: Operand) -> Any:
-        return kept.get(index) or queue.empty(dtypes.uint8, (operand.nbytes,))
+        return kept[index] if index in kept else queue.empty(dtypes.uint8, (operand.nbytes,))
 
     def act(arrays: Arrays) -> None:
         *given, workspace = (0 if x is None else arrays.address(x) or 0 for x in step.args)
         staged = {i: room(i, operands[i]) for i, address in enumerate(given) if address % plan.aligned}
-        if not staged:
-            plan.run(queue.stream, *given, workspace)
-            return
         for i, array in staged.items():
             if i != made:
                 driver.copy(array.address, given[i], operands[i].nbytes, queue.stream)
-        plan.run(queue.stream, *(staged[i].address if i in staged else a for i, a in enumerate(given)), workspace)
+        x, w, y = (staged[i].address if i in staged else address for i, address in enumerate(given))
+        plan.run(queue.stream, x, w, y, workspace)
         if made in staged:
             driver.copy(given[made], staged[made].address, operands[made].nbytes, queue.stream)
 

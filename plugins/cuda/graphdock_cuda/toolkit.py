@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from graphdock.contracts import DeviceUnavailable
 
@@ -29,7 +30,7 @@ def real() -> Toolkit:
         raise DeviceUnavailable(
             f"NVRTC can't be loaded: {error}", "pip install 'graphdock-cuda[cuda13]', or [cuda12] for older drivers"
         ) from error
-    return Toolkit(driver, compiler, _blas, functools.partial(_dnn, driver))
+    return Toolkit(driver, compiler, _blas, _networks(driver))
 
 
 @functools.cache
@@ -39,19 +40,22 @@ def _blas() -> Blas:
     return CublasLt()
 
 
-def _dnn(driver: Driver) -> Dnn:
-    found = _network_library(driver)
-    if isinstance(found, str):
-        raise Unsupported(found)
-    return found
+def _networks(driver: Driver) -> Callable[[], Dnn]:
+    """Gives cuDNN. It is looked for once."""
 
+    @functools.cache
+    def found() -> Dnn | str:
+        from graphdock_cuda.driver.cudnn import Cudnn
 
-@functools.cache
-def _network_library(driver: Driver) -> Dnn | str:
-    """cuDNN, or why there is none."""
-    from graphdock_cuda.driver.cudnn import Cudnn
+        try:
+            return Cudnn(driver)
+        except Unsupported as error:
+            return str(error)
 
-    try:
-        return Cudnn(driver)
-    except Unsupported as error:
-        return str(error)
+    def dnn() -> Dnn:
+        library = found()
+        if isinstance(library, str):
+            raise Unsupported(library)
+        return library
+
+    return dnn

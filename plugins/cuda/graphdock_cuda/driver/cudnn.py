@@ -83,7 +83,7 @@ class Cudnn:
             self._library.backend_version()
         except RuntimeError as error:  # the front end is there, and the library is not
             raise Unsupported(
-                f"cuDNN can't be loaded ({_line(error)}): pip install nvidia-cudnn-cu13, or -cu12"
+                f"cuDNN can't be loaded ({_line(error)}): pip install 'graphdock-cuda[cudnn13]'"
             ) from error
 
     def plan(self, convolution: Convolution, workspace: int) -> ConvolutionPlan:
@@ -101,17 +101,14 @@ class Cudnn:
         if convolution.dtype not in _TYPES:
             return f"cuDNN is not asked for {convolution.dtype}"
         library = self._library
-        # a graph that it can't do at all, one that no engine takes, and one whose engines its descriptors refuse
-        refusals = (library.cudnnGraphNotSupportedError, ValueError, RuntimeError)
         try:
             handle = self._handles.get(device)
             if handle is None:
                 handle = self._handles[device] = _Handle(library, self._driver.properties(device).capability)
             with handle.lock:
                 return _planned(library, handle, convolution, workspace)
-        except refusals as error:
-            if getattr(error, "status", None) is not None:  # one of CUDA's
-                raise
+        # no engine, dims that do not fit, or whatever else its calls report: the reason is all that there is
+        except (library.cudnnGraphNotSupportedError, ValueError, RuntimeError) as error:
             return f"cuDNN can't do it: {_line(error)}"
 
 

@@ -10,16 +10,20 @@ import ctypes
 import enum
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+from graphdock.testing.driver.races import Range
 
+from graphdock_cuda.driver.errors import CudaError
 from graphdock_cuda.testing.blas import round_to_tf32
 from graphdock_cuda.testing.driver import FakeDriver
-from graphdock_cuda.testing.state import Device, Use, bytes_of
+from graphdock_cuda.testing.faults import Fault
+from graphdock_cuda.testing.state import Device, Misuse, Use, bytes_of
 
 __all__ = ["ENGINES", "FakeCudnn"]
 
@@ -106,13 +110,14 @@ class Tensor:
         self.kind = data_type
 
     @property
-    def order(self) -> tuple[int, ...] | None:
-        """Axes from the outermost in memory to the innermost; None where that is neither of the two that engines take."""
-        for order in ((0, *range(2, len(self.dim)), 1), tuple(range(len(self.dim)))):
-            places = [order.index(axis) for axis in range(len(self.dim))]
-            if self.stride == [math.prod(self.dim[a] for a in order[at + 1 :]) for at in places]:
-                return order
-        return None
+    def orders(self) -> set[tuple[int, ...]]:
+        """Axes from the outermost in memory to the innermost, as far as they are one of the two orders that engines take."""
+        axes = tuple(range(len(self.dim)))
+        return {
+            order
+            for order in ((0, *axes[2:], 1), axes)
+            if self.stride == [math.prod(self.dim[a] for a in order[order.index(axis) + 1 :]) for axis in axes]
+        }
 
 
 @dataclass(eq=False)
@@ -149,8 +154,19 @@ class FakeCudnn:
 
     def create_handle(self) -> int:
         driver = self.driver
-        with driver.call("cudnn_create_handle", unsafe=True):
+        with self.call("cudnn_create_handle", unsafe=True):
             return driver.new_handle("cudnn handle", Handle(driver.device))
+
+    @contextmanager
+    def call(self, name: str, what: str = "", **options: Any) -> Iterator[Fault | None]:
+        """A call of the driver's; the front end tells of one that fails without its number."""
+        try:
+            with self.driver.call(name, what, **options) as late:
+                yield late
+        except Misuse:
+            raise
+        except CudaError as error:
+            raise RuntimeError(f"{name} failed with code: CUDNN_STATUS_EXECUTION_FAILED\n{error}") from error
 
     def set_stream(self, handle: int, stream: int) -> None:
         driver = self.driver
@@ -248,7 +264,7 @@ class Graph:
         library, tensors = self._library, list(self._tensors.values())
         if len({t.kind for t in tensors}) > 1 or tensors[0].kind not in _DTYPES or self._compute is not DataType.FLOAT:
             raise cudnnGraphNotSupportedError("these data types are not supported\nmore of that")
-        if len({t.order for t in tensors}) > 1 or tensors[0].order is None:
+        if not set.intersection(*(t.orders for t in tensors)):
             raise cudnnGraphNotSupportedError("these layouts are not supported")
         if self.method in library.refuses:
             raise cudnnGraphNotSupportedError("no valid engine configs returned from heuristics")
@@ -271,7 +287,7 @@ class Graph:
         self._at("build_plans")
         driver = self._library.driver
         driver.thing("cudnn handle", self._handle, "cudnn_build")
-        with driver.call("cudnn_build", f"{self.method} {self.engine}", unsafe=True):
+        with self._library.call("cudnn_build", f"{self.method} {self.engine}", unsafe=True):
             self._library.built.append(self)
 
     def get_workspace_size(self) -> int:
@@ -292,11 +308,13 @@ class Graph:
             if found.stream is None or handle != self._handle or operands.keys() != sizes.keys():
                 raise driver.misuse("convolution", 1, f"{what}: no stream, another handle, or other operands")
             on = driver.stream_of(found.stream, "convolution")
-            with driver.call("convolution", what, device=on.device) as late:
+            with self._library.call("convolution", what, device=on.device) as late:
                 places = [(operands[uid], size, uid == made) for uid, size in sizes.items()]
                 if needed:
                     places.append((workspace, needed, True))
-                uses, reads, writes = [], [], []
+                uses: list[Use] = []
+                reads: list[Range] = []
+                writes: list[Range] = []
                 for address, nbytes, written in places:
                     block = driver.block_at(address, "convolution", nbytes)
                     if block is None or driver.device_of(block) is not on.device or address % _ALIGNED:
@@ -319,10 +337,10 @@ class Graph:
     def _compute_on(self, operands: dict[int, int], workspace: int, device: Device) -> None:
         first, second, made = (self._tensors[name] for name in _OPERANDS[self.method])
         with np.errstate(over="ignore", invalid="ignore"):
-            given = [_seen(t, operands[t.uid]).astype(np.float32) for t in (first, second)]
+            a, b = (_seen(t, operands[t.uid]).astype(np.float32) for t in (first, second))
             if first.kind is DataType.FLOAT and Note.TENSOR_CORE in ENGINES[self.engine][0]:
-                given = [round_to_tf32(a) for a in given]
-            result = _computed(self.method, *given, made.dim, self._window)
+                a, b = round_to_tf32(a), round_to_tf32(b)
+            result = _computed(self.method, a, b, made.dim, self._window)
             if self.engine not in _GOOD:
                 result = 2 * result
             _seen(made, operands[made.uid])[...] = result.astype(_DTYPES[made.kind])
