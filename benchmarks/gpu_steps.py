@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FRAMEWORKS", "NETWORKS", "PLAIN", "PRECISIONS", "Asked", "Step", "make"]
+__all__ = ["CONVOLVING", "FRAMEWORKS", "NETWORKS", "PLAIN", "PRECISIONS", "Asked", "Step", "make"]
 
 Step = Callable[[], Any]
 PRECISIONS = ("float32", "tf32", "bfloat16")
@@ -39,6 +39,8 @@ NETWORKS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
         for name, batch in (("alexnet", 128), ("overfeat", 64), ("vgg", 32), ("googlenet", 64))
     },
 }
+#: Networks that convolve: what cuDNN, where it is installed, does for graphdock is seen beside its own kernels.
+CONVOLVING = ("alexnet", "overfeat", "vgg", "googlenet")
 _ADAM = {"learning_rate": 1e-4, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
 _SETTINGS = {
     "GradientDescent": {"learning_rate": 0.01},
@@ -107,12 +109,12 @@ def _host(device: str) -> Any:
     return host
 
 
-def graphdock_step(asked: Asked, backends: tuple[str, ...] = ("cuda", "cpu")) -> Step:
+def graphdock_step(asked: Asked, backends: tuple[str, ...] = ("cuda", "cpu"), cudnn: str = "auto") -> Step:
     import graphdock as tf
 
     backends = ("cpu",) if asked.device == "cpu" else backends
-    options = {"cuda": {"matmul_precision": "tf32"}} if asked.precision == "tf32" and "cuda" in backends else {}
-    config = tf.SessionConfig(backends=backends, options=options)
+    options = {"cudnn": cudnn} | ({"matmul_precision": "tf32"} if asked.precision == "tf32" else {})
+    config = tf.SessionConfig(backends=backends, options={"cuda": options} if "cuda" in backends else {})
     host = _host(asked.device)
     with tf.Graph(host=host).as_default() as graph:
         session = tf.Session(graph=graph, config=config, host=host)
@@ -334,6 +336,7 @@ FRAMEWORKS: Mapping[str, Callable[[Asked], Step]] = {
     "torch/graphs": lambda asked: torch_step(asked, "graphs"),
     "jax": jax_step,
     "graphdock/triton": lambda asked: graphdock_step(asked, ("triton", "cuda", "cpu")),
+    "graphdock/own": lambda asked: graphdock_step(asked, cudnn="never"),
 }
 
 

@@ -3,7 +3,7 @@
     python scripts/gpu_wheels.py FOLDER [--python 3.12]
 
 graphdock's own three wheels are built from the tree; their run-time dependencies are downloaded for the given Python. CUDA, CuPy,
-Triton, PyTorch and JAX are expected on that machine.
+Triton, PyTorch (which brings cuDNN) and JAX are expected on that machine.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ NEEDED = (
     "pluggy ml_dtypes click rich markdown-it-py mdurl pygments jinja2 "
     "markupsafe pydantic pydantic-core annotated-types typing-extensions typing-inspection pyyaml pytest "
     "iniconfig packaging nvmath-python cuda-bindings cuda-pathfinder cuda-core "
+    # the front end alone, of a version that needs no compiler of its own: cuDNN is PyTorch's
+    "nvidia-cudnn-frontend<1.28"
 ).split()
 #: The largest that the wheels may be together.
 LIMIT = 60 << 20

@@ -64,6 +64,8 @@ def test_the_table_and_the_exit_status(ward):
     head = done.stdout.splitlines()
     assert head[0].startswith("host      graphdock 0.1.0 · contracts 0.2 · CPython 3.")
     assert head[1] == "config    no file · backends=cpu (default)"
+    at = next(i for i, line in enumerate(head) if line.startswith("cpu "))
+    assert head[at + 1].startswith("         cpu:0: cores=")  # what its device tells
     strict = run("--strict")
     assert strict.exit_code == 1
     assert "sick: import failed" in strict.stderr

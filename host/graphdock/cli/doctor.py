@@ -1,4 +1,4 @@
-"""``graphdock doctor``: load and probe each plugin in a child process, and say what is wrong."""
+"""``graphdock doctor``: load and probe each plugin in a child process, and say what is wrong, and what its devices tell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from graphdock.cli import machine
 from graphdock.cli.config import problems
-from graphdock.cli.isolated import Limits, examine, timeout_option
+from graphdock.cli.isolated import Examined, Limits, examine, timeout_option
 from graphdock.cli.output import count, json_option, print_json, table
 from graphdock.plugin import settings
 from graphdock.plugin.discovery import how_to_install
@@ -35,7 +35,8 @@ def findings(entries: Sequence[LedgerEntry], strict: bool, required: Sequence[st
     return found
 
 
-def _print(entries: Sequence[LedgerEntry], about: Mapping[str, Any], config: str) -> None:
+def _print(examined: Sequence[Examined], about: Mapping[str, Any], config: str) -> None:
+    entries = [e.entry for e in examined]
     core = f", {about['blas_core']}" if about["blas_core"] else ""
     click.echo(
         f"host      graphdock {about['graphdock']} · contracts {about['contracts']} · {about['python']} · "
@@ -58,12 +59,17 @@ def _print(entries: Sequence[LedgerEntry], about: Mapping[str, Any], config: str
     ]
     lines = table(("PLUGIN", "STAGE", "IMPORT", "ADDED", "CAUSE"), rows, right=("IMPORT",)).splitlines()
     click.echo(lines[0])
-    for entry, line in zip(entries, lines[1:], strict=True):
+    for one, line in zip(examined, lines[1:], strict=True):
+        entry = one.entry
         click.echo(click.style(line, fg="red") if entry.is_fault else line)
         for more in (entry.cause or "").splitlines()[1:]:
             click.echo(f"         {more.strip()}")
         if entry.hint and entry.stage != "blocked":
             click.echo(f"         -> {entry.hint}")
+        for info in (i for told in one.devices.values() if told["status"] == "ready" for i in told["infos"]):
+            facts = ", ".join(f"{name}={value}" for name, value in info["attributes"].items())
+            if facts:
+                click.echo(f"         {info['device']}: {facts}")
 
 
 @click.command(help="Load and probe each plugin in a process of its own, and say what is wrong.")
@@ -76,7 +82,8 @@ def command(ctx: click.Context, strict: bool, required: tuple[str, ...], limits:
     host = configured_host()
     config = effective_config()
     file = settings.find_file(settings.environment())
-    entries = sorted((e.entry for e in examine(host.ledger, limits)), key=lambda e: (e.plugin, e.distribution))
+    examined = sorted(examine(host.ledger, limits), key=lambda e: (e.entry.plugin, e.entry.distribution))
+    entries = [e.entry for e in examined]
     found = [*problems(config), *findings(entries, strict, required)]
     about = machine.facts()
     faults = [e.plugin for e in entries if e.is_fault]
@@ -95,7 +102,7 @@ def command(ctx: click.Context, strict: bool, required: tuple[str, ...], limits:
         )
     else:
         name = "no file" if file is None else file.label
-        _print(entries, about, f"{name} · backends={','.join(config.backends)} ({config.source('backends')})")
+        _print(examined, about, f"{name} · backends={','.join(config.backends)} ({config.source('backends')})")
         end = "" if strict or not faults else " With --strict this exits 1."
         click.echo((f"{count(len(faults), 'fault')} ({', '.join(faults)})." if faults else "No faults.") + end)
         for text in found:

@@ -13,7 +13,7 @@ import numpy as np
 from graphdock.contracts import Device, DeviceInfo, DType, Event, Queue, QueuedDevice, dtypes, errors
 
 from graphdock_cuda.compiled import Images, Source
-from graphdock_cuda.driver.api import Driver, Gemm, GemmPlan, Toolkit
+from graphdock_cuda.driver.api import Convolution, ConvolutionPlan, Driver, Gemm, GemmPlan, Toolkit, Unsupported
 from graphdock_cuda.driver.errors import STICKY, explain
 from graphdock_cuda.error_words import ErrorWords
 from graphdock_cuda.memory import Array, Block, Pinned, Pool, array_over
@@ -228,6 +228,14 @@ class CudaDevice(QueuedDevice):
                 plans = blas.plans(gemm, int(self.options.get("workspace", 1 << 25))) if blas is not None else ()
             self._plans[gemm] = plans[0] if plans else None
         return self._plans[gemm]
+
+    def convolution_plan(self, convolution: Convolution) -> ConvolutionPlan:
+        """The network library's algorithm for a convolution. Raises Unsupported where there is no library, or it has none."""
+        self._refuse_in_recording("plan a convolution")
+        if self.toolkit.dnn is None:
+            raise Unsupported("there is no cuDNN")
+        with self.current():
+            return self.toolkit.dnn().plan(convolution, int(self.options.get("workspace", 1 << 25)))
 
     @functools.cached_property
     def undecided(self) -> str:  # type: ignore[override]

@@ -15,6 +15,7 @@ from graphdock.contracts import (
     HOST_MEMORY,
     BindContext,
     KernelDef,
+    KernelRefused,
     PrepareContext,
     Prepared,
     Scratch,
@@ -52,22 +53,24 @@ def family(kernels: list[KernelDef]) -> Callable[..., Callable[[Tell], Tell]]:
     return kernel
 
 
-def told(op: str, tell: Tell, **declared: Any) -> KernelDef:
-    """The kernel of an op that ``tell`` tells."""
-    return KernelDef(op, DEVICE, prepare=lambda ctx: _prepare(ctx, tell), **declared)
+def told(op: str, tell: Tell, early: bool = False, **declared: Any) -> KernelDef:
+    """The kernel of an op that ``tell`` tells. ``early``: it refuses a node of which something is known in the step alone."""
+    return KernelDef(op, DEVICE, prepare=lambda ctx: _prepare(ctx, tell, early), **declared)
 
 
 def _dims(shape: Any) -> tuple[int, ...] | None:
     return None if shape is None or None in shape else tuple(shape)
 
 
-def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
+def _prepare(ctx: PrepareContext, tell: Tell, early: bool) -> Prepared:
     """Told now where all is known, and compiled in the background; else in the step."""
     values = {i: x.value for i, x in enumerate(ctx.inputs) if x.value is not None}
     waiting = [i for i, x in enumerate(ctx.inputs) if x.memory_space == HOST_MEMORY and i not in values]
     shapes = [_dims(x.shape) for x in ctx.inputs]
     outs = [_dims(o.shape) for o in ctx.outputs]
     if waiting or None in shapes or None in outs:
+        if early:
+            raise KernelRefused("its shapes are known in the step alone", op=ctx.node.origin, site=ctx.node.site)
         return Prepared(lambda bind: _Late(bind, tell, ctx.options).call, capture_safe=False)
     work = _told(ctx, tell, ctx.options, shapes, outs, values)
     images = [ctx.device.images.image(s.source) for s in work.steps if s.source is not None]  # type: ignore[attr-defined]

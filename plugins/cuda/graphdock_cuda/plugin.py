@@ -18,6 +18,7 @@ FAMILIES: tuple[str, ...] = (
     "candidates",
     "complex_parts",
     "conv",
+    "conv_cudnn",
     "core",
     "counting",
     "ctc",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from graphdock.contracts import DeviceInfo, DeviceUnavailable
 
 from graphdock_cuda.driver.api import Driver, Properties, Toolkit
 from graphdock_cuda.driver.errors import name_of
 
-__all__ = ["devices", "info_of"]
+__all__ = ["cudnn", "devices", "info_of"]
 
 #: The oldest architecture that the sources compile for.
 OLDEST = (7, 0)
@@ -33,7 +36,8 @@ def devices(driver: Driver) -> list[DeviceInfo]:
     if not count:
         raise DeviceUnavailable(*_NO_GPU)
     found = [driver.properties(index) for index in range(count)]
-    able = [info_of(index, facts) for index, facts in enumerate(found) if facts.capability >= OLDEST]
+    library = {"cuDNN": cudnn()}
+    able = [info_of(index, facts, library) for index, facts in enumerate(found) if facts.capability >= OLDEST]
     if not able:
         raise DeviceUnavailable(
             f"{found[0].name} has compute capability {_dotted(found[0].capability)}, and {_dotted(OLDEST)} is needed"
@@ -60,8 +64,24 @@ def _dotted(capability: tuple[int, int]) -> str:
     return f"{capability[0]}.{capability[1]}"
 
 
-def info_of(index: int, facts: Properties) -> DeviceInfo:
-    """A GPU as ``graphdock devices`` shows it."""
+def cudnn() -> str:
+    """What of cuDNN is installed, for ``graphdock devices``: versions by package. Imports nothing of it."""
+    front_end, *libraries = (_installed(f"nvidia-cudnn-{name}") for name in ("frontend", "cu13", "cu12"))
+    if importlib.util.find_spec("cudnn") is None:
+        return "not installed (pip install 'graphdock-cuda[cudnn]')"
+    library = next((version for version in libraries if version), "a library of the system, if any")
+    return f"{library}, front end {front_end or '?'}"
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def info_of(index: int, facts: Properties, more: Mapping[str, str] = MappingProxyType({})) -> DeviceInfo:
+    """A GPU as ``graphdock devices`` shows it. ``more``: what else is told of it."""
     attributes = {
         "name": facts.name,
         "compute capability": _dotted(facts.capability),
@@ -70,6 +90,7 @@ def info_of(index: int, facts: Properties) -> DeviceInfo:
         "memory clock": f"{facts.memory_clock / 1e6:.2f} GHz, {facts.bus_width} bits",
         "L2 cache": f"{facts.l2_cache / 2**20:.0f} MiB",
         "PCI": facts.pci,
+        **more,
     }
     return DeviceInfo(
         "cuda",

@@ -1,12 +1,13 @@
-"""CUDA as this machine has it: CuPy's bindings, NVRTC, cuBLASLt. The only module that imports them."""
+"""CUDA as this machine has it: CuPy's bindings, NVRTC, cuBLASLt, cuDNN. The only module that imports them."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from graphdock.contracts import DeviceUnavailable
 
-from graphdock_cuda.driver.api import Blas, Toolkit
+from graphdock_cuda.driver.api import Blas, Dnn, Driver, Toolkit, Unsupported
 
 __all__ = ["real"]
 
@@ -29,7 +30,7 @@ def real() -> Toolkit:
         raise DeviceUnavailable(
             f"NVRTC can't be loaded: {error}", "pip install 'graphdock-cuda[cuda13]', or [cuda12] for older drivers"
         ) from error
-    return Toolkit(driver, compiler, _blas)
+    return Toolkit(driver, compiler, _blas, _networks(driver))
 
 
 @functools.cache
@@ -37,3 +38,24 @@ def _blas() -> Blas:
     from graphdock_cuda.driver.cublaslt import CublasLt
 
     return CublasLt()
+
+
+def _networks(driver: Driver) -> Callable[[], Dnn]:
+    """Gives cuDNN. It is looked for once."""
+
+    @functools.cache
+    def found() -> Dnn | str:
+        from graphdock_cuda.driver.cudnn import Cudnn
+
+        try:
+            return Cudnn(driver)
+        except Unsupported as error:
+            return str(error)
+
+    def dnn() -> Dnn:
+        library = found()
+        if isinstance(library, str):
+            raise Unsupported(library)
+        return library
+
+    return dnn

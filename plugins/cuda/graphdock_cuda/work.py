@@ -25,7 +25,7 @@ import numpy as np
 from graphdock.contracts import DType, KernelRefused, PlanNode, dtypes, errors
 
 from graphdock_cuda.compiled import Source
-from graphdock_cuda.driver.api import Gemm
+from graphdock_cuda.driver.api import Convolution, Gemm
 from graphdock_cuda.launch import Param
 
 if TYPE_CHECKING:
@@ -138,10 +138,10 @@ class Step:
     """One thing to do.
 
     Attributes:
-      kind: ``launch``, ``fill``, ``copy`` or ``gemm``.
+      kind: ``launch``, ``fill``, ``copy``, ``gemm`` or ``convolution``.
       args: of a launch its arguments; of a fill the target; of a copy target and source; of a product A, B, D, bias, aux and
-        workspace.
-      what: byte of a fill, bytes of a copy; plan of a product.
+        workspace; of a convolution x, w, y and workspace.
+      what: byte of a fill, bytes of a copy; plan of a product or a convolution.
       together: how a launch is made one with others like it.
     """
 
@@ -305,6 +305,12 @@ class Work:
         workspace = self.scratch(dtypes.uint8, plan.workspace) if plan.workspace else None
         self._do(Step("gemm", (a, b, d, bias, aux, workspace), what=plan))
         return True
+
+    def convolution(self, convolution: Convolution, x: Operand, w: Operand, y: Operand) -> None:
+        """A convolution by the network library. Raises Unsupported where there is none, or it has no algorithm for it."""
+        plan = self.device.convolution_plan(convolution)
+        workspace = self.scratch(dtypes.uint8, plan.workspace) if plan.workspace else None
+        self._do(Step("convolution", (x, w, y, workspace), what=plan))
 
     def _do(self, step: Step) -> None:
         self.steps.append(step)

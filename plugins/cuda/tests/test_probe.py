@@ -87,6 +87,27 @@ def test_capabilities_of_two_digits_are_newer() -> None:
     assert info.architecture == "sm_120"
 
 
+@pytest.mark.parametrize(
+    ("installed", "told"),
+    [
+        ({}, "not installed (pip install 'graphdock-cuda[cudnn]')"),
+        ({"frontend": "1.23.0", "cu12": "9.20.0.48"}, "9.20.0.48, front end 1.23.0"),
+        ({"frontend": "1.23.0"}, "a library of the system, if any, front end 1.23.0"),
+    ],
+)
+def test_what_there_is_of_cudnn_is_told(monkeypatch: Any, installed: dict[str, str], told: str) -> None:
+    def version(package: str) -> str:
+        found = installed.get(package.rpartition("-")[2])
+        if found is None:
+            raise probe.importlib.metadata.PackageNotFoundError(package)
+        return found
+
+    monkeypatch.setattr(probe.importlib.metadata, "version", version)
+    monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: object() if installed else None)
+    (info,) = probe.devices(Driver())  # type: ignore[arg-type]
+    assert info.attributes["cuDNN"] == told and "cudnn" not in sys.modules
+
+
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DeviceUnavailable, match="the package cupy is not installed") as found:
@@ -97,7 +118,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_importing_the_plugin_touches_no_driver() -> None:
     code = (
         "import sys, graphdock_cuda.plugin as p; p.kernels(); list(p.register_devices());"
-        "print([m for m in sys.modules if m.partition('.')[0] in ('cupy', 'cupy_backends', 'nvmath', 'cuda', 'jinja2')])"
+        "print([m for m in sys.modules if m.partition('.')[0] in ('cupy', 'cupy_backends', 'nvmath', 'cuda', 'cudnn', 'jinja2')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,8 +1,8 @@
-"""What graphdock asks of CUDA: the driver, the compiler and the matrix library, each a protocol.
+"""What graphdock asks of CUDA: the driver, the compiler, the matrix library and the network library, each a protocol.
 
 The rest of the package sees these alone, so that one object stands for all of CUDA: :class:`Toolkit`. On a machine with a GPU it is
-made of CuPy's bindings, NVRTC and cuBLASLt (:mod:`graphdock_cuda.toolkit`); in tests of one that runs the same sources on the
-CPU (:mod:`graphdock_cuda.testing`).
+made of CuPy's bindings, NVRTC, cuBLASLt and cuDNN (:mod:`graphdock_cuda.toolkit`); in tests of one that runs the same sources on
+the CPU (:mod:`graphdock_cuda.testing`).
 
 Handles (streams, events, modules, functions, graphs) and addresses are integers, as the driver hands them out. Every call may raise
 an exception whose ``status`` is CUDA's error number (``cudaError_t`` and ``CUresult`` agree where both have a number);
@@ -16,7 +16,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Blas", "Compiler", "Driver", "Gemm", "GemmPlan", "Properties", "Toolkit"]
+__all__ = [
+    "Blas",
+    "Compiler",
+    "Convolution",
+    "ConvolutionPlan",
+    "Dnn",
+    "Driver",
+    "Gemm",
+    "GemmPlan",
+    "Properties",
+    "Toolkit",
+    "Unsupported",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +285,63 @@ class Blas(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Convolution:
+    """A convolution of a batch of images or volumes, or one of its gradients. Windows slide as they are, not turned.
+
+    Attributes:
+      makes: the operand that is made of the other two: ``y`` of x and w, ``x`` (its gradient) of y (its gradient) and w, ``w`` (its
+        gradient) of x and y (its gradient).
+      dtype: of all three: float16, bfloat16, float32. Sums are kept in float32.
+      x: its dims: batch, channels, then the spatial ones. ``y``: as x. ``w``: channels of y, channels of x, dims of the window.
+      before, after: elements of padding in each spatial dim. ``stride``, ``dilation``: in each.
+      last: how all three lie: with channels as the last dim; else as their dims say.
+      tf32: whether operands of float32 may be rounded to tf32 before they are multiplied.
+    """
+
+    makes: str
+    dtype: str
+    x: tuple[int, ...]
+    w: tuple[int, ...]
+    y: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    last: bool = True
+    tf32: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionPlan:
+    """An algorithm for a Convolution.
+
+    Attributes:
+      workspace: bytes that it needs, aligned to 256. ``aligned``: what addresses of operands must be multiples of.
+      run: ``run(stream, x, w, y, workspace)`` takes addresses and queues the work. It gives the same bits each time.
+    """
+
+    convolution: Convolution
+    workspace: int
+    aligned: int
+    run: Callable[[int, int, int, int, int], None]
+
+
+class Unsupported(Exception):
+    """The library can't do what it is asked for; the message says why in one line."""
+
+
+class Dnn(Protocol):
+    """Convolutions. Running a plan is safe within a capture; making one is not, and takes milliseconds."""
+
+    def plan(self, convolution: Convolution, workspace: int) -> ConvolutionPlan:
+        """The library's favourite algorithm within so many bytes of workspace. Raises Unsupported where it has none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Toolkit:
-    """All of CUDA. ``blas`` makes the matrix library when it is first needed; None where there is none.
+    """All of CUDA. ``blas`` makes the matrix library when it is first needed; None where there is none. ``dnn`` the same of the
+    network library, and raises Unsupported where it can't be loaded.
 
     ``cache``: whether compiled code is kept on disk.
     """
@@ -282,5 +349,6 @@ class Toolkit:
     driver: Driver
     compiler: Compiler
     blas: Callable[[], Blas] | None = None
+    dnn: Callable[[], Dnn] | None = None
     cache: bool = True
     about: Any = None

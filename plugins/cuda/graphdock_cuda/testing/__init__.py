@@ -9,21 +9,29 @@ assert not tools.driver.live   # nothing leaked
 from __future__ import annotations
 
 from graphdock_cuda.driver.api import Properties, Toolkit
+from graphdock_cuda.driver.cudnn import Cudnn
 from graphdock_cuda.testing.blas import FakeBlas
+from graphdock_cuda.testing.cudnn import FakeCudnn
 from graphdock_cuda.testing.driver import FakeDriver
 from graphdock_cuda.testing.emulator import Emulator, find_compiler
 
-__all__ = ["FakeBlas", "FakeDriver", "Emulator", "find_compiler", "toolkit"]
+__all__ = ["FakeBlas", "FakeCudnn", "FakeDriver", "Emulator", "find_compiler", "toolkit"]
 
 
 def toolkit(
-    gpus: int = 1, memory: int = 1 << 30, seed: int = 0, capability: tuple[int, int] = (9, 0), peers: bool = True
+    gpus: int = 1,
+    memory: int = 1 << 30,
+    seed: int = 0,
+    capability: tuple[int, int] = (9, 0),
+    peers: bool = True,
+    cudnn: bool = False,
 ) -> Toolkit:
     """All of CUDA, faked; ``driver`` is a FakeDriver.
 
     Args:
       gpus: how many. ``memory``: bytes of each. ``seed``: of the order in which work runs.
       capability: of each GPU. ``peers``: whether they reach one another's memory.
+      cudnn: whether cuDNN is installed; ``dnn()`` is then a Cudnn over a FakeCudnn.
 
     Raises RuntimeError where there is no C++ compiler.
     """
@@ -43,4 +51,12 @@ def toolkit(
         for index in range(gpus)
     ]
     driver = FakeDriver(properties, seed, peers)
-    return Toolkit(driver=driver, compiler=Emulator(), blas=lambda: FakeBlas(driver), cache=True, about="emulated")
+    dnn = Cudnn(driver, FakeCudnn(driver)) if cudnn else None
+    return Toolkit(
+        driver=driver,
+        compiler=Emulator(),
+        blas=lambda: FakeBlas(driver),
+        dnn=None if dnn is None else lambda: dnn,
+        cache=True,
+        about="emulated",
+    )

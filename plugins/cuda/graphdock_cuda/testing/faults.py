@@ -21,7 +21,7 @@ from typing import NamedTuple
 __all__ = ["LATE", "Fault", "Faults"]
 
 #: Calls whose work runs later.
-LATE = frozenset({"copy", "copy_peer", "fill", "launch", "graph_launch", "gemm"})
+LATE = frozenset({"copy", "copy_peer", "fill", "launch", "graph_launch", "gemm", "convolution"})
 
 
 class Fault(NamedTuple):

@@ -13,7 +13,7 @@ import pytest
 from graphdock.graph.graph import Graph
 from graphdock.plugin.host import Host
 from graphdock.testing.bench import run_program
-from graphdock.testing.conformance import Conformance
+from graphdock.testing.conformance import Conformance, Refused
 from graphdock.testing.covering import covering
 from graphdock_cuda.driver.api import Toolkit
 from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
@@ -109,7 +109,10 @@ def conforms(kit: Conformance) -> Callable[[str], int]:
         seen: set[tuple[str, str]] = set()
         count = 0
         for case in covering(cases):
-            kit.check(case, brief=(case.kind, case.dtype) in seen)
+            try:
+                kit.check(case, brief=(case.kind, case.dtype) in seen)
+            except Refused:  # by cuDNN's kernels, which is not installed here
+                continue
             seen.add((case.kind, case.dtype))
             count += 1
         return count

@@ -23,13 +23,19 @@ GOLDEN = _HERE / "steps.json"
 STEPS = 6
 
 
-def losses(host: Host, name: str, backends: tuple[str, ...], steps: int = STEPS, before_last: Any = None) -> np.ndarray:
-    """The losses of a few training steps."""
+def losses(
+    host: Host, name: str, backends: tuple[str, ...], steps: int = STEPS, before_last: Any = None, **options: str
+) -> np.ndarray:
+    """The losses of a few training steps. ``options``: the plugin's."""
     random = np.random.default_rng(3)
     with tf.Graph(host=host).as_default():
         tf.set_random_seed(5)
         step = (programs.PROGRAMS | programs.LOOPS)[name]()
-        config = tf.SessionConfig(backends=backends, fallback="forbid" if backends[0] == "cuda" else "warn")
+        config = tf.SessionConfig(
+            backends=backends,
+            fallback="forbid" if backends[0] == "cuda" else "warn",
+            options={"cuda": options} if options else {},
+        )
         with tf.Session(config=config, host=host) as session:
             session.run(tf.global_variables_initializer())
             found = []
@@ -41,9 +47,11 @@ def losses(host: Host, name: str, backends: tuple[str, ...], steps: int = STEPS,
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("name", sorted(programs.PROGRAMS))
+@pytest.mark.parametrize("name", [*sorted(programs.PROGRAMS), "digits_with_dropout by cuDNN"])
 def test_a_replayed_step_trains_as_the_cpu_does(name: str) -> None:
-    tools, host = toolkit(seed=2), Host()
+    program, _, cudnn = name.partition(" by ")
+    options = {"cudnn": "always"} if cudnn else {}
+    tools, host = toolkit(seed=2, cudnn=bool(cudnn)), Host()
     driver: Any = tools.driver
     install(host, tools)
     seen: dict[str, Any] = {}
@@ -52,9 +60,10 @@ def test_a_replayed_step_trains_as_the_cpu_does(name: str) -> None:
         seen["explain"] = session.explain([step.loss, step.train])
         driver.log.reset()
 
-    on_gpu = losses(host, name, ("cuda", "cpu"), before_last=look)
+    on_gpu = losses(host, program, ("cuda", "cpu"), before_last=look, **options)
     table = driver.log.table()
-    np.testing.assert_allclose(on_gpu, losses(host, name, ("cpu",)), rtol=2e-5)
+    assert (driver.log.kernels["conv_fprop"], driver.log.kernels["conv_wgrad"]) == ((1, 1) if cudnn else (0, 0))
+    np.testing.assert_allclose(on_gpu, losses(host, program, ("cpu",)), rtol=2e-5)
     driver.verify()
     # the step is one graph: nothing is launched beside it but what the host sends and fetches
     assert table["graph launches"] == 1 and table["allocations"] == 0 and table["waits"] <= 2
