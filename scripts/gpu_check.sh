@@ -1,5 +1,6 @@
 #!/bin/bash
-# Everything that needs a GPU, in one call of some minutes, on a machine that has one, CUDA 13, CuPy 14, PyTorch and JAX, and no package index:
+# Everything that needs a GPU, in one call of some minutes, on a machine that has one, CUDA 13, CuPy 14, PyTorch (which brings cuDNN)
+# and JAX, and no package index:
 #     python scripts/gpu_wheels.py wheels          # where there is an index
 #     bash scripts/gpu_check.sh wheels OUT         # where there is a GPU
 # Writes into OUT: doctor.txt, missing.txt, tests.txt (training steps, loops, conditions, examples, threads), compliance.txt and

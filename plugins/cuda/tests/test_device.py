@@ -14,6 +14,7 @@ from graphdock.plugin.host import Host
 from graphdock_cuda.bound import Bindings
 from graphdock_cuda.compiled import source
 from graphdock_cuda.device import CudaDevice
+from graphdock_cuda.driver.api import Convolution
 from graphdock_cuda.launch import Launch, Launcher, i32, i64, raw, u64
 from graphdock_cuda.testing import toolkit
 from graphdock_cuda.testing.install import install
@@ -111,11 +112,15 @@ def test_a_launch_is_packed_once_and_replayed(device: CudaDevice) -> None:
     assert queue.replays == 2
 
 
-@pytest.mark.parametrize("call", ["allocate", "synchronize", "set_arguments", "capture", "staging", "outside event"])
+@pytest.mark.parametrize(
+    "call", ["allocate", "synchronize", "set_arguments", "capture", "staging", "outside event", "convolution"]
+)
 def test_what_a_recording_forbids_is_refused_and_the_queue_goes_on(device: CudaDevice, call: str) -> None:
     queue, other = device.new_queue(), device.new_queue()
     x = put(device, np.ones(4, np.float32))
     outside = other.record()
+    dims = (1, 1, 1, 1)
+    asked = Convolution("y", "float32", dims, dims, dims, (0, 0), (0, 0), (1, 1), (1, 1))
     calls = {
         "allocate": lambda: queue.allocate(64),
         "synchronize": queue.synchronize,
@@ -123,6 +128,7 @@ def test_what_a_recording_forbids_is_refused_and_the_queue_goes_on(device: CudaD
         "capture": lambda: queue.capture(lambda: None),
         "staging": lambda: device.staging(64),
         "outside event": lambda: queue.wait(outside),
+        "convolution": lambda: device.convolution_plan(asked),
     }
 
     def body() -> None:
