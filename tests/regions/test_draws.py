@@ -98,7 +98,9 @@ def test_regions_of_loops_draw_for_their_iterations_and_gradients_see_it(same):
             return i + 1, tf.while_loop(lambda j, _: j < 2, inner, [0, a])[1]
 
         y = tf.while_loop(lambda i, _: i < 3, outer, [0, x])[1]
-        z = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, dropped(a) + a), [0, x])[1]
+        z = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, dropped(a) + tf.nn.dropout(a, 0.5, seed=8)), [0, x])[
+            1
+        ]
         return [y, z, *tf.gradients(z, [x])]
 
     explained = same(build)
