@@ -7,7 +7,7 @@ import types
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock.contracts import hookimpl
+from graphdock.contracts import KernelRefused, Prepared, hookimpl
 from graphdock.plugin.host import Host
 from graphdock.testing.region_reference import ReferenceCompiler
 
@@ -98,7 +98,9 @@ def test_regions_of_loops_draw_for_their_iterations_and_gradients_see_it(same):
             return i + 1, tf.while_loop(lambda j, _: j < 2, inner, [0, a])[1]
 
         y = tf.while_loop(lambda i, _: i < 3, outer, [0, x])[1]
-        z = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, dropped(a) + a), [0, x])[1]
+        z = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, dropped(a) + tf.nn.dropout(a, 0.5, seed=8)), [0, x])[
+            1
+        ]
         return [y, z, *tf.gradients(z, [x])]
 
     explained = same(build)
@@ -140,3 +142,24 @@ def test_random_programs_draw_the_same_numbers_fused(same, seed):
         return [mask, values[-1], values[7], *tf.gradients(total, [x])]
 
     same(build)
+
+
+def test_regions_that_are_put_back_draw_what_they_drew(same, monkeypatch):
+    """Copies of draws stay in the plan when a region's kernel refuses; later regions and kernels compute them."""
+    tried = []
+
+    def prepare(self, region, ctx):
+        tried.append(len(region.graph.nodes))
+        if len(tried) < 3:
+            raise KernelRefused("not this time")
+        return Prepared(lambda bind: self.build(region, bind))
+
+    monkeypatch.setattr(ReferenceCompiler, "prepare", prepare)
+
+    def build(x):
+        weights = tf.constant(np.eye(6, dtype=np.float32))
+        y = tf.matmul(dropped(tf.matmul(x, weights)), weights)
+        return [y, *tf.gradients(tf.sin(y), [x])]
+
+    same(build)
+    assert len(tried) >= 3

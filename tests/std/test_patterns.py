@@ -229,11 +229,12 @@ def dropped(query, noise=None, rate=0.4, draws=None):
     return tf.matmul(weights * 2.5 * tf.cast(draws >= rate, tf.float32), query)
 
 
-def both(host, fetches, feed, steps=3):
-    """Results of some steps with patterns and without, and the explanation of the first."""
+def both(host, fetches, feed, steps=3, first=()):
+    """Results of some steps with patterns and without, and the explanation of the first. ``first``: fetched in a step before."""
     results = []
     for fusion in (True, False):
         with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+            session.run(list(first), feed)
             results.append([session.run(fetches, feed) for _ in range(steps)])
             if fusion:
                 explained = session.explain(fetches, feed)
@@ -252,7 +253,7 @@ def test_dropped_weights_are_those_of_the_op_that_draws_in_steps_loops_and_besid
         y = dropped(x, rate=rate)
         explained = both(host, [y, *tf.gradients(tf.sin(y), [x])], feed)
         draws = tf.random_uniform([2, 4, 4], seed=9)
-        beside = both(host, [dropped(x, draws=draws), draws], feed)
+        beside = both(host, [dropped(x, draws=draws), draws], feed, first=[draws])
         _, last = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, dropped(a + x)), [0, x])
         looped = both(host, [last], feed)
         both(host, [last, *tf.gradients(last, [x])], feed)

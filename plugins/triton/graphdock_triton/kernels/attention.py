@@ -206,6 +206,8 @@ def attention_backward_keys(
                 CAUSAL, True, PRECISION, UPCAST,
             )  # fmt: skip
             p = tl.exp2(s - log[None, :])
+            if stream is None:
+                to_v = product(p.to(grad.dtype), grad, to_v, PRECISION, UPCAST)
             dp = product(val, grad.T, tl.zeros([KEYS_K, KEYS_Q], tl.float32), PRECISION, UPCAST)
             if stream is not None:
                 kept = kept_of(stream, rate, here + rows, first, keys, KEYS_K, DRAW_BLOCKS).T * tl.load(factor).to(
@@ -213,8 +215,6 @@ def attention_backward_keys(
                 )
                 to_v = product((p * kept).to(grad.dtype), grad, to_v, PRECISION, UPCAST)
                 dp *= kept
-            else:
-                to_v = product(p.to(grad.dtype), grad, to_v, PRECISION, UPCAST)
             ds = p * (dp - delta[None, :])
             to_k = product(ds.to(query.dtype), query, to_k, PRECISION, UPCAST)
     mask = (columns < keys)[:, None] & (lane < depth)[None, :]

@@ -336,3 +336,17 @@ def test_ops_that_ran_in_different_numbers_of_steps_draw_each_with_its_own(lab):
     for want, got in zip(*results, strict=True):
         for left, right in zip(want, got, strict=True):
             np.testing.assert_allclose(left, right, rtol=1e-6)
+
+
+@pytest.mark.exhaustive
+def test_tiles_of_a_region_that_draws_are_measured_and_draw_the_same(lab, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [40, 50])
+        y = tf.reduce_sum(tf.nn.dropout(x * 2.0, rate=0.5, seed=3), 1)
+        results = []
+        for backends, options in ((["cpu"], {}), (BACKENDS, {"triton": {"tune": "measure"}})):
+            with lab.session(backends, options=options) as sess:
+                results.append([sess.run(y, {x: np.ones([40, 50])}) for _ in range(2)])
+    assert list(tmp_path.rglob("*.choice"))
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5)

@@ -121,6 +121,14 @@ def _attention() -> Iterator[tuple[str, Kernel, Problem]]:
         given = frozenset({"bias"} if biased else ())
         yield f"attention {kind} {depth}", attention.attention, Problem(dims, types, flags, given | {"logs"})
         yield f"attention_grad {kind} {depth}", attention.attention_grad, Problem(dims, types, flags, given)
+        if (kind, depth) in (("bf16", 64), ("bf16", 128), ("fp32", 64)):
+            given |= {"stream", "rate", "factor"}
+            yield (
+                f"attention dropped {kind} {depth}",
+                attention.attention,
+                Problem(dims, types, flags, given | {"logs"}),
+            )
+            yield f"attention_grad dropped {kind} {depth}", attention.attention_grad, Problem(dims, types, flags, given)
 
 
 def _optimizers() -> Iterator[tuple[str, Kernel, Problem]]:
