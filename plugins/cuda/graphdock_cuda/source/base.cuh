@@ -8,6 +8,8 @@
 #define GD_BASE
 
 #define GD_DEVICE __device__ __forceinline__
+// A function that is called, not copied to where it stands: a long one, of which a kernel would hold a dozen copies.
+#define GD_CALLED static __device__ __noinline__
 #define GD_FULL_MASK 0xffffffffu
 // Begins a kernel: GD_KERNEL(name)(float* x, i64 n) { ... }. The emulator finds kernels by this and by extern "C" __global__ void.
 #define GD_KERNEL(name) extern "C" __global__ void name

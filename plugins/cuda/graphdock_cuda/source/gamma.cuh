@@ -44,7 +44,7 @@ GD_DEVICE double stirling_rest(double x) {
 }
 
 // log |gamma(x)|; infinite at the poles.
-GD_DEVICE double log_gamma(double x) {
+GD_CALLED double log_gamma(double x) {
   const double y = x < 0 ? 1 - x : x;
   double result;
   if (is_infinite(y)) {
@@ -64,7 +64,7 @@ GD_DEVICE double log_gamma(double x) {
 }
 
 // The derivative of log gamma; NaN at the poles.
-GD_DEVICE double digamma(double x) {
+GD_CALLED double digamma(double x) {
   double far = x < 0.5 ? 1 - x : x, sums = 0;
   for (int i = 0; i < 10 && far < 10; ++i) {
     sums += 1 / far;
@@ -79,7 +79,7 @@ GD_DEVICE double digamma(double x) {
 }
 
 // The sum of (q + k)^-s for q > -13.
-GD_DEVICE double zeta_sum(double s, double q) {
+GD_CALLED double zeta_sum(double s, double q) {
   double total = 0;
   for (int i = 12 + static_cast<int>(q < 0 ? ceil(-q) : 0.0); i > 0; --i) {
     total += pow(q, -s);
@@ -89,7 +89,6 @@ GD_DEVICE double zeta_sum(double s, double q) {
   total += power * q / (s - 1) + 0.5 * power;
   double rising = s;
   power /= q;
-#pragma unroll
   for (int i = 0; i < 12; ++i) {
     total += MACLAURIN[i] * (power == 0 ? 0.0 : rising) * power;
     rising *= (s + 2 * i + 1) * (s + 2 * i + 2);
@@ -100,7 +99,7 @@ GD_DEVICE double zeta_sum(double s, double q) {
 
 // Hurwitz's zeta function for x > 1. Infinite at the poles x = 1 and q = 0, -1, ...; NaN for x < 1, and for negative q with an x that
 // is no integer. Far below 0 the terms of negative base are the difference of two sums over positive ones.
-GD_DEVICE double zeta(double x, double q) {
+GD_CALLED double zeta(double x, double q) {
   if (!(x >= 1) || q != q || (q < 0 && !is_whole(x))) return limits<double>::nan();
   if (x == 1 || (q <= 0 && is_whole(q))) return limits<double>::infinity();
   if ((is_infinite(x) && q > 1) || (is_infinite(q) && q > 0)) return 0;
@@ -111,7 +110,7 @@ GD_DEVICE double zeta(double x, double q) {
 }
 
 // Derivative n of digamma; NaN where n is negative or no integer, or above 170.
-GD_DEVICE double polygamma(double n, double x) {
+GD_CALLED double polygamma(double n, double x) {
   if (!(n >= 0 && is_whole(n) && n <= 170)) return limits<double>::nan();
   if (n == 0) return digamma(x);
   double factorial = 1;

@@ -106,7 +106,7 @@ GD_DEVICE GammaParts gamma_parts(double a, double x) {
 }
 
 // Where a or x is 0 or infinite: P there, which is known for some. WHICH: 0 for P, 1 for Q, 2 for the derivative.
-template <int WHICH> GD_DEVICE double incomplete_gamma(double a, double x) {
+template <int WHICH> GD_CALLED double incomplete_gamma(double a, double x) {
   const double infinity = limits<double>::infinity();
   if (a > 0 && x > 0 && a < infinity && x < infinity) {
     const GammaParts parts = gamma_parts(a, x);
@@ -141,7 +141,7 @@ GD_DEVICE double beta_fraction(double a, double b, double x) {
 }
 
 // I_x(a, b), the regularised incomplete beta function, for positive a and b and x in [0, 1]; else NaN.
-GD_DEVICE double betainc(double a, double b, double x) {
+GD_CALLED double betainc(double a, double b, double x) {
   const double infinity = limits<double>::infinity();
   if (!(a > 0 && b > 0 && a < infinity && b < infinity && x >= 0 && x <= 1)) return limits<double>::nan();
   if (x == 0 || x == 1) return x;

@@ -19,6 +19,7 @@ from graphdock.testing.samples import make_arrays
 from graphdock_cuda.compiled import Image, Images, Source
 from graphdock_cuda.driver.errors import CompileError
 from graphdock_cuda.driver.nvrtc import Nvrtc, find_libraries
+from graphdock_cuda.kernels import special
 from graphdock_cuda.plugin import kernels
 from graphdock_cuda.testing import Emulator, toolkit
 from graphdock_cuda.testing.install import install
@@ -26,6 +27,8 @@ from graphdock_cuda.testing.install import install
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")
 OPS = sorted({k.op for k in kernels()})
 _ELF = b"\x7fELF"
+#: Lines of PTX that a special function may have. What NVRTC takes beyond it grows faster than they do: minutes at 20,000.
+LINES = 6000
 
 
 class Nothing:
@@ -144,3 +147,19 @@ def test_sources_are_seen_in_plans_and_in_steps(sources: Sources) -> None:
         sources.needed(op, dtype)
         assert len(sources.seen) > before, op
     assert "Where" in sources.ran and "Softplus" not in sources.ran
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        pytest.param(op, marks=[] if op in ("Polygamma", "IgammaGradA") else [pytest.mark.exhaustive])
+        for op in sorted(k.op for k in special.KERNELS)
+    ],
+)
+def test_special_functions_stand_once_in_a_source(sources: Sources, op: str) -> None:
+    """A kernel calls them: it has a dozen places of them, and they call one another."""
+    before = set(sources.seen)
+    sources.needed(op, "float64")
+    made = [sources._nvrtc.compile(text, op, "compute_90") for text in sources.seen.keys() - before]
+    assert made
+    assert max(len(ptx.splitlines()) for ptx in made) < LINES
