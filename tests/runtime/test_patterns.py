@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 
 import graphdock as tf
@@ -277,21 +278,26 @@ def test_a_chain_of_pairs_whose_gradients_are_one_another_s(lab):
     assert ops.count("Atanh") == 6
 
 
+def apart(x, y):
+    wave = tf.sin(x)
+    return wave, wave * y
+
+
+def at_once(x, y):
+    wave, more = tf.unstack(tf.tanh(tf.stack([tf.atanh(tf.sin(x)), y])))
+    return wave, wave * tf.atanh(more)
+
+
 def test_a_value_that_would_wait_for_what_is_made_of_another_stays(lab):
-    """The second tensor is made of the first: at once they can't be."""
-
-    def apart(x, y):
-        wave = tf.sin(x)
-        return wave, wave * y
-
-    def at_once(x, y):
-        wave, more = tf.unstack(tf.tanh(tf.stack([tf.atanh(tf.sin(x)), y])))
-        return wave, wave * tf.atanh(more)
-
+    """The second tensor is made of the first: at once they can't be. One that stands before both can wait."""
     x = tf.placeholder(tf.float32, [4, 6])
+    before = tf.sigmoid(x)
     wave = tf.sin(x)
     (reason,) = refused(lab, [wave * tf.exp(wave)], {x: table(4, 6)}, [pairs(apart, at_once)])
     assert reason.startswith("what stands for Sin") and reason.endswith("would wait for y")
+    (got, *_), ops, (note,) = lab([pairs(apart, at_once)]).run([wave * before, wave, before], {x: table(4, 6)})
+    assert note.claimed and "Atanh" in ops
+    np.testing.assert_allclose(got, np.sin(table(4, 6)) / (1 + np.exp(-table(4, 6))), rtol=1e-4, atol=1e-5)
 
 
 def test_nodes_that_ask_for_several_devices(lab):
@@ -373,3 +379,17 @@ def test_random_programs(lab):
             ops, _ = tested.both([loss, *slopes], {x: table(3, 6, seed=seed)})
             found += ops.count("LayerNorm")
     assert found > 12
+
+
+def test_a_late_pattern_is_looked_for_in_what_stands_for_another(lab):
+    """Once, without gradients of its own."""
+    first = Pattern(
+        "first", "Expm1", {"x": Operand((None,))}, lambda x: tf.expm1(x) + 1.0, lambda x: tf.log1p(tf.exp(x))
+    )
+    second = Pattern("second", "Log1p", {"x": Operand((None,))}, lambda x: tf.log1p(x), lambda x: tf.log(1.0 + x))
+    x = tf.placeholder(tf.float32, [5])
+    for late, wanted in ((False, ["Exp", "Log1p"]), (True, ["Exp", "Log"])):
+        patterns = [dataclasses.replace(second, late=late), first]
+        _, ops, notes = lab(patterns).run([tf.expm1(x) + 1.0], {x: table(5)})
+        assert [op for op in ops if op in ("Exp", "Expm1", "Log", "Log1p")] == wanted
+        assert len(notes) == 1 + late

@@ -89,6 +89,8 @@ class Pattern:
       not_on: device types that compute the parts as fast; it is not looked for there.
       rank: of the anchor's first output, where it follows from the pattern; elsewhere the pattern is not even traced.
       check: why a place isn't for this pattern, or None.
+      late: it is looked for in what all others have left, and in what stands for them, gradients among it; its own gradients
+        are not.
     """
 
     name: str
@@ -100,3 +102,4 @@ class Pattern:
     not_on: tuple[str, ...] = ()
     rank: int | None = None
     check: Callable[[Found], str | None] | None = None
+    late: bool = False

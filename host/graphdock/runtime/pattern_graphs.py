@@ -80,9 +80,10 @@ class PatternGraphs:
 
         Args:
           wide: how many dims, of :data:`WIDTHS`, were unknown when the gradients were built; the last one never.
-          arrives: positions of the values that have gradients.
+          arrives: positions of the values that have gradients; of none, no gradients are built.
         """
-        return self._of(asked, asked.pattern.pattern, found, wide, tuple(_smooth(asked, found)), arrives)
+        wanted = tuple(_smooth(asked, found)) if arrives else ()
+        return self._of(asked, asked.pattern.pattern, found, wide, wanted, arrives)
 
     def standing(
         self, asked: RegisteredPattern, found: Found, wanted: tuple[str, ...], arrives: tuple[int, ...] = (0,)

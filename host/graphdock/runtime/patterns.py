@@ -46,6 +46,13 @@ class _Place:
         self.change = change
         self.gone: set[PlanNode] = set()
         self.sums: dict[PlanNode, list[Value]] = {}
+        self._positions: dict[PlanNode, int] = {}
+
+    def position(self, value: Value) -> int:
+        """Where the level has the node that makes a value: behind all that it needs. What enters the level stands before all."""
+        if not self._positions:
+            self._positions = {node: i for i, node in enumerate(self.change.graph.nodes)}
+        return -1 if value.node is None else self._positions[value.node]
 
     def put_sums(self) -> None:
         """Let the sums add what stands for their summands."""
@@ -88,19 +95,20 @@ class Patterns:
         self._preferred = preferred
 
     def run(
-        self, graph: PlanGraph, chooser: Chooser, failed: Mapping[PatternKey, str]
+        self, graph: PlanGraph, chooser: Chooser, failed: Mapping[PatternKey, str], late: bool = False
     ) -> tuple[list[RegionNote], dict[PlanNode, PatternKey]]:
         """Replace what is found, at every level.
 
         Args:
           failed: replacements that came to nothing when their kernels were prepared -> why.
+          late: whether those are looked for that come after the others.
 
         Returns:
           What was found; and the nodes that stand for it.
         """
         notes: list[RegionNote] = []
         made: dict[PlanNode, PatternKey] = {}
-        known = self._known()
+        known = [r for r in self._known() if r.pattern.late is late]
         anchors = {r.pattern.anchor for r in known}
         for level in list(graph.all_graphs()) if known else ():
             if anchors.isdisjoint([n.op for n in level.nodes]):
@@ -158,7 +166,7 @@ class Patterns:
                 raise _broken(asked, standing)
             _check_same(asked, graph, standing, slopes)
             if len(graph.values) > 1:
-                _check_order(graph, standing, slopes)
+                _check_order(graph, match, standing, slopes, place)
             streams = {n: self._graphs.op(o.stream) for n, o in asked.pattern.inputs.items() if o.drawn}
             why = lacks(standing.graph, device, chooser)
             if why:
@@ -178,7 +186,8 @@ class Patterns:
     ) -> tuple[PatternGraph, Match]:
         """The pattern with as many of its gradients as the plan has."""
         best: tuple[PatternGraph, Match, int] | None = None
-        for arrives, wide in itertools.product(_subsets(len(sought.values)), WIDTHS):
+        subsets = [()] if asked.pattern.late else _subsets(len(sought.values))
+        for arrives, wide in itertools.product(subsets, WIDTHS):
             graph = self._graphs.sought_at(asked, found, wide, arrives)
             if isinstance(graph, str):
                 raise _broken(asked, graph)
@@ -347,18 +356,29 @@ def _leaving(graph: PatternGraph, slopes: Sequence[str]) -> list[Value]:
     return [*graph.values, *(graph.slopes[n] for n in slopes)]
 
 
-def _check_order(graph: PatternGraph, standing: PatternGraph, slopes: Sequence[str]) -> None:
-    """_NotHere where a value would wait for an input that it did not need: that input may be computed from another value."""
+def _check_order(
+    graph: PatternGraph, match: Match, standing: PatternGraph, slopes: Sequence[str], place: _Place
+) -> None:
+    """_NotHere where a value would wait for an input that it did not need, and that may be computed from another value.
+
+    One that stands before the value in the plan is not: whatever is replaced, each node waits for some that stood before it.
+    """
     mine, theirs = _sources(graph), _sources(standing)
+    given = {**graph.inputs, **{_arriving(i): value for i, value in graph.arriving.items()}}
     for m, t in zip(_leaving(graph, slopes), _leaving(standing, slopes), strict=True):
-        if more := sorted(theirs[t] - mine[m]):
+        at = place.position(match.values[m])
+        if more := [n for n in sorted(theirs[t] - mine[m]) if place.position(match.values[given[n]]) >= at]:
             raise _NotHere(f"what stands for {m.name} would wait for {', '.join(more)}")
+
+
+def _arriving(i: int) -> str:
+    return f"the gradient of value {i}"
 
 
 def _sources(graph: PatternGraph) -> dict[Value, frozenset[str]]:
     """Value of a graph -> the inputs that it is computed from."""
     found: dict[Value, frozenset[str]] = {value: frozenset([name]) for name, value in graph.inputs.items()}
-    found |= {value: frozenset([f"the gradient of value {i}"]) for i, value in graph.arriving.items()}
+    found |= {value: frozenset([_arriving(i)]) for i, value in graph.arriving.items()}
     for node in graph.graph.nodes:
         needed = frozenset[str]().union(*(found[v] for v in node.inputs))
         found.update(dict.fromkeys(node.outputs, needed))

@@ -58,9 +58,13 @@ def _patterns(draft: Draft) -> None:
     patterns = draft.setting.patterns
     if patterns is None:
         return
-    draft.found, draft.replaced = patterns.run(draft.graph, draft.chooser, draft.failed_patterns)
-    if draft.replaced:
-        _passes(draft)
+    draft.found, draft.replaced = [], {}
+    for late in (False, True):
+        found, replaced = patterns.run(draft.graph, draft.chooser, draft.failed_patterns, late)
+        draft.found += found
+        draft.replaced |= replaced
+        if replaced:
+            _passes(draft)
 
 
 def _decompose(draft: Draft) -> None:

@@ -8,7 +8,19 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
-__all__ = ["activate", "fused_matmul_gradient", "gelu", "gelu_tanh"]
+__all__ = [
+    "activate",
+    "fused_matmul_gradient",
+    "gelu",
+    "gelu_curve",
+    "gelu_slope",
+    "gelu_tanh",
+    "gelu_tanh_curve",
+    "gelu_tanh_slope",
+    "inner_sums",
+    "matmul_gelu_grad_gradient",
+    "matmul_with_sums_gradient",
+]
 
 _ROOT = math.sqrt(2 / math.pi)
 
@@ -50,9 +62,7 @@ def fused_matmul_gradient(op: Any, grad_y: Any, grad_before: Any) -> list[Any]:
         through = _through(op.get_attr("activation"), y, before, grad_y)
         slope = through if slope is None else slope + through
     left, right = op.get_attr("transpose_a"), op.get_attr("transpose_b")
-    to_a = _tf.matmul(b, slope, right, True) if left else _tf.matmul(slope, b, False, not right)
-    to_b = _tf.matmul(slope, a, True, left) if right else _tf.matmul(a, slope, not left)
-    return [to_a, to_b, _tf.reduce_sum(slope, 0)]
+    return [*_by_matrices(a, b, slope, left, right), _tf.reduce_sum(slope, 0)]
 
 
 def _through(activation: str, y: Any, before: Any, grad: Any) -> Any:
@@ -65,9 +75,71 @@ def _through(activation: str, y: Any, before: Any, grad: Any) -> Any:
         return _ops.apply_op("TanhGrad", y=y, dy=grad)
     if activation == "sigmoid":
         return _ops.apply_op("SigmoidGrad", y=y, dy=grad)
-    if activation == "gelu":
-        density = _tf.exp(-0.5 * before * before) * (1.0 / math.sqrt(2 * math.pi))
-        return grad * (0.5 * (1.0 + _tf.erf(before * math.sqrt(0.5))) + before * density)
-    t = _tf.tanh(_ROOT * (before + 0.044715 * before * before * before))
-    inner = _ROOT * (1.0 + 3 * 0.044715 * before * before)
-    return grad * (0.5 * (1.0 + t) + 0.5 * before * (1.0 - t * t) * inner)
+    return _ops.apply_op("GeluGrad" if activation == "gelu" else "GeluTanhGrad", x=before, dy=grad)
+
+
+def _density(x: Any) -> Any:
+    return _tf.exp(-0.5 * x * x) * (1.0 / math.sqrt(2 * math.pi))
+
+
+def gelu_slope(x: Any) -> Any:
+    """The derivative of gelu."""
+    return 0.5 * (1.0 + _tf.erf(x * math.sqrt(0.5))) + x * _density(x)
+
+
+def gelu_curve(x: Any) -> Any:
+    """The second derivative of gelu."""
+    return (2.0 - x * x) * _density(x)
+
+
+def _inner(x: Any) -> tuple[Any, Any]:
+    """The tanh of gelu's approximation, and the derivative of what that is of."""
+    return _tf.tanh(_ROOT * (x + 0.044715 * x * x * x)), _ROOT * (1.0 + 3 * 0.044715 * x * x)
+
+
+def gelu_tanh_slope(x: Any) -> Any:
+    """The derivative of gelu's approximation."""
+    t, by_x = _inner(x)
+    return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * by_x
+
+
+def gelu_tanh_curve(x: Any) -> Any:
+    """The second derivative of gelu's approximation."""
+    t, by_x = _inner(x)
+    return (1.0 - t * t) * (by_x + x * (_ROOT * 3 * 0.044715 * x - t * by_x * by_x))
+
+
+def inner_sums(a: Any, b: Any, transpose_a: bool, transpose_b: bool, summed: str) -> Any:
+    """Of a product's left or right matrix, the sums along the dim that the product sums over."""
+    if summed == "a":
+        return _tf.reduce_sum(a, 0 if transpose_a else 1)
+    return _tf.reduce_sum(b, 1 if transpose_b else 0)
+
+
+def _by_matrices(a: Any, b: Any, slope: Any, left: bool, right: bool) -> tuple[Any, Any]:
+    """The gradient of a product by both matrices."""
+    to_a = _tf.matmul(b, slope, right, True) if left else _tf.matmul(slope, b, False, not right)
+    to_b = _tf.matmul(slope, a, True, left) if right else _tf.matmul(a, slope, not left)
+    return to_a, to_b
+
+
+def matmul_with_sums_gradient(op: Any, grad_y: Any, grad_sums: Any) -> list[Any]:
+    """By both matrices: as of a product, and to each term of a sum the same."""
+    a, b = op.inputs
+    left, right = op.get_attr("transpose_a"), op.get_attr("transpose_b")
+    parts: list[Any] = [None, None] if grad_y is None else [*_by_matrices(a, b, grad_y, left, right)]
+    if grad_sums is not None:
+        of_a = op.get_attr("summed") == "a"
+        matrix, at = (a, 0) if of_a else (b, 1)
+        along_rows = left if of_a else not right  # the sums run down the columns
+        each = _tf.broadcast_to(_tf.expand_dims(grad_sums, 0 if along_rows else 1), _tf.shape(matrix))
+        parts[at] = each if parts[at] is None else parts[at] + each
+    return parts
+
+
+def matmul_gelu_grad_gradient(op: Any, grad: Any) -> list[Any]:
+    """By both matrices and what gelu was applied to."""
+    a, b, x = op.inputs
+    left, right = op.get_attr("transpose_a"), op.get_attr("transpose_b")
+    slope = _ops.apply_op("GeluTanhGrad", x=x, dy=grad)
+    return [*_by_matrices(a, b, slope, left, right), grad * _tf.matmul(a, b, left, right) * gelu_tanh_curve(x)]

@@ -1,4 +1,4 @@
-"""Kernels of fused ops: attention with the weights in scratch memory, and products with a bias and an activation.
+"""Kernels of fused ops: attention with the weights in scratch memory, products with a bias and an activation, and their gradients.
 
 Narrow floats are computed in float32. Whole matrices of weights are held: what this saves is what would be allocated between.
 """
@@ -148,15 +148,33 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x < 0, e, 1) / (1 + e)
 
 
-def _gelu(x: Any) -> Any:
+def _normal(x: Any) -> Any:
+    """The normal distribution's function."""
     e = np.empty(x.size)
     work, mask = np.empty((special.ROWS, special.BLOCK)), np.empty(special.BLOCK, np.bool_)
     special.erf(np.asarray(x, np.float64).ravel() * math.sqrt(0.5), e, work, mask)
-    return 0.5 * x * (1.0 + e.reshape(x.shape))
+    return 0.5 * (1.0 + e.reshape(x.shape))
+
+
+def _gelu(x: Any) -> Any:
+    return x * _normal(x)
+
+
+def _gelu_slope(x: Any) -> Any:
+    return _normal(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+
+def _inner(x: Any) -> Any:
+    return np.tanh(_ROOT * (x + 0.044715 * x * x * x))
 
 
 def _gelu_tanh(x: Any) -> Any:
-    return 0.5 * x * (1.0 + np.tanh(_ROOT * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1.0 + _inner(x))
+
+
+def _gelu_tanh_slope(x: Any) -> Any:
+    t = _inner(x)
+    return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * _ROOT * (1.0 + 3 * 0.044715 * x * x)
 
 
 _ACTIVATIONS = {
@@ -178,6 +196,44 @@ def _fused_matmul(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     return compute, ()
 
 
+def _wide_product(ctx: BuildContext, a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Both matrices as they are multiplied, and their product, in which is computed."""
+    wide = _wide(ctx).np
+    left, right = (x.astype(wide, copy=False) for x in (a, b))
+    left, right = left.T if ctx.attr("transpose_a") else left, right.T if ctx.attr("transpose_b") else right
+    return left, right, np.matmul(left, right)
+
+
+def _matmul_with_sums(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    of_a = ctx.attr("summed") == "a"
+
+    def compute(a: Any, b: Any, y: Any, sums: Any) -> None:
+        left, right, y[...] = _wide_product(ctx, a, b)
+        sums[...] = left.sum(1) if of_a else right.sum(0)
+
+    return compute, ()
+
+
+def _matmul_gelu_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    def compute(a: Any, b: Any, x: Any, y: Any) -> None:
+        product = _wide_product(ctx, a, b)[2]
+        y[...] = product * _gelu_tanh_slope(x.astype(product.dtype, copy=False))
+
+    return compute, ()
+
+
+_SLOPES = {"GeluGrad": _gelu_slope, "GeluTanhGrad": _gelu_tanh_slope}
+
+
+def _times_slope(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    wide, slope = _wide(ctx).np, _SLOPES[ctx.node.op]
+
+    def compute(x: Any, dy: Any, dx: Any) -> None:
+        dx[...] = dy * slope(x.astype(wide, copy=False))
+
+    return compute, ()
+
+
 def _attention_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [(*shapes[0][:-1], shapes[2][-1]), shapes[0][:-1]]
 
@@ -191,10 +247,23 @@ def _fused_matmul_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequenc
     return [(rows, shapes[2][0])] * 2
 
 
+def _matmul_with_sums_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    made = shapes[0][1 if ctx.attr("transpose_a") else 0], shapes[1][0 if ctx.attr("transpose_b") else 1]
+    return [made, made[:1] if ctx.attr("summed") == "a" else made[1:]]
+
+
+def _like_last(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    return [shapes[-1]]
+
+
 KERNELS = [
     KernelDef("Attention", "cpu", bind(_attention, _attention_outputs)),
     KernelDef("AttentionGrad", "cpu", bind(_attention_grad, _attention_grad_outputs)),
     KernelDef("DroppedAttention", "cpu", bind(_dropped_attention, _attention_outputs)),
     KernelDef("DroppedAttentionGrad", "cpu", bind(_dropped_attention_grad, _attention_grad_outputs)),
     KernelDef("FusedMatMul", "cpu", bind(_fused_matmul, _fused_matmul_outputs)),
+    KernelDef("GeluGrad", "cpu", bind(_times_slope, _like_last)),
+    KernelDef("GeluTanhGrad", "cpu", bind(_times_slope, _like_last)),
+    KernelDef("MatMulGeluGrad", "cpu", bind(_matmul_gelu_grad, _like_last)),
+    KernelDef("MatMulWithSums", "cpu", bind(_matmul_with_sums, _matmul_with_sums_outputs)),
 ]

@@ -249,7 +249,9 @@ class Gemm:
         ``float16``. Sums are kept in float32 all the same, other dtypes are left as they are.
       epilogue: ``none``, ``bias``, ``relu``, ``relu_bias``, ``gelu``, ``gelu_bias``, ``gelu_aux_bias``; a bias has ``n``
         elements, gelu is the approximation with tanh. With ``aux`` what it is applied to is written too, as D lies; one batch,
-        and ``n`` is divisible by 8.
+        and ``n`` is divisible by 8. Those of gradients, of one batch too: ``dgelu`` multiplies by the slope of gelu at ``aux``,
+        of which the same holds; ``sums_a`` and ``sums_b`` write to ``bias`` the ``m`` sums of the rows of op(A), or the ``n`` of
+        the columns of op(B).
     """
 
     m: int

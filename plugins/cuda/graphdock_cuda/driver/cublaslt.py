@@ -2,7 +2,7 @@
 
 cuBLASLt counts along columns. A row-major matrix is the transpose of a column-major one, so that ``D = op(A) op(B)`` is asked for
 as ``D^T = op(B)^T op(A)^T``: the operands change places, none is moved. A bias per column of D is one per row of what is asked for,
-which is what the library adds.
+which is what the library adds; sums of our B are those of its A.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _TYPES = {
 }
 #: ``cublasComputeType_t`` of float32 products, by what operands may be rounded to.
 FLOAT32 = {"float32": 68, "float16": 74, "bfloat16": 75, "tf32": 77}
+#: Epilogue -> the library's name of it, where that is another.
+_EPILOGUES = {"sums_a": "BGRADB", "sums_b": "BGRADA"}
 _SCALE_TYPES = {np.float32: 0, np.float64: 1}
 _SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _TRANSPOSED = 1
@@ -117,8 +119,11 @@ class _Request:
         if gemm.transpose_a:
             self.describe(attributes.TRANSB, np.int32, _TRANSPOSED)
         if gemm.epilogue != "none":
-            self.describe(attributes.EPILOGUE, np.uint32, int(lt.Epilogue[gemm.epilogue.upper()]))
-        self.has_bias, self.has_aux = gemm.epilogue.endswith("bias"), "aux" in gemm.epilogue
+            self.describe(
+                attributes.EPILOGUE, np.uint32, int(lt.Epilogue[_EPILOGUES.get(gemm.epilogue, gemm.epilogue.upper())])
+            )
+        self.has_bias = gemm.epilogue.endswith("bias") or gemm.epilogue in _EPILOGUES
+        self.has_aux = "aux" in gemm.epilogue or gemm.epilogue == "dgelu"
         if self.has_aux:
             self.describe(attributes.EPILOGUE_AUX_LD, np.int64, n)
 
@@ -188,7 +193,7 @@ class _Run:
     def __call__(self, stream: int, a: int, b: int, d: int, bias: int, aux: int, workspace: int) -> None:
         request = self._request
         algorithm = self._algorithms[bool((a | b | d | bias | aux) % _ALIGNED)]
-        if not request.has_bias:
+        if not (request.has_bias or request.has_aux):
             self._queue(algorithm, stream, a, b, d, workspace)
             return
         with request.lock:  # the description holds these addresses; the library reads them within the call

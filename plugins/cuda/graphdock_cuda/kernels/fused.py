@@ -1,6 +1,7 @@
 """Products with a bias and an activation: the matrix library's epilogues where it has them, else one launch behind the product.
 
-What the activation is applied to, which gradients of GELU read, is one more result of the epilogue.
+What the activation is applied to, which gradients of GELU read, is one more result of the epilogue. Gradients end in epilogues
+too: the sums that a bias wants with the product that its weights want, the slope of GELU with the product that reaches it.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 from graphdock.contracts import KernelDef
 
 from graphdock_cuda.kernel import FLOATS, family
+from graphdock_cuda.kernels.activations import FORMULAS
 from graphdock_cuda.kernels.elementwise import elementwise
 from graphdock_cuda.kernels.matmul import Product, gemm_of, multiply, product_of
+from graphdock_cuda.kernels.reduce import reduce_axes, reducer
 from graphdock_cuda.work import Operand, Work
 
 __all__ = ["KERNELS"]
@@ -62,3 +65,45 @@ def _library(w: Work, d: Operand, product: Product, activation: str, aux: Operan
     a, b, bias = w.inputs
     gemm = gemm_of(w, product, d.dtype.name, bias=True, activation=activation)
     return gemm is not None and w.gemm(gemm, a, b, d, bias, aux)
+
+
+@kernel("MatMulWithSums", types={"T": FLOATS})
+def matmul_with_sums(w: Work) -> None:
+    """``(a, b) -> (y, sums)``: one product of the library, else a product and a sum."""
+    a, b = w.inputs
+    left, right, of_a = bool(w.attr("transpose_a")), bool(w.attr("transpose_b")), w.attr("summed") == "a"
+    product = product_of(a.shape, b.shape, left, right)
+    y, sums = w.output(product.out), w.output((product.m if of_a else product.n,), 1)
+    if y.size and w.used(0) and w.used(1):
+        gemm = gemm_of(w, product, y.dtype.name, activation="sums_a" if of_a else "sums_b")
+        if gemm is not None and w.gemm(gemm, a, b, y, sums):
+            return
+    if w.used(0):
+        _plain(w, y, product)
+    if w.used(1):
+        matrix, axis = (a, 0 if left else 1) if of_a else (b, 1 if right else 0)
+        reduce_axes(w, reducer("sum", matrix.dtype), matrix, [axis], sums)
+
+
+@kernel("MatMulGeluGrad", types={"T": FLOATS})
+def matmul_gelu_grad(w: Work) -> None:
+    """``(a, b, x) -> y``: one product of the library where it takes the slope, else a launch behind the product."""
+    a, b, x = w.inputs
+    product = product_of(a.shape, b.shape, bool(w.attr("transpose_a")), bool(w.attr("transpose_b")))
+    y = w.output(product.out)
+    if not y.size:
+        return
+    if not product.n % _ROW:
+        gemm = gemm_of(w, product, y.dtype.name, activation="dgelu")
+        if gemm is not None and w.gemm(gemm, a, b, y, aux=x):
+            return
+    _plain(w, y, product)
+    elementwise(w, FORMULAS["GeluTanhGrad"], [("x", x), ("dy", y)], y)
+
+
+def _plain(w: Work, y: Operand, product: Product) -> None:
+    """The product of the first two inputs, by the matrix library or by the own tiles."""
+    a, b = w.inputs[:2]
+    gemm = gemm_of(w, product, y.dtype.name)
+    if y.size and (gemm is None or not w.gemm(gemm, a, b, y)):
+        multiply(w, a, b, y, product)

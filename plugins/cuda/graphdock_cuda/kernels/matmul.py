@@ -28,6 +28,8 @@ kernel = family(KERNELS)
 
 #: As ``source/gemm.cuh`` numbers them.
 ACTIVATIONS = {"none": "NONE", "relu": "RELU", "gelu": "GELU"}
+#: Epilogues of gradients, which stand for an activation and a bias.
+GRADIENTS = ("dgelu", "sums_a", "sums_b")
 #: What float32 operands may be rounded to, by the option ``matmul_precision``.
 OPERANDS = {"highest": "float32", "tf32": "tf32", "bf16": "bfloat16", "fp16": "float16"}
 #: Dtypes of the matrix library.
@@ -147,7 +149,11 @@ def gemm_of(w: Work, p: Product, dtype: str, bias: bool = False, activation: str
     a_stride, b_stride = (*p.a_strides, 0)[0], (*p.b_strides, 0)[0]
     if batches > 1 and not b_stride and not p.transpose_a and a_stride == m * p.k:  # one matrix of all rows
         m, batches, a_stride = m * batches, 1, 0
-    epilogue = "_".join(part for part in (activation if activation != "none" else "", "bias" if bias else "") if part)
+    epilogue = (
+        activation
+        if activation in GRADIENTS
+        else "_".join(part for part in (activation if activation != "none" else "", "bias" if bias else "") if part)
+    )
     return Gemm(
         m,
         p.n,

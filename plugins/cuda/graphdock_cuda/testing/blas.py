@@ -35,6 +35,13 @@ def _gelu(x: Array) -> Array:
     return wide
 
 
+def _slope_of_gelu(x: Array) -> Array:
+    root = math.sqrt(2 / math.pi)
+    t = np.tanh(root * (x + 0.044715 * x**3))
+    slope: Array = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * 0.044715 * x**2)
+    return slope
+
+
 #: What follows a bias, by the name of the epilogue less ``_aux`` and ``_bias``.
 EPILOGUES: dict[str, Callable[[Array], Array]] = {
     "none": lambda x: x,
@@ -42,6 +49,9 @@ EPILOGUES: dict[str, Callable[[Array], Array]] = {
     "relu": lambda x: np.maximum(x, 0),
     "gelu": _gelu,
 }
+_SUMS = frozenset({"sums_a", "sums_b"})
+#: Epilogues of gradients, of one batch.
+GRADIENTS = {"dgelu", *_SUMS}
 
 
 def round_to_tf32(values: Array) -> Array:
@@ -77,9 +87,13 @@ class FakeBlas:
         self._driver = driver
 
     def plans(self, gemm: Gemm, workspace: int) -> Sequence[GemmPlan]:
-        if gemm.dtype not in _DTYPES or _activation(gemm) not in EPILOGUES or "relu_aux" in gemm.epilogue:
+        if gemm.dtype not in _DTYPES or "relu_aux" in gemm.epilogue:
             return ()
-        if "aux" in gemm.epilogue and (gemm.n % 8 or gemm.batch > 1):  # as cuBLASLt has it for the leading dim
+        if gemm.epilogue not in GRADIENTS and _activation(gemm) not in EPILOGUES:
+            return ()
+        if gemm.batch > 1 and (gemm.epilogue in GRADIENTS or "aux" in gemm.epilogue):
+            return ()
+        if _has_aux(gemm) and gemm.n % 8:  # as cuBLASLt has it for the leading dim
             return ()
         plans = [GemmPlan(gemm, 0, functools.partial(self._run, gemm, 0))]
         if workspace >= _WORKSPACE:
@@ -98,9 +112,13 @@ class FakeBlas:
         writes = [(d, _reach(gemm.m * gemm.n, gemm.stride_d, gemm.batch) * size)]
         if "bias" in gemm.epilogue:
             reads.append((bias, gemm.n))
+        if gemm.epilogue == "dgelu":
+            reads.append((aux, gemm.m * gemm.n))
         reads = [(address, count * size) for address, count in reads]
         if "aux" in gemm.epilogue:
             writes.append((aux, gemm.m * gemm.n * size))
+        if gemm.epilogue in _SUMS:
+            writes.append((bias, (gemm.m if gemm.epilogue == "sums_a" else gemm.n) * size))
         if scratch:
             writes.append((workspace, scratch))
         with driver.lock:
@@ -129,6 +147,10 @@ def _activation(gemm: Gemm) -> str:
     return gemm.epilogue.removesuffix("_bias").removesuffix("_aux")
 
 
+def _has_aux(gemm: Gemm) -> bool:
+    return "aux" in gemm.epilogue or gemm.epilogue == "dgelu"
+
+
 def _reach(count: int, stride: int, batch: int) -> int:
     """Elements from the first of an operand to its last."""
     return count + stride * (batch - 1)
@@ -145,7 +167,7 @@ def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, aux: int, workspace
     wide = np.dtype(np.float64 if gemm.dtype == "float64" else np.float32)
     m, n, k = gemm.m, gemm.n, gemm.k
     added = _at(bias, n, dtype).astype(wide) if "bias" in gemm.epilogue else wide.type(0)
-    activation = EPILOGUES[_activation(gemm)]
+    activation = EPILOGUES["none"] if gemm.epilogue in GRADIENTS else EPILOGUES[_activation(gemm)]
     for number in range(gemm.batch):
         left = _at(a + number * gemm.stride_a * dtype.itemsize, m * k, dtype).astype(wide)
         right = _at(b + number * gemm.stride_b * dtype.itemsize, k * n, dtype).astype(wide)
@@ -163,5 +185,11 @@ def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, aux: int, workspace
             before = wide.type(gemm.alpha) * product + added
             if "aux" in gemm.epilogue:
                 _at(aux, m * n, dtype)[:] = before.astype(dtype).reshape(-1)
-            result = activation(before).astype(dtype)
+            result = activation(before)
+            if gemm.epilogue == "dgelu":
+                result = result * _slope_of_gelu(_at(aux, m * n, dtype).astype(wide).reshape(m, n))
+            if gemm.epilogue in _SUMS:
+                summed = left.sum(1) if gemm.epilogue == "sums_a" else right.sum(0)
+                _at(bias, summed.size, dtype)[:] = summed.astype(dtype)
+            result = result.astype(dtype)
         _at(d + number * gemm.stride_d * dtype.itemsize, m * n, dtype)[:] = result.reshape(-1)

@@ -44,6 +44,9 @@ class Epilogue(enum.IntEnum):
     GELU = 32
     GELU_BIAS = 36
     GELU_AUX_BIAS = 164
+    DGELU = 192
+    BGRADA = 256
+    BGRADB = 512
 
 
 _POINTERS = (MatmulDescAttribute.BIAS_POINTER, MatmulDescAttribute.EPILOGUE_AUX_POINTER)
@@ -58,6 +61,12 @@ class cuBLASLtError(Exception):  # noqa: N801 - the bindings' name
 def _gelu(x: np.ndarray) -> np.ndarray:
     made: np.ndarray = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     return made
+
+
+def _slope_of_gelu(x: np.ndarray) -> np.ndarray:
+    """By differences."""
+    wide = x.astype(np.float64)
+    return np.asarray((_gelu(wide + 1e-6) - _gelu(wide - 1e-6)) / 2e-6)
 
 
 def _values(address: int, nbytes: int) -> int:
@@ -187,7 +196,17 @@ class Library:
                 rows, step = len(made), meant[12]
                 assert step % 8 == 0 and step >= rows
                 held = (ctypes.c_uint8 * (step * made.shape[1] * made.itemsize)).from_address(meant[11])
-                np.frombuffer(held, made.dtype).reshape(made.shape[1], step).T[:rows] = made
+                aux = np.frombuffer(held, made.dtype).reshape(made.shape[1], step).T
+                if epilogue & 64:  # it is read there
+                    made = made * _slope_of_gelu(aux[:rows])
+                else:
+                    aux[:rows] = made
+            if epilogue & 768:  # sums over the inner dim, of what the library calls A or B
+                sums = (
+                    (left.T if meant[3] else left).sum(1) if epilogue & 256 else (right.T if meant[4] else right).sum(0)
+                )
+                held = (ctypes.c_uint8 * sums.nbytes).from_address(meant[8])
+                np.frombuffer(held, made.dtype)[:] = sums
             if epilogue & 2:
                 made = np.maximum(made, 0)
             if epilogue & 32:
@@ -262,10 +281,32 @@ def test_what_an_activation_is_applied_to_is_a_second_result(library: Library) -
     np.testing.assert_allclose(got, _gelu(want), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("epilogue", ["none", "bias", "gelu_aux_bias"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("epilogue", ["sums_a", "sums_b"])
+def test_sums_of_an_operand_are_a_second_result(library: Library, epilogue: str, transposed: bool) -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal(s).astype(np.float32) for s in ((3, 4), (4, 5)))
+    sums = np.full(3 if epilogue == "sums_a" else 5, np.nan, np.float32)
+    gemm = Gemm(3, 5, 4, "float32", transposed, transposed, epilogue=epilogue)
+    given = [np.ascontiguousarray(x.T) if transposed else x for x in (a, b)]
+    got = _run(CublasLt(library, lambda: 0), gemm, *given, (3, 5), sums)
+    np.testing.assert_allclose(got, a @ b, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(sums, a.sum(1) if epilogue == "sums_a" else b.sum(0), rtol=1e-5, atol=1e-6)
+
+
+def test_a_product_takes_the_slope_of_gelu(library: Library) -> None:
+    rng = np.random.default_rng(6)
+    a, b, x = (rng.standard_normal(s).astype(np.float32) for s in ((3, 4), (4, 16), (3, 16)))
+    kept = x.copy()
+    got = _run(CublasLt(library, lambda: 0), Gemm(3, 16, 4, "float32", epilogue="dgelu"), a, b, (3, 16), aux=x)
+    np.testing.assert_allclose(got, (a @ b) * _slope_of_gelu(x), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(x, kept)
+
+
+@pytest.mark.parametrize("epilogue", ["none", "bias", "gelu_aux_bias", "dgelu", "sums_b"])
 def test_heuristics_are_told_how_far_bias_and_aux_are_aligned(library: Library, epilogue: str) -> None:
     CublasLt(library, lambda: 0).plans(Gemm(2, 8, 2, "float32", epilogue=epilogue), 0)
-    has = ("bias" in epilogue, "aux" in epilogue)
+    has = ("bias" in epilogue or "sums" in epilogue, "aux" in epilogue or epilogue == "dgelu")
     assert library.pointed == [(16 * has[0], 16 * has[1]), (4 * has[0], 4 * has[1])]
 
 

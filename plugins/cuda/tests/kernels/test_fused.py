@@ -13,6 +13,7 @@ from graphdock import ops
 from graphdock.plugin.host import Host
 from graphdock_cuda.driver.api import Toolkit
 from graphdock_cuda.kernels import fused
+from graphdock_cuda.testing import blas
 from graphdock_cuda.testing.blas import EPILOGUES
 from graphdock_cuda.testing.install import install
 from graphdock_cuda.work import Work
@@ -29,17 +30,30 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 def _told(kit: Any, shapes: Any, unused: tuple[int, ...], **attrs: Any) -> list[str]:
     """What the kernel tells: epilogues of products, entries of launches, copies."""
 
+    attrs = {"activation": "none"} | attrs
+    return _told_of(fused.fused_matmul, "a b bias", "y before", kit, shapes, unused, **attrs)
+
+
+def _told_of(
+    tell: Callable[[Work], None],
+    given: str,
+    made: str,
+    kit: Any,
+    shapes: Any,
+    unused: tuple[int, ...] = (),
+    **attrs: Any,
+) -> list[str]:
     class Node:
         op, origin, site = "FusedMatMul", None, None
 
-    Node.attrs = {"transpose_a": False, "transpose_b": False, "activation": "none"} | attrs  # type: ignore[attr-defined]
-    inputs = [(name, tf.float32, s) for name, s in zip(("a", "b", "bias"), shapes, strict=True)]
-    outputs = [("y", tf.float32, None), ("before", tf.float32, None)]
+    Node.attrs = {"transpose_a": False, "transpose_b": False} | attrs  # type: ignore[attr-defined]
+    inputs = [(name, tf.float32, s) for name, s in zip(given.split(), shapes, strict=True)]
+    outputs = [(name, tf.float32, None) for name in made.split()]
     device = kit.host.open_device("/device:cuda:0")
     w = Work(Node(), device, inputs, outputs, {}, {}, unused)  # type: ignore[arg-type]
-    fused.fused_matmul(w)
+    tell(w)
     written = {x.index for s in w.steps for x in s.args if getattr(x, "kind", "") == "output"}
-    assert written == {0, 1} - set(unused) or not w.steps
+    assert written == set(range(len(outputs))) - set(unused) or not w.steps
     return [s.what.gemm.epilogue if s.kind == "gemm" else s.entry.partition("_")[0] or s.kind for s in w.steps]
 
 
@@ -100,3 +114,44 @@ def test_sizes(cuda: Toolkit, library: bool, activation: str) -> None:
                 got = session.run([made[i] for i in which], dict(zip(feeds, (a, b, bias), strict=True)))
                 for x, i in zip(got, which, strict=True):
                     np.testing.assert_allclose(x, wanted[i], rtol=2e-4, atol=2e-4)
+
+
+def test_gradients_end_in_epilogues(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a bias with that of its weights; through gelu with the product that reaches it, where rows are of eights."""
+
+    def sums(*unused: int, rows: int = 6, **attrs: Any) -> list[str]:
+        shapes = ((rows, 7), (rows, 16))
+        attrs = {"transpose_a": True, "summed": "b"} | attrs
+        return _told_of(fused.matmul_with_sums, "a b", "y sums", kit, shapes, unused, **attrs)
+
+    def slope(columns: int) -> list[str]:
+        shapes = ((5, 7), (columns, 7), (5, columns))
+        return _told_of(fused.matmul_gelu_grad, "a b x", "y", kit, shapes, transpose_b=True)
+
+    assert (sums(), sums(summed="a"), slope(16)) == (["sums_b"], ["sums_a"], ["dgelu"])
+    assert (sums(1), sums(0), slope(12)) == (["none"], ["by"], ["none", "flat"])
+    assert sums(rows=0) == ["matmul", "by"]  # zeros
+    for epilogue in ("dgelu", "sums_b"):
+        monkeypatch.setattr(blas, "GRADIENTS", blas.GRADIENTS - {epilogue})
+    assert (sums(rows=9), slope(24)) == (["none", "by"], ["none", "flat"])  # plans are kept by their products
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_gradients_of_many_rows(cuda: Toolkit, library: bool) -> None:
+    """Beyond a tile, sums in two stages; with the matrix library and without it."""
+    host = Host()
+    install(host, cuda if library else replace(cuda, blas=None))
+    rng = np.random.default_rng(6)
+    a, g, w, x = (rng.standard_normal(s).astype(np.float32) for s in ((1300, 33), (1300, 40), (24, 40), (1300, 24)))
+    wide = x.astype(np.float64)
+    slope = (ACTIVATIONS["gelu_tanh"](wide + 1e-6) - ACTIVATIONS["gelu_tanh"](wide - 1e-6)) / 2e-6
+    wanted = [a.T.astype(np.float64) @ g, g.sum(0, np.float64), (g.astype(np.float64) @ w.T) * slope]
+    with tf.Graph(host=host).as_default():
+        feeds = [tf.placeholder(tf.float32, v.shape) for v in (a, g, w, x)]
+        made = ops.apply_op("MatMulWithSums", a=feeds[0], b=feeds[1], transpose_a=True)
+        through = ops.apply_op("MatMulGeluGrad", a=feeds[1], b=feeds[2], x=feeds[3], transpose_b=True)
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+        with tf.Session(config=config, host=host) as session:
+            got = session.run([*made, through], dict(zip(feeds, (a, g, w, x), strict=True)))
+    for mine, theirs in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-4, atol=2e-3)

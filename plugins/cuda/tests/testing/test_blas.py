@@ -56,6 +56,35 @@ def test_what_gelu_is_applied_to_is_a_second_result(rig):
     )
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("epilogue", ["sums_a", "sums_b", "dgelu"])
+def test_epilogues_of_gradients(rig, dtype, epilogue):
+    """Sums are rounded once; gelu's slope is that of its differences."""
+    rng = np.random.default_rng(4)
+    a, b, x = (rng.standard_normal(s).astype(DTYPES[dtype]) for s in ((5, 7), (7, 8), (5, 8)))
+    wide = [y.astype(np.float64) for y in (a, b, x)]
+    sums = rig.put(np.zeros(8, DTYPES[dtype]))
+    gemm = Gemm(5, 8, 7, dtype, epilogue=epilogue)
+    d = rig.driver
+    out = d.malloc(40 * x.itemsize, rig.s)
+    FakeBlas(d).plans(gemm, 0)[0].run(rig.s, rig.put(a), rig.put(b), out, sums, rig.put(x), 0)
+    wanted = wide[0] @ wide[1]
+    if epilogue == "dgelu":
+        by = [
+            0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3)))
+            for v in (wide[2] + 1e-6, wide[2] - 1e-6)
+        ]
+        wanted = wanted * (by[0] - by[1]) / 2e-6
+    exact = max(float(ml_dtypes.finfo(DTYPES[dtype]).eps), 1e-9)
+    np.testing.assert_allclose(
+        rig.get(out, 40, DTYPES[dtype]).reshape(5, 8).astype(float), wanted, rtol=4 * exact, atol=4 * exact
+    )
+    summed = {"sums_a": wide[0].sum(1), "sums_b": wide[1].sum(0), "dgelu": np.zeros(8)}[epilogue]
+    got = rig.get(sums, 8, DTYPES[dtype])[: len(summed)].astype(float)
+    np.testing.assert_allclose(got, summed, rtol=4 * exact, atol=4 * exact)
+    d.verify()
+
+
 @pytest.mark.parametrize("plan", [0, 1])
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
@@ -102,6 +131,8 @@ def test_what_it_has_no_plan_for(rig):
     assert not blas.plans(Gemm(2, 2, 2, "int32"), 0)
     assert not blas.plans(Gemm(2, 2, 2, "float32", epilogue="tanh"), 0)
     assert not blas.plans(Gemm(2, 12, 2, "float32", epilogue="gelu_aux_bias"), 0)  # rows of aux are of eights
+    assert not blas.plans(Gemm(2, 12, 2, "float32", epilogue="dgelu"), 0)
+    assert not blas.plans(Gemm(2, 8, 2, "float32", batch=2, epilogue="sums_b"), 0)
     assert not blas.plans(Gemm(2, 8, 2, "float32", epilogue="relu_aux_bias"), 0)  # its aux is a mask of bits
 
 
@@ -119,12 +150,12 @@ def test_it_works_in_the_order_of_the_stream_and_in_recordings(rig):
     d.verify()
 
 
-@pytest.mark.parametrize("bad", ["short", "pinned", "bias", "aux"])
+@pytest.mark.parametrize("bad", ["short", "pinned", "bias", "aux", "sums", "slope"])
 def test_operands_that_are_no_memory_for_it(rig, bad):
     d = rig.driver
     x = rig.put(np.zeros(3 if bad == "short" else 16, "f4"))
     a = d.host_alloc(16) if bad == "pinned" else x
-    epilogue = {"bias": "bias", "aux": "gelu_aux_bias"}.get(bad, "none")
+    epilogue = {"bias": "bias", "aux": "gelu_aux_bias", "sums": "sums_b", "slope": "dgelu"}.get(bad, "none")
     with pytest.raises(Misuse, match="not within|no memory of cuda:0"):
-        gemm = Gemm(2, 8 if bad == "aux" else 2, 2, "float32", epilogue=epilogue)
-        FakeBlas(d).plans(gemm, 0)[0].run(rig.s, a, x, x, 0 if bad == "bias" else x, 0, 0)
+        gemm = Gemm(2, 8 if bad in ("aux", "slope") else 2, 2, "float32", epilogue=epilogue)
+        FakeBlas(d).plans(gemm, 0)[0].run(rig.s, a, x, x, 0 if bad in ("bias", "sums") else x, 0, 0)

@@ -3,12 +3,16 @@
 
 import graphdock as _tf
 from graphdock import ops as _ops
+from graphdock_std._gen import fused_ops as _fused_ops
 from graphdock_std.attention import attend as _attend
 from graphdock_std.attention import attend_log_sum as _attend_log_sum
 from graphdock_std.attention import attend_weights as _attend_weights
 from graphdock_std.dropped_attention import attend_dropped as _attend_dropped
 from graphdock_std.dropped_attention import attend_kept as _attend_kept
 from graphdock_std.fused import activate as _activate
+from graphdock_std.fused import gelu_slope as _gelu_slope
+from graphdock_std.fused import gelu_tanh_slope as _gelu_tanh_slope
+from graphdock_std.fused import inner_sums as _inner_sums
 from graphdock_std.recurrent import lstm_gates_slope as _lstm_gates_slope
 from graphdock_std.recurrent import lstm_output as _lstm_output
 from graphdock_std.recurrent import lstm_state as _lstm_state
@@ -83,6 +87,31 @@ def fused_mat_mul(*, a, b, bias, transpose_a, transpose_b, activation, T, **_unu
     before = _tf.nn.bias_add(_tf.matmul(a, b, transpose_a, transpose_b), bias)
     y = _activate(before, activation)
     return [y, before]
+
+
+def mat_mul_with_sums(*, a, b, transpose_a, transpose_b, summed, T, **_unused):
+    """Builds MatMulWithSums from other ops."""
+    y = _tf.matmul(a, b, transpose_a, transpose_b)
+    sums = _inner_sums(a, b, transpose_a, transpose_b, summed)
+    return [y, sums]
+
+
+def gelu_grad(*, x, dy, T, **_unused):
+    """Builds GeluGrad from other ops."""
+    dx = dy * _gelu_slope(x)
+    return [dx]
+
+
+def gelu_tanh_grad(*, x, dy, T, **_unused):
+    """Builds GeluTanhGrad from other ops."""
+    dx = dy * _gelu_tanh_slope(x)
+    return [dx]
+
+
+def mat_mul_gelu_grad(*, a, b, x, transpose_a, transpose_b, T, **_unused):
+    """Builds MatMulGeluGrad from other ops."""
+    y = _fused_ops.gelu_tanh_grad(x, _tf.matmul(a, b, transpose_a, transpose_b))
+    return [y]
 
 
 def squared_difference(*, x, y, T, **_unused):

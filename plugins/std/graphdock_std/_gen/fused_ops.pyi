@@ -5,7 +5,17 @@ from typing import Any, Literal, NamedTuple
 from graphdock import Operation, Tensor
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
-__all__ = ["attention", "attention_grad", "dropped_attention", "dropped_attention_grad", "fused_mat_mul"]
+__all__ = [
+    "attention",
+    "attention_grad",
+    "dropped_attention",
+    "dropped_attention_grad",
+    "fused_mat_mul",
+    "gelu_grad",
+    "gelu_tanh_grad",
+    "mat_mul_gelu_grad",
+    "mat_mul_with_sums",
+]
 
 class _AttentionOutputs(NamedTuple):
     output: Tensor
@@ -90,3 +100,26 @@ def fused_mat_mul(
     activation: Literal["none", "relu", "tanh", "sigmoid", "gelu", "gelu_tanh"] = "none",
     name: str | None = None,
 ) -> _FusedMatMulOutputs: ...
+
+class _MatMulWithSumsOutputs(NamedTuple):
+    y: Tensor
+    sums: Tensor
+
+def mat_mul_with_sums(
+    a: TensorLike,
+    b: TensorLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    summed: Literal["a", "b"] = "b",
+    name: str | None = None,
+) -> _MatMulWithSumsOutputs: ...
+def gelu_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor: ...
+def gelu_tanh_grad(x: TensorLike, dy: TensorLike, name: str | None = None) -> Tensor: ...
+def mat_mul_gelu_grad(
+    a: TensorLike,
+    b: TensorLike,
+    x: TensorLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    name: str | None = None,
+) -> Tensor: ...

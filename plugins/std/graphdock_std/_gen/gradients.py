@@ -6,6 +6,7 @@ from importlib import import_module as _import_module
 import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock_std._gen import arithmetic_ops as _arithmetic_ops
+from graphdock_std._gen import fused_ops as _fused_ops
 from graphdock_std._gen import image_boxes_ops as _image_boxes_ops
 from graphdock_std._gen import image_color_ops as _image_color_ops
 from graphdock_std._gen import image_resize_ops as _image_resize_ops
@@ -15,6 +16,8 @@ from graphdock_std._gen import special_ops as _special_ops
 from graphdock_std.complex import imaginary_part as _imaginary_part
 from graphdock_std.complex import real_part as _real_part
 from graphdock_std.complex import times_i as _times_i
+from graphdock_std.fused import gelu_curve as _gelu_curve
+from graphdock_std.fused import gelu_tanh_curve as _gelu_tanh_curve
 from graphdock_std.grad_support import sum_to as _sum_to
 
 
@@ -439,6 +442,32 @@ def fused_mat_mul(op, grad_y, grad_before):
     _fn = _import_module("graphdock_std.fused")
     grads_fused_matmul_gradient = _fn.fused_matmul_gradient(op, grad_y, grad_before)
     return [grads_fused_matmul_gradient[0], grads_fused_matmul_gradient[1], grads_fused_matmul_gradient[2]]
+
+
+def mat_mul_with_sums(op, grad_y, grad_sums):
+    """a, b: fn."""
+    _fn = _import_module("graphdock_std.fused")
+    grads_matmul_with_sums_gradient = _fn.matmul_with_sums_gradient(op, grad_y, grad_sums)
+    return [grads_matmul_with_sums_gradient[0], grads_matmul_with_sums_gradient[1]]
+
+
+def gelu_grad(op, grad_dx):
+    """x: formula; dy: formula."""
+    x, dy = op.inputs
+    return [grad_dx * dy * _gelu_curve(x), _fused_ops.gelu_grad(x, grad_dx)]
+
+
+def gelu_tanh_grad(op, grad_dx):
+    """x: formula; dy: formula."""
+    x, dy = op.inputs
+    return [grad_dx * dy * _gelu_tanh_curve(x), _fused_ops.gelu_tanh_grad(x, grad_dx)]
+
+
+def mat_mul_gelu_grad(op, grad_y):
+    """a, b, x: fn."""
+    _fn = _import_module("graphdock_std.fused")
+    grads_matmul_gelu_grad_gradient = _fn.matmul_gelu_grad_gradient(op, grad_y)
+    return [grads_matmul_gelu_grad_gradient[0], grads_matmul_gelu_grad_gradient[1], grads_matmul_gelu_grad_gradient[2]]
 
 
 def crop_and_resize(op, grad_crops):

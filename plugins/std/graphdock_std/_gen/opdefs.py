@@ -2687,6 +2687,144 @@ def fused_mat_mul() -> OpDef:
     )
 
 
+def mat_mul_with_sums() -> OpDef:
+    return OpDef(
+        name="MatMulWithSums",
+        version=1,
+        summary="A product of two matrices, and the sums over the inner dim of one of them.",
+        doc=(
+            "The gradient of a dense layer by its weights and by its bias: the one is a product with what arrives, "
+            "the other what arrives, summed. float16 and bfloat16\nare accumulated in float32, and rounded once. A "
+            "kernel may leave out the output that nothing reads."
+        ),
+        inputs=(
+            ArgDef("a", "T", shape="[A0, A1]", doc="Left matrix."),
+            ArgDef("b", "T", shape="[B0, B1]", doc="Right matrix."),
+        ),
+        outputs=(
+            ArgDef("y", "T", shape="[M, N]"),
+            ArgDef("sums", "T", shape="[S]", doc="Of b a number per column of the product, of a one per row."),
+        ),
+        attrs=(
+            AttrDef("transpose_a", "bool", default=False, doc="Multiply by a transposed."),
+            AttrDef("transpose_b", "bool", default=False, doc="Multiply by b transposed."),
+            AttrDef("summed", "string", default="b", allowed=("a", "b"), doc="Which matrix is summed."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={
+            "M": "A1 if transpose_a else A0",
+            "K": "A0 if transpose_a else A1",
+            "K2": "B1 if transpose_b else B0",
+            "N": "B0 if transpose_b else B1",
+            "S": "M if summed == 'a' else N",
+        },
+        where=(("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * K"},
+        gradient="graphdock_std._gen.gradients:mat_mul_with_sums",
+        gradient_kinds={"a": "fn", "b": "fn"},
+        decomposition="graphdock_std._gen.decompositions:mat_mul_with_sums",
+        reference="graphdock_std.reference.fused:matmul_with_sums",
+        package="graphdock_std",
+        source="specs/fused.yaml:219",
+    )
+
+
+def gelu_grad() -> OpDef:
+    return OpDef(
+        name="GeluGrad",
+        version=1,
+        summary="Gradient of gelu from its input.",
+        inputs=(
+            ArgDef("x", "T", shape="[*S]", doc="What gelu was applied to."),
+            ArgDef("dy", "T", shape="[*S]", doc="Gradient that reaches it."),
+        ),
+        outputs=(ArgDef("dx", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm(
+            {"dx": "dy * (0.5 * (1 + erf(x * 0.7071067811865476)) + x * exp(x * x * -0.5) * 0.3989422804014327)"},
+        ),
+        gradient="graphdock_std._gen.gradients:gelu_grad",
+        gradient_kinds={"x": "formula", "dy": "formula"},
+        decomposition="graphdock_std._gen.decompositions:gelu_grad",
+        reference="graphdock_std.reference.fused:gelu_grad",
+        package="graphdock_std",
+        source="specs/fused.yaml:266",
+    )
+
+
+def gelu_tanh_grad() -> OpDef:
+    return OpDef(
+        name="GeluTanhGrad",
+        version=1,
+        summary="Gradient of gelu's approximation with tanh, from its input.",
+        inputs=(
+            ArgDef("x", "T", shape="[*S]", doc="What it was applied to."),
+            ArgDef("dy", "T", shape="[*S]", doc="Gradient that reaches it."),
+        ),
+        outputs=(ArgDef("dx", "T", shape="[*S]"),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"elementwise", "pure"}),
+        region=RegionForm(
+            {
+                "dx": (
+                    "dy * sigmoid((x + x * x * x * 0.044715) * 1.5957691216057308) * (1 + x * sigmoid((x + x * x * x "
+                    "* 0.044715) * -1.5957691216057308) * (1.5957691216057308 + x * x * 0.21406444881780076))"
+                ),
+            },
+        ),
+        gradient="graphdock_std._gen.gradients:gelu_tanh_grad",
+        gradient_kinds={"x": "formula", "dy": "formula"},
+        decomposition="graphdock_std._gen.decompositions:gelu_tanh_grad",
+        reference="graphdock_std.reference.fused:gelu_tanh_grad",
+        package="graphdock_std",
+        source="specs/fused.yaml:288",
+    )
+
+
+def mat_mul_gelu_grad() -> OpDef:
+    return OpDef(
+        name="MatMulGeluGrad",
+        version=1,
+        summary="A product of two matrices times the slope of gelu's approximation.",
+        doc=(
+            "What reaches a dense layer through the product of the next one. float16 and bfloat16 are accumulated in "
+            "float32, and rounded once."
+        ),
+        inputs=(
+            ArgDef("a", "T", shape="[A0, A1]", doc="Left matrix."),
+            ArgDef("b", "T", shape="[B0, B1]", doc="Right matrix."),
+            ArgDef("x", "T", shape="[X0, X1]", doc="What gelu was applied to."),
+        ),
+        outputs=(ArgDef("y", "T", shape="[M, N]"),),
+        attrs=(
+            AttrDef("transpose_a", "bool", default=False, doc="Multiply by a transposed."),
+            AttrDef("transpose_b", "bool", default=False, doc="Multiply by b transposed."),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        let={
+            "M": "A1 if transpose_a else A0",
+            "K": "A0 if transpose_a else A1",
+            "K2": "B1 if transpose_b else B0",
+            "N": "B0 if transpose_b else B1",
+        },
+        where=(
+            ("K == K2", "inner sizes differ: {K} (from a) and {K2} (from b)"),
+            ("M == X0", "x has {X0} rows for {M} of the product"),
+            ("N == X1", "x has {X1} columns for {N} of the product"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * K"},
+        gradient="graphdock_std._gen.gradients:mat_mul_gelu_grad",
+        gradient_kinds={"a": "fn", "b": "fn", "x": "fn"},
+        decomposition="graphdock_std._gen.decompositions:mat_mul_gelu_grad",
+        reference="graphdock_std.reference.fused:matmul_gelu_grad",
+        package="graphdock_std",
+        source="specs/fused.yaml:312",
+    )
+
+
 def crop_and_resize() -> OpDef:
     return OpDef(
         name="CropAndResize",
@@ -12534,6 +12672,10 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "DroppedAttention": dropped_attention,
     "DroppedAttentionGrad": dropped_attention_grad,
     "FusedMatMul": fused_mat_mul,
+    "MatMulWithSums": mat_mul_with_sums,
+    "GeluGrad": gelu_grad,
+    "GeluTanhGrad": gelu_tanh_grad,
+    "MatMulGeluGrad": mat_mul_gelu_grad,
     "CropAndResize": crop_and_resize,
     "CropAndResizeGradImage": crop_and_resize_grad_image,
     "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
@@ -12884,7 +13026,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "0c84addae08dffb6",
+    "fused.yaml": "37068b8b7720d42f",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",

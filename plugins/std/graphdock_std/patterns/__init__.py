@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from graphdock_std.patterns.attention import attentions
 from graphdock_std.patterns.norms import layer_norms, rms_norms
-from graphdock_std.patterns.products import products
+from graphdock_std.patterns.products import products, products_of_gradients
 from graphdock_std.patterns.recurrent import lstms
 from graphdock_std.patterns.rotary import rotaries
 
 __all__ = ["PATTERNS"]
 
-PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products(), *lstms(), *rotaries())
+PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products(), *lstms(), *rotaries(), *products_of_gradients())

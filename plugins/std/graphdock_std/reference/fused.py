@@ -9,7 +9,17 @@ import numpy as np
 
 from graphdock_std.reference.random import stream_uniform
 
-__all__ = ["attention", "attention_grad", "dropped_attention", "dropped_attention_grad", "fused_matmul"]
+__all__ = [
+    "attention",
+    "attention_grad",
+    "dropped_attention",
+    "dropped_attention_grad",
+    "fused_matmul",
+    "gelu_grad",
+    "gelu_tanh_grad",
+    "matmul_gelu_grad",
+    "matmul_with_sums",
+]
 
 
 def _weights(query: Any, key: Any, scale: float, causal: bool, bias: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -125,3 +135,41 @@ def fused_matmul(
     }
     y = np.array([functions[activation](x) for x in before.ravel().tolist()]).reshape(before.shape)
     return y.astype(a.dtype), before.astype(a.dtype)
+
+
+def _slope_of_gelu(x: float) -> float:
+    return 0.5 * (1 + math.erf(x / math.sqrt(2))) + x * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def _slope_of_gelu_tanh(x: float) -> float:
+    root = math.sqrt(2 / math.pi)
+    t = math.tanh(root * (x + 0.044715 * x**3))
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t**2) * root * (1 + 3 * 0.044715 * x**2)
+
+
+def _times(slope: Any, x: Any, dy: Any) -> np.ndarray:
+    slopes = np.array([slope(v) for v in x.astype(np.float64).ravel().tolist()]).reshape(x.shape)
+    return np.asarray(slopes * dy.astype(np.float64))
+
+
+def gelu_grad(x: Any, dy: Any) -> np.ndarray:
+    return _times(_slope_of_gelu, x, dy).astype(x.dtype)
+
+
+def gelu_tanh_grad(x: Any, dy: Any) -> np.ndarray:
+    return _times(_slope_of_gelu_tanh, x, dy).astype(x.dtype)
+
+
+def matmul_with_sums(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, summed: str = "b"
+) -> tuple[np.ndarray, ...]:
+    left, right = (x.astype(np.float64) for x in (a, b))
+    left, right = left.T if transpose_a else left, right.T if transpose_b else right
+    sums = np.einsum("mk->m", left) if summed == "a" else np.einsum("kn->n", right)
+    return np.einsum("mk,kn->mn", left, right).astype(a.dtype), sums.astype(a.dtype)
+
+
+def matmul_gelu_grad(a: Any, b: Any, x: Any, transpose_a: bool = False, transpose_b: bool = False) -> np.ndarray:
+    left, right = (y.astype(np.float64) for y in (a, b))
+    product = (left.T if transpose_a else left) @ (right.T if transpose_b else right)
+    return _times(_slope_of_gelu_tanh, x, product).astype(a.dtype)
