@@ -132,7 +132,8 @@ class Arena:
             return None
         rounded = -(-nbytes // ALIGN) * ALIGN
         size = max(_PAGE, 1 << (rounded - 1).bit_length())
-        region = self._reuse(size, owner) or self._new(size)
+        region, busy = self._reuse(size, owner)
+        region = region or self._new(size)
         if region is None:
             return None
         self._made += 1
@@ -141,7 +142,8 @@ class Arena:
             _libc.mprotect(region.start, size, _OPEN)
             region.open = True
         block = region.block = Block(self.space, self._made, region.stop - rounded, nbytes, region)
-        block.guard()
+        if not busy:  # else ``clear`` does it, between the work that is queued on what was there and this block's
+            block.guard()
         if fresh:
             block.poison()
         self.in_use += nbytes
@@ -177,14 +179,16 @@ class Arena:
         block = region.block
         return block if block is not None and block.address <= address <= region.stop else None
 
-    def _reuse(self, size: int, owner: Any) -> Region | None:
+    def _reuse(self, size: int, owner: Any) -> tuple[Region | None, bool]:
+        """A region that was given back, and whether work on it may still be queued."""
         idle = self._idle.get(size, [])
         for at in range(len(idle) - 1, -1, -1):
             region, freed_by, done = idle[at]
-            if freed_by is owner or done():
+            idle_now = done()
+            if freed_by is owner or idle_now:
                 del idle[at]
-                return region
-        return None
+                return region, not idle_now
+        return None, False
 
     def _new(self, size: int) -> Region | None:
         if self._next + size + _PAGE > self.stop:

@@ -49,6 +49,18 @@ def test_memory_goes_back_to_its_owner_at_once_and_to_others_when_its_work_is_do
     assert arena.take(1000, other).address == block.address
 
 
+def test_a_smaller_block_leaves_what_queued_work_still_reads(arena):
+    """Its canaries would lie in the block before it, until that one's work has run."""
+    mine = object()
+    block = arena.take(96, mine)
+    _bytes(block)[95] = 7
+    arena.give(block, mine, lambda: False)
+    again = arena.take(48, mine)
+    assert again.address == block.address and _bytes(block)[95] == 7
+    arena.clear(block)
+    assert _bytes(block)[95] not in (7, 0xFF) and again.intact() and set(_bytes(again)) == {0xFF}
+
+
 def test_freed_memory_is_poisoned_and_closed_when_its_work_runs(arena):
     block = arena.take(1000, None)
     _bytes(block)[0] = 7
