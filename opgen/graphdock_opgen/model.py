@@ -323,6 +323,7 @@ class OpSpec(Spec):
     sum: Name | None = None
     joint: JointSpec | None = None
     stacked: str | None = None
+    rows: Name | None = None
     cost: CostSpec = CostSpec()
     gradient: Annotated[GradientSpec | None, BeforeValidator(_gradient), WithJsonSchema(_GRADIENT)] = None
     decompose: list[str] = []

@@ -164,6 +164,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "sum": spec.sum,
         "joint": {} if spec.joint is None else dict(spec.joint),
         "stacked": op.home.full(spec.stacked) if spec.stacked else None,
+        "rows": spec.rows,
         "cost": spec.cost.given(),
         "gradient": f"{generated}.gradients:{op.snake}" if op.has_gradient else None,
         "gradient_kinds": op.kinds,

@@ -178,6 +178,8 @@ class OpDef:
         tensor into parts of given sizes along one, ``add`` adds two.
       stacked: ``"module:name"`` of a function that builds, of an operation and its inputs stacked along a new first dim, the sum of
         what it gives of each; of the operation alone it says whether it can.
+      rows: of an op between a tensor and a history: type of the op that takes the tensor apart, or puts it together, along its
+        first dim where the elements are known one by one.
       cost: ``flops`` and ``bytes`` as formulas over dims; absent where the default holds.
       gradient: ``"module:name"`` of the function that builds gradients, None where the op has none at all.
       gradient_kinds: per input ``formula``, ``op``, ``fn``, ``none`` or ``todo: reason``.
@@ -222,6 +224,7 @@ class OpDef:
     sum: str | None = None
     joint: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     stacked: str | None = None
+    rows: str | None = None
     cost: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     gradient: str | None = None
     gradient_kinds: Mapping[str, str] = field(default_factory=lambda: _EMPTY)

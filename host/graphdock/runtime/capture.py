@@ -10,7 +10,7 @@ from graphdock.contracts.kernel import KernelDef
 from graphdock.contracts.queue import Queue, QueuedDevice
 from graphdock.contracts.rewriter import Rewriter
 
-__all__ = ["capturing_device", "feeds_first"]
+__all__ = ["can_record", "capturing_device", "feeds_first"]
 
 
 def capturing_device(
@@ -23,11 +23,12 @@ def capturing_device(
             if node in kernels:
                 device = device_of(node)
                 counts[device] = counts.get(device, 0) + 1
-    able = [d for d in counts if _can_record(d)]
+    able = [d for d in counts if can_record(d)]
     return max(able, key=lambda d: counts[d]) if able else None
 
 
-def _can_record(device: Device) -> bool:
+def can_record(device: Device) -> bool:
+    """Whether a device records work to replay it."""
     if isinstance(device, QueuedDevice):
         return type(device.queue).capture is not Queue.capture
     return type(device).capture is not Device.capture and device.memory_space != HOST_MEMORY

@@ -29,6 +29,7 @@ from graphdock.runtime.patterns import PatternKey, Patterns
 from graphdock.runtime.random_stream import RandomOrdinals
 from graphdock.runtime.resources import Resource, ResourceStore
 from graphdock.runtime.spaces import Spaces
+from graphdock.runtime.unroll import Unrolled
 from graphdock.shape import Dims
 
 __all__ = ["Draft", "Setting"]
@@ -97,6 +98,7 @@ class Draft:
       outputs, targets, feeds: what the plan is for; each fed tensor with its shape.
       timed: its steps have deadlines. ``dry``: it is made to be explained, and never runs.
       graph: the plan graph, from translation on; ``translated``: how many nodes it had at first, bodies included.
+      loops: what became of loops that could have been written out.
       refused: node -> kernel's full name -> why it refused. ``prepared``: what the chosen kernels stated that have ``prepare``.
       regions: node that stands for a region -> the region. ``failed_regions``: claims that came to nothing when prepared -> why.
       found: what patterns found. ``replaced``: node that stands for a pattern -> which; ``failed_patterns``: likewise.
@@ -121,6 +123,7 @@ class Draft:
     prepared: Mapping[PlanNode, Prepared] = field(default_factory=dict)
     regions: dict[PlanNode, Region] = field(default_factory=dict)
     failed_regions: dict[RegionKey, str] = field(default_factory=dict)
+    loops: Sequence[Unrolled] = ()
     found: list[RegionNote] = field(default_factory=list)
     replaced: dict[PlanNode, PatternKey] = field(default_factory=dict)
     failed_patterns: dict[PatternKey, str] = field(default_factory=dict)

@@ -58,6 +58,7 @@ class Plan:
       graph: the plan graph, placed and chosen. ``placement``: the kernels. ``kernel_nodes``: the nodes that have one.
       program: what runs it; made by the executor named ``executor``.
       translated: nodes before pruning and passes. ``reports``: what the passes did. ``stages``: what planning took.
+      loops: what became of loops that could have been written out.
       resources: all that its steps touch; ``touched``: with whether they do more than read it. ``claim``: what they hold while
         they run.
       stores: the containers of its resources, of which there is rarely more than one. ``gates``: where its steps claim.
@@ -78,6 +79,7 @@ class Plan:
         self.graph = draft.graph
         self.placement = draft.placement
         self.reports = tuple(draft.reports)
+        self.loops = tuple(draft.loops)
         self.translated = draft.translated
         self.program = draft.program
         self.stages = (*draft.stages, *self.program.stages)

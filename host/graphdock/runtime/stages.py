@@ -24,6 +24,7 @@ from graphdock.passes.pipeline import PassReport, run_passes
 from graphdock.passes.rewrite import Tools
 from graphdock.placement.placer import place, warn_of_fallbacks
 from graphdock.placement.regions import fuse, key_of, put_back
+from graphdock.runtime.capture import can_record
 from graphdock.runtime.draft import Draft, Setting
 from graphdock.runtime.evaluate import evaluator
 from graphdock.runtime.host_ops import build_host_op
@@ -32,6 +33,7 @@ from graphdock.runtime.resources import Access, ResourceStore
 from graphdock.runtime.scalars import KEPT, scalar_function, scalar_values
 from graphdock.runtime.spaces import assign_spaces
 from graphdock.runtime.translate import translate
+from graphdock.runtime.unroll import Unrolling
 
 __all__ = ["STAGES", "simplify"]
 
@@ -44,7 +46,11 @@ def simplify(graph: PlanGraph, setting: Setting) -> list[PassReport]:
 
 def _translate(draft: Draft) -> None:
     """The user's graph becomes a plan graph: what the fetches need, with shapes inferred from the feeds'."""
-    draft.graph = translate(draft.outputs, draft.targets, draft.feeds)
+    setting = draft.setting
+    # where launches are recorded, and nothing is watched in between
+    unrolling = Unrolling() if not setting.debug and can_record(setting.opened[setting.devices[0]]) else None
+    draft.graph = translate(draft.outputs, draft.targets, draft.feeds, unrolling=unrolling)
+    draft.loops = [] if unrolling is None else unrolling.notes
     draft.translated = sum(len(g.nodes) for g in draft.graph.all_graphs())
 
 

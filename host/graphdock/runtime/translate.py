@@ -11,13 +11,14 @@ from graphdock.contracts.bodies import carried, first_given, scanned
 from graphdock.contracts.contents import Contents, may_hold
 from graphdock.contracts.effects import lay_order
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import describe
 from graphdock.graph.tensor import Tensor
 from graphdock.graph.trampoline import Visit, trampoline
 from graphdock.runtime.plan_shapes import PlanShapes, fed_extent
+from graphdock.runtime.unroll import CannotUnroll, Unrolled, Unrolling
 from graphdock.shape import Dims, Symbol, compatible, plain, show
 
 __all__ = ["needed_operations", "translate"]
@@ -85,15 +86,34 @@ def translate(
     targets: Sequence[Operation],
     feeds: Sequence[tuple[Tensor, Dims]],
     name: str = "main",
+    unrolling: Unrolling | None = None,
 ) -> PlanGraph:
     """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
 
     Nodes stand in the order of their creation where edges allow, and order edges keep what conflicts in that order. Shapes are
     inferred again from the feeds' own; nothing that the outputs and targets do not need is translated.
 
+    Args:
+      unrolling: which loops may be written out, and what became of them; None where none may be.
+
     Raises:
       InvalidArgumentError: a placeholder is needed and not fed; a cycle. ShapeError: the feeds' shapes do not fit the ops.
     """
+    if unrolling is not None:
+        try:
+            return _translate(outputs, targets, feeds, name, unrolling)
+        except (CannotUnroll, ShapeError) as error:  # an error of the program's comes again
+            unrolling.notes = [Unrolled(n.origin, 0, n.why or str(error)) for n in unrolling.notes]
+    return _translate(outputs, targets, feeds, name, None)
+
+
+def _translate(
+    outputs: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[tuple[Tensor, Dims]],
+    name: str,
+    unrolling: Unrolling | None,
+) -> PlanGraph:
     builder = Builder(name)
     values: dict[Tensor, Value] = {}
     for tensor, dims in feeds:
@@ -103,11 +123,13 @@ def translate(
         values[tensor].extent = fed_extent(dims, len(values) - 1)
     roots = [t.op for t in outputs if t not in values] + list(targets)
     shapes = PlanShapes(Contents())
-    level = _Translation(builder, values, shapes, {})
+    level = _Translation(builder, values, shapes, {}, unrolling)
     trampoline(level.run(needed_operations(roots, values)))
     graph = builder.graph
     graph.outputs = [values[t] for t in outputs]
-    graph.targets = [level.nodes[op] for op in targets if op in level.nodes]
+    graph.targets = list(dict.fromkeys([node for op in targets for node in level.after(op)]))
+    if unrolling is not None and not unrolling.elements.keys().isdisjoint(graph.outputs):
+        raise CannotUnroll("a history is fetched")
     graph.conditions = shapes.facts.conditions()
     lay_order(graph)
     return graph
@@ -122,12 +144,25 @@ class _Translation:
         values: dict[Tensor, Value],
         shapes: PlanShapes,
         active: dict[BodyGraph, list[Operation]],
+        unrolling: Unrolling | None = None,
+        iteration: str = "",
+        waits: Sequence[PlanNode] = (),
     ) -> None:
         self.builder = builder
         self.values = values
         self.shapes = shapes
         self.active = active
+        self.unrolling = unrolling
+        #: of a loop that is written out: what names of nodes end in, and what all of them wait for
+        self.iteration = iteration
+        self.waits = waits
         self.nodes: dict[Operation, PlanNode] = {}
+        #: loop that is written out -> the nodes that stand for it
+        self.written: dict[Operation, tuple[PlanNode, ...]] = {}
+
+    def after(self, op: Operation) -> Sequence[PlanNode]:
+        """The nodes that whoever waits for an operation waits for."""
+        return self.written.get(op) or ((self.nodes[op],) if op in self.nodes else ())
 
     def run(self, ops: Sequence[Operation]) -> Visit[None]:
         """Translate operations whose dependencies come first; yields the translation of each body that it meets."""
@@ -139,19 +174,22 @@ class _Translation:
                 continue
             inputs = [values[t] for t in op.inputs]
             bodies: list[PlanGraph] = []
+            if self.unrolling is not None and (yield from self._written(op, inputs, self.unrolling)):
+                continue
             if op.bodies:
                 bodies = yield from self._bodies(op, inputs)
             extents, guard = self.shapes.infer(op, inputs, bodies)
             outputs = self.builder.node(
                 op.op_def,
-                op.name,
+                op.name + self.iteration,
                 inputs,
                 op.node_attrs,
                 [(t.dtype, plain(e)) for t, e in zip(op.outputs, extents, strict=True)],
-                [nodes[b] for b in op._control if b in nodes],
+                [n for b in op._control for n in self.after(b)] + [*self.waits],
                 _requested(op),
                 _Site(op),
                 bodies,
+                (op.name,),
             )
             node = nodes[op] = self.builder.graph.nodes[-1]
             node.guard = guard
@@ -162,6 +200,54 @@ class _Translation:
                 self.shapes.contents.leave(node)
             if op._colocation:
                 node.attrs = {**node.attrs, "_colocate": op._colocation}
+
+    def _written(self, op: Operation, inputs: list[Value], unrolling: Unrolling) -> Visit[bool]:
+        """Whether the operation was translated otherwise: a loop that is written out, and what puts together what one kept."""
+        if op.verb == "loop" and op._device is None:
+            body = op.bodies[1]
+            given = {*body.parameters, *body.captures.values()}
+            ops = needed_operations([t.op for t in body.outputs if t not in given], dict.fromkeys(given))
+            count = unrolling.count(op, inputs, len(ops))
+            if count:
+                yield from self._iterations(op, inputs, unrolling, ops, count)
+                return True
+        histories = [v for v in inputs if v in unrolling.elements and v.node is None]
+        if not histories:
+            return False
+        node = self.nodes[op] = unrolling.stack(op, histories[0], self.builder)
+        node.site_of = _Site(op)
+        node.control = tuple([n for b in op._control for n in self.after(b)])
+        self.values.setdefault(op.outputs[0], node.outputs[0])
+        return True
+
+    def _iterations(
+        self, op: Operation, inputs: list[Value], unrolling: Unrolling, ops: Sequence[Operation], count: int
+    ) -> Visit[None]:
+        """The iterations of a loop as nodes of this level."""
+        first = carried(op.op_def, op.node_attrs)
+        last = first + scanned(op.op_def, op.node_attrs)
+        body, state, made = op.bodies[1], inputs[:first], list[Value]()
+        elements = [unrolling.read(op, history, self.builder) for history in inputs[first:last]]
+        outer = {body.captures[t]: v for t, v in zip(op.inputs[last:], inputs[last:], strict=True)}
+        kept: list[list[Value]] = [[] for _ in op.outputs[first:]]
+        waits = [n for b in op._control for n in self.after(b)]
+        for number in range(count):
+            values = {**outer, **dict(zip(body.parameters[:first], state, strict=True))}
+            values |= {t: e[-1 - number] for t, e in zip(body.parameters[first:], elements, strict=True)}
+            within = f"{self.iteration}/{number}"
+            level = _Translation(self.builder, values, self.shapes, self.active, unrolling, within, waits)
+            yield from level.run(ops)
+            made = [values[t] for t in body.outputs]
+            state = made[:first]
+            for each, value in zip(kept, made[first:], strict=True):
+                each.append(value)
+        for tensor, value in zip(op.outputs, state, strict=False):
+            self.values.setdefault(tensor, value)
+        for tensor, found in zip(op.outputs[first:], kept, strict=True):
+            history = Value(f"{op.name}/kept", tensor.dtype, ())
+            unrolling.elements[history] = found
+            self.values.setdefault(tensor, history)
+        self.written[op] = tuple(dict.fromkeys([v.node for v in made if v.node is not None]))
 
     def _bodies(self, op: Operation, inputs: list[Value]) -> Visit[list[PlanGraph]]:
         bodies: list[PlanGraph] = []
@@ -211,10 +297,12 @@ class _Translation:
             self.shapes.bind(values[inner], value)
         active = _active(body, self.active)
         roots = [t.op for t in body.outputs if t not in values] + active
-        level = _Translation(builder, values, self.shapes, self.active)
+        level = _Translation(builder, values, self.shapes, self.active, self.unrolling)
         yield from level.run(needed_operations(roots, values))
         graph = builder.graph
         graph.outputs = [values[t] for t in body.outputs]
+        if self.unrolling is not None and not self.unrolling.elements.keys().isdisjoint(graph.outputs):
+            raise CannotUnroll("a body returns its history")
         graph.targets = [level.nodes[op] for op in active]
         return graph
 

@@ -121,6 +121,7 @@ class Explanation:
             "cost": self.cost(),
             "passes": [asdict(r) for r in self.plan.reports],
             "decomposed": [asdict(d) for d in self.plan.placement.decomposed],
+            "loops": [asdict(n) for n in self.plan.loops],
             "regions": [asdict(n) for n in self.plan.placement.notes],
             "arena_bytes": self.plan.arena_bytes,
             "stages": [asdict(s) for s in self.plan.stages],
@@ -144,7 +145,13 @@ class Explanation:
             f"decomposed  {d.node} ({d.op}) on {d.device_type} -> {_count(len(d.parts), 'node')} ({_listed(d.parts)}): {d.why}"
             for d in self.plan.placement.decomposed
         ]
-        lines = [*head, f"plan    {self.summary()}", *self.plan.program.notes, *became, *refused, self.table()]
+        loops = [
+            f"written out: {n.origin}: {_count(n.count, 'iteration')}"
+            if n.count
+            else f"not written out: {n.origin}: {n.why}"
+            for n in self.plan.loops
+        ]
+        lines = [*head, f"plan    {self.summary()}", *self.plan.program.notes, *loops, *became, *refused, self.table()]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -482,6 +482,7 @@ def history_unstack() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock.ops.core_shapes:history_unstack",
         traits=frozenset({"pure", "unstacks"}),
+        rows="Unpack",
         cost={"flops": "0", "bytes": "2 * bytes(value)"},
         gradient="graphdock.ops._gen.gradients:history_unstack",
         gradient_kinds={"value": "fn", "count": "none"},
@@ -521,11 +522,12 @@ def history_stack() -> OpDef:
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock.ops.core_shapes:history_stack",
         traits=frozenset({"pure"}),
+        rows="Pack",
         cost={"flops": "0", "bytes": "2 * bytes(value)"},
         gradient="graphdock.ops._gen.gradients:history_stack",
         gradient_kinds={"history": "fn", "dims": "none"},
         package="graphdock",
-        source="specs/core.yaml:268",
+        source="specs/core.yaml:269",
     )
 
 
@@ -550,7 +552,7 @@ def var_handle_op() -> OpDef:
         resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:285",
+        source="specs/core.yaml:287",
     )
 
 
@@ -567,7 +569,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:298",
+        source="specs/core.yaml:300",
     )
 
 
@@ -587,7 +589,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:308",
+        source="specs/core.yaml:310",
     )
 
 
@@ -626,7 +628,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:320",
+        source="specs/core.yaml:322",
     )
 
 
@@ -665,7 +667,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:331",
+        source="specs/core.yaml:333",
     )
 
 
@@ -681,7 +683,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:342",
+        source="specs/core.yaml:344",
     )
 
 
@@ -696,7 +698,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:351",
+        source="specs/core.yaml:353",
     )
 
 
@@ -716,7 +718,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:359",
+        source="specs/core.yaml:361",
     )
 
 
@@ -737,7 +739,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:373",
+        source="specs/core.yaml:375",
     )
 
 
@@ -769,7 +771,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:387",
+        source="specs/core.yaml:389",
     )
 
 
@@ -808,4 +810,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "bda59a2a300a084f"}
+SPECS: dict[str, str] = {"core.yaml": "fe008225f5f11637"}

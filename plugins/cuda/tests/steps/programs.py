@@ -117,10 +117,15 @@ def transformer() -> Step:
     return Step(train, loss, lambda r: {p: r.standard_normal((batch, steps, width), np.float32) for p in (x, y)})
 
 
-def lstm_over_rows() -> Step:
+def lstm_over_known_rows() -> Step:
+    """As :func:`lstm_over_rows`, of batches that are all as long."""
+    return lstm_over_rows(4)
+
+
+def lstm_over_rows(steps: int | None = None) -> Step:
     """A language model of one LSTM layer, by a loop over the rows of its input, as long as each batch is."""
     batch, vocabulary, units = 3, 11, 8
-    tokens, targets = (tf.placeholder(tf.int32, [batch, None]) for _ in range(2))
+    tokens, targets = (tf.placeholder(tf.int32, [batch, steps]) for _ in range(2))
     with tf.variable_scope("net", initializer=tf.random_uniform_initializer(-0.2, 0.2, seed=4)):
         table, out_w = tf.get_variable("table", [vocabulary, units]), tf.get_variable("out", [units, vocabulary])
         cell = tf.nn.rnn_cell.LSTMCell(units)
@@ -131,8 +136,8 @@ def lstm_over_rows() -> Step:
     train = tf.train.AdamOptimizer(0.01).minimize(loss)
 
     def feed(r: np.random.Generator) -> dict[Any, Any]:
-        steps = int(r.integers(1, 6))
-        return {t: r.integers(0, vocabulary, (batch, steps), np.int32) for t in (tokens, targets)}
+        rows = steps or int(r.integers(1, 6))
+        return {t: r.integers(0, vocabulary, (batch, rows), np.int32) for t in (tokens, targets)}
 
     return Step(train, loss, feed)
 
@@ -156,6 +161,7 @@ PROGRAMS: dict[str, Callable[[], Step]] = {
     "softmax_regression": softmax_regression,
     "digits_with_dropout": digits_with_dropout,
     "lstm": lstm,
+    "lstm_over_known_rows": lstm_over_known_rows,
     "transformer": transformer,
 }
 #: Programs with loops that the host runs, of what it gives the GPU.

@@ -23,7 +23,7 @@ KEPT = 3 * (1 << 16)
 class Trial:
     """One small training program on a GPU of its own."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, rows: bool = False) -> None:
         self.tools, self.host = toolkit(seed=seed), Host()
         self.driver: Any = self.tools.driver
         self.device = install(self.host, self.tools)
@@ -31,7 +31,11 @@ class Trial:
         with self.graph.as_default():
             self.x = tf.placeholder(tf.float32, [4, 3])
             w = tf.Variable(np.full((3, 2), 0.5, np.float32))
-            y = tf.nn.dropout(tf.tanh(tf.matmul(self.x, w)), 0.5, seed=3)
+            if rows:  # a loop that is written out
+                cell = tf.nn.rnn_cell.BasicRNNCell(2)
+                y, _ = tf.nn.dynamic_rnn(cell, tf.matmul(self.x, w)[None], dtype=tf.float32)
+            else:
+                y = tf.nn.dropout(tf.tanh(tf.matmul(self.x, w)), 0.5, seed=3)
             self.loss = tf.reduce_sum(tf.square(y))
             self.train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(self.loss)
             self.init = tf.global_variables_initializer()
@@ -51,16 +55,19 @@ class Trial:
 @pytest.fixture(scope="module")
 def calls() -> int:
     """How many calls of the driver the program makes."""
-    trial = Trial()
+    return _calls_of(Trial())
+
+
+def _calls_of(trial: Trial) -> int:
     with trial.session() as session:
         trial.driver.faults.reset()
         list(trial.program(session))
         return int(trial.driver.faults.calls)
 
 
-def check_fault_at(number: int, status: int, late: bool, seed: int = 1) -> None:
+def check_fault_at(number: int, status: int, late: bool, seed: int = 1, rows: bool = False) -> None:
     """Let one call fail; see that it is reported once, and that a lost device is the only thing that stays."""
-    trial = Trial(seed)
+    trial = Trial(seed, rows)
     faults = trial.driver.faults
     errors = []
     with trial.session() as session:
@@ -112,6 +119,16 @@ def test_a_refused_call_is_reported_once(calls: int, part: int) -> None:
 @pytest.mark.parametrize("part", range(6))
 def test_a_lost_device_is_told(calls: int, part: int) -> None:
     check_fault_at(2 + part * calls // 6, 719, late=True)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_a_loop_that_is_written_out_has_no_faults_of_its_own(part: int) -> None:
+    """One of a dozen calls, with each way to refuse it, and a lost device."""
+    calls = _calls_of(Trial(rows=True))
+    for number in range(3 + part, calls, calls // 4 if not part else 5):
+        check_fault_at(number, REFUSALS[number % len(REFUSALS)], late=False, rows=True)
+    check_fault_at(calls // 2, 719, late=True, rows=True)
 
 
 @pytest.mark.exhaustive
