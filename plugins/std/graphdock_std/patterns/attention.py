@@ -94,8 +94,16 @@ def attentions() -> Iterator[Pattern]:
                     functools.partial(_attention, divided=score is _divided_after),
                     not_on=PARTS,
                     rank=rank,
-                    check=_of_scores if "bias" in masks else _causal if masks else None,
+                    check=_fits,
                 )
+
+
+def _fits(found: Found) -> str | None:
+    if found.constants.get("scale") == 0:
+        return "the scores are multiplied or divided by zero"
+    if "bias" in found.shapes:
+        return _of_scores(found)
+    return _causal(found) if "low" in found.constants else None
 
 
 def _of_scores(found: Found) -> str | None:
