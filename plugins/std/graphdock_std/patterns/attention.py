@@ -131,7 +131,6 @@ def attentions() -> Iterator[Pattern]:
             for label, (hide, masks) in (hidden | biases).items():
                 if len(masks.get("bias", table).shape or ()) > rank:
                     continue
-                check = _of_scores if "bias" in masks else _causal if masks else None
                 for dropped in (False, True):
                     drawn = _drawn(rank) if dropped else {}
                     yield Pattern(
@@ -144,7 +143,7 @@ def attentions() -> Iterator[Pattern]:
                         ),
                         not_on=PARTS,
                         rank=rank,
-                        check=functools.partial(_for_scores, check) if dropped else check,
+                        check=_for_scores if dropped else _fits,
                     )
 
 
@@ -154,11 +153,19 @@ def _drawn(rank: int) -> dict[str, Operand]:
     return {"draws": draws, "rate": Operand((), "float32"), "factor": Operand(())}
 
 
-def _for_scores(check: Callable[[Found], str | None] | None, found: Found) -> str | None:
-    """None where there is a number for each of the scores, and ``check`` finds nothing."""
+def _for_scores(found: Found) -> str | None:
+    """None where there is a number for each of the scores, and what holds without dropout holds."""
     if found.shapes["draws"] != (*found.shapes["query"][:-1], found.shapes["key"][-2]):
         return "weights are dropped together"
-    return None if check is None else check(found)
+    return _fits(found)
+
+
+def _fits(found: Found) -> str | None:
+    if found.constants.get("scale") == 0:
+        return "the scores are multiplied or divided by zero"
+    if "bias" in found.shapes:
+        return _of_scores(found)
+    return _causal(found) if "low" in found.constants else None
 
 
 def _of_scores(found: Found) -> str | None:
