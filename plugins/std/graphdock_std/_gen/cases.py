@@ -4092,7 +4092,7 @@ CASES: dict[str, dict] = {
                     "bias": {"shape": (2, 1, 1, 8), "low": -3.0, "high": 3.0},
                 },
                 "attrs": {"scale": 0.5, "causal": True},
-                "types": {},
+                "types": {"T": "float32"},
                 "note": "",
             },
         ),

@@ -79,6 +79,20 @@ def dropping(layers):
     }
 
 
+def attending(layers):
+    """Layers of attention, whose weights and answers are dropped, and their training step."""
+    random = np.random.RandomState(3)
+    x = tf.placeholder(tf.float32, [2, 8, 16])
+    y = x
+    for number in range(layers):
+        with tf.variable_scope(f"layer{number}"):
+            q, k, v = (tf.reshape(tf.layers.dense(y, 16, name=name), [2, 8, 16]) for name in "qkv")
+            weights = tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.25)
+            y += tf.nn.dropout(tf.matmul(tf.nn.dropout(weights, rate=0.2), v), rate=0.1)
+    loss = tf.reduce_mean(tf.square(y - 0.5))
+    return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], {x: random.randn(2, 8, 16).astype(np.float32)}
+
+
 def trained(process_host, program, layers, backends):
     """Losses of three steps, and what the fourth launched."""
     tools, host = toolkit(seed=2), process_host(Host())
@@ -99,8 +113,8 @@ def trained(process_host, program, layers, backends):
 
 @pytest.mark.parametrize(
     "program",
-    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, dropping)]],
-    ids=["encoder", "lstm", "residual", "dropping"],
+    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, dropping, attending)]],
+    ids=["encoder", "lstm", "residual", "dropping", "attending"],
 )
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())
