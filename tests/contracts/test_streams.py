@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphdock.contracts import Builder, OpDef, StreamName, streams_of
+from graphdock.contracts import Builder, OpDef, StreamName, print_node, streams_of
 from graphdock.contracts.ir import copy_node
 from graphdock.dtypes import float32
 
@@ -24,4 +24,5 @@ def test_a_node_that_draws_has_a_stream_of_its_own_by_the_users_name_and_its_see
 def test_a_node_that_stands_for_others_draws_from_theirs_and_so_do_its_copies():
     node = a_node(DRAWN, seed=3)
     node.streams = StreamName("a", 1), StreamName("b", 2)
+    assert print_node(node).endswith(" {seed=3} draws from a, b")
     assert streams_of(node) == streams_of(copy_node(node, [])) == (StreamName("a", 1), StreamName("b", 2))

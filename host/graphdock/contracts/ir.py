@@ -3,7 +3,8 @@
 Grammar (the printer writes it, :func:`graphdock.contracts.ir_check.check` enforces it)::
 
     graph  := "graph" NAME "(" value* ")" "{" node* "return" value* "}"
-    node   := value* "=" OP "(" value* ")" attrs? ("after" node*)? ("ordered" "after" node*)? ("on" DEVICE)? body*
+    node   := value* "=" OP "(" value* ")" attrs? ("after" node*)? ("ordered" "after" node*)? draws? ("on" DEVICE)? body*
+    draws  := "draws" "from" NAME*
     body   := graph
     value  := "%" NAME ":" dtype shape
 

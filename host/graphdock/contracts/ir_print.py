@@ -44,6 +44,8 @@ def print_node(node: PlanNode) -> str:
         text += " after " + ", ".join(n.name for n in node.control)
     if node.order:
         text += " ordered after " + ", ".join(n.name for n in node.order)
+    if node.streams:
+        text += " draws from " + ", ".join(s.name for s in node.streams)
     where = node.device or node.requested
     if where:
         text += f" on {where.short()}"
