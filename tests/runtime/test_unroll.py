@@ -58,10 +58,12 @@ def test_it_keeps_the_order_around_it(monkeypatch):
         x = tf.constant(ROWS)
         with tf.control_dependencies([v.assign_add(1.0)]):
             (last,), (kept,) = ops.scan_loop(lambda s, r: ([s[0] * v.read_value() + r[0]], [s[0]]), [ROWS[0]], [x])
+        assert last.op.control_inputs, "the loop itself waits"
         with tf.control_dependencies([last.op]):
             after = v.assign_add(10.0)
-        seen, _ = both([last, kept, after, last.op], {}, monkeypatch)
-    assert "While" not in seen
+        for fetches in ([last], [kept], [after], [last.op, v.read_value()]):
+            seen, _ = both(fetches, {}, monkeypatch)
+            assert "While" not in seen
 
 
 def grown(state, row):
