@@ -55,13 +55,15 @@ def test_it_keeps_the_order_around_it(monkeypatch):
     """What it waits for runs, and before its reads; who waits for it comes after them."""
     with tf.Graph().as_default():
         v = tf.Variable(np.float32(1.0), use_resource=True)
-        x = tf.constant(ROWS)
+        x, start = tf.constant(ROWS), tf.constant(ROWS[0])
         with tf.control_dependencies([v.assign_add(1.0)]):
-            (last,), (kept,) = ops.scan_loop(lambda s, r: ([s[0] * v.read_value() + r[0]], [s[0]]), [ROWS[0]], [x])
+            (last,), (kept,) = ops.scan_loop(lambda s, r: ([s[0] * v.read_value() + r[0]], [s[0]]), [start], [x])
+        assert last.op.control_inputs, "the loop itself waits"
         with tf.control_dependencies([last.op]):
             after = v.assign_add(10.0)
-        seen, _ = both([last, kept, after, last.op], {}, monkeypatch)
-    assert "While" not in seen
+        for fetches in ([last], [kept], [after], [last.op, v.read_value()]):
+            seen, _ = both(fetches, {}, monkeypatch)
+            assert "While" not in seen
 
 
 def grown(state, row):

@@ -95,7 +95,9 @@ class Unrolling:
             count, *rest = shape
             attrs = {"T": rows.dtype, "num": count, "axis": 0}
             opdef, name = _find(op, node.opdef), f"{node.name}/rows"
-            found = builder.node(opdef, name, [rows], attrs, [(rows.dtype, (*rest,))] * count, origins=node.origins)
+            found = builder.node(
+                opdef, name, [rows], attrs, [(rows.dtype, (*rest,))] * count, node.control, origins=node.origins
+            )
             for value in found:
                 value.extent = (*rest,)
             found = found[::-1] if node.attrs["reverse"] else list(found)
