@@ -393,3 +393,23 @@ def test_a_late_pattern_is_looked_for_in_what_stands_for_another(lab):
         _, ops, notes = lab(patterns).run([tf.expm1(x) + 1.0], {x: table(5)})
         assert [op for op in ops if op in ("Exp", "Expm1", "Log", "Log1p")] == wanted
         assert len(notes) == 1 + late
+
+
+def test_attributes_that_a_pattern_names_have_any_value(lab):
+    """Both functions get them as the anchor has them; others are as they are written."""
+    asked = []
+
+    def stands(x, alpha):
+        asked.append(alpha)
+        return tf.maximum(x, 0.0) * 2.0 + tf.minimum(x, 0.0) * (2.0 * alpha)
+
+    sought = {"pattern": lambda x, alpha: tf.nn.leaky_relu(x, alpha) * 2.0, "replacement": stands}
+    inputs = {"x": Operand((None, None))}
+    tested = lab([Pattern("twice", "LeakyRelu", inputs, **sought, attrs=("alpha",))])
+    x = tf.placeholder(tf.float32, [4, 6])
+    fetches = [tf.nn.leaky_relu(x, alpha) * 2.0 for alpha in (0.25, 0.5)]
+    got, ops, notes = tested.run([*fetches, *tf.gradients(fetches, [x])], {x: table(4, 6)})
+    want, _, _ = tested.run([*fetches, *tf.gradients(fetches, [x])], {x: table(4, 6)}, fusion=False)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-6)
+    assert {"LeakyRelu", "LeakyReluGrad"}.isdisjoint(ops) and len(notes) == 2 and set(asked) == {0.25, 0.5}

@@ -4458,6 +4458,142 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.fused:matmul_gelu_grad",
     },
+    "FusedConv2D": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 3)},
+                    "filter": {"shape": (3, 2, 3, 4)},
+                    "bias": {"shape": (4,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "activation": "relu"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 3, 5, 4)},
+                    "filter": {"shape": (3, 3, 3, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW", "activation": "tanh"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 2)},
+                    "filter": {"shape": (2, 3, 2, 3)},
+                    "bias": {"shape": (3,)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 7, 6, 2)},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1), "activation": "relu6"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 2)},
+                    "filter": {"shape": (3, 3, 2, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 2, 1, 0, 3, 0, 0),
+                    "activation": "sigmoid",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 3, 4, 5)},
+                    "filter": {"shape": (1, 1, 5, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID", "activation": "gelu"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 3, 4)},
+                    "filter": {"shape": (1, 1, 5, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "data_format": "NCHW", "activation": "gelu_tanh"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2, 3)},
+                    "bias": {"shape": (3,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "no images",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 3)},
+                    "filter": {"shape": (2, 2, 4, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "input has 3 channels, but the filter takes 4",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 3)},
+                    "filter": {"shape": (2, 2, 3, 2)},
+                    "bias": {"shape": (3,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "bias has 3 numbers for 2 channels",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 3)},
+                    "filter": {"shape": (2, 2, 3, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "activation": "swish"},
+                "types": {},
+                "note": "",
+                "match": "swish",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "bias": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.008, "atol": 0.008},
+            "bfloat16": {"rtol": 0.06, "atol": 0.06},
+            "float32": {"rtol": 2e-05, "atol": 2e-05},
+            "float64": {"rtol": 1e-10, "atol": 1e-10},
+        },
+        "gradcheck": ("input", "filter", "bias"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.fused:fused_conv",
+    },
     "CropAndResize": {
         "samples": (
             {

@@ -10,6 +10,7 @@ from graphdock_std.attention import attend_weights as _attend_weights
 from graphdock_std.dropped_attention import attend_dropped as _attend_dropped
 from graphdock_std.dropped_attention import attend_kept as _attend_kept
 from graphdock_std.fused import activate as _activate
+from graphdock_std.fused import convolved as _convolved
 from graphdock_std.fused import gelu_slope as _gelu_slope
 from graphdock_std.fused import gelu_tanh_slope as _gelu_tanh_slope
 from graphdock_std.fused import inner_sums as _inner_sums
@@ -112,6 +113,15 @@ def mat_mul_gelu_grad(*, a, b, x, transpose_a, transpose_b, T, **_unused):
     """Builds MatMulGeluGrad from other ops."""
     y = _fused_ops.gelu_tanh_grad(x, _tf.matmul(a, b, transpose_a, transpose_b))
     return [y]
+
+
+def fused_conv2d(
+    *, input, filter, bias, strides, padding, explicit_paddings, data_format, dilations, activation, T, **_unused
+):
+    """Builds FusedConv2D from other ops."""
+    before = _convolved(input, filter, bias, strides, padding, explicit_paddings, data_format, dilations)
+    y = _activate(before, activation)
+    return [y, before]
 
 
 def squared_difference(*, x, y, T, **_unused):

@@ -470,6 +470,13 @@ def mat_mul_gelu_grad(op, grad_y):
     return [grads_matmul_gelu_grad_gradient[0], grads_matmul_gelu_grad_gradient[1], grads_matmul_gelu_grad_gradient[2]]
 
 
+def fused_conv2d(op, grad_y, grad_before):
+    """input, filter, bias: fn."""
+    _fn = _import_module("graphdock_std.fused")
+    grads_fused_conv_gradient = _fn.fused_conv_gradient(op, grad_y, grad_before)
+    return [grads_fused_conv_gradient[0], grads_fused_conv_gradient[1], grads_fused_conv_gradient[2]]
+
+
 def crop_and_resize(op, grad_crops):
     """image: fn; boxes: formula; box_ind: none; crop_size: none."""
     image = op.inputs[0]

@@ -2825,6 +2825,69 @@ def mat_mul_gelu_grad() -> OpDef:
     )
 
 
+def fused_conv2d() -> OpDef:
+    return OpDef(
+        name="FusedConv2D",
+        version=1,
+        summary="A convolution of images, a bias, and an activation.",
+        doc=(
+            "float16 and bfloat16 are accumulated in float32, and rounded once. A kernel may leave out the output "
+            "that nothing reads."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+            ArgDef("bias", "T", shape="[B]", doc="A number per channel of the output."),
+        ),
+        outputs=(ArgDef("y", "T"), ArgDef("before", "T", doc="What the activation is applied to.")),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("padding", "string", allowed=("SAME", "VALID", "EXPLICIT"), doc="As of Conv2D."),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "activation",
+                "string",
+                default="none",
+                allowed=("none", "relu", "relu6", "tanh", "sigmoid", "gelu", "gelu_tanh"),
+                doc="What f is, as of FusedMatMul; relu6 is relu, at most 6.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:fused_conv",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * H * W * C"},
+        gradient="graphdock_std._gen.gradients:fused_conv2d",
+        gradient_kinds={"input": "fn", "filter": "fn", "bias": "fn"},
+        decomposition="graphdock_std._gen.decompositions:fused_conv2d",
+        reference="graphdock_std.reference.fused:fused_conv",
+        package="graphdock_std",
+        source="specs/fused.yaml:354",
+    )
+
+
 def crop_and_resize() -> OpDef:
     return OpDef(
         name="CropAndResize",
@@ -12676,6 +12739,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "GeluGrad": gelu_grad,
     "GeluTanhGrad": gelu_tanh_grad,
     "MatMulGeluGrad": mat_mul_gelu_grad,
+    "FusedConv2D": fused_conv2d,
     "CropAndResize": crop_and_resize,
     "CropAndResizeGradImage": crop_and_resize_grad_image,
     "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
@@ -13026,7 +13090,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "37068b8b7720d42f",
+    "fused.yaml": "333ba64416d863f8",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",

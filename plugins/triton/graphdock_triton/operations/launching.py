@@ -44,12 +44,13 @@ def kernels() -> Iterable[KernelDef]:
 
 def _prepare(operation: Operation, ctx: PrepareContext) -> Prepared:
     call = operation.call(ctx)
-    planned = plan(hand_written()[operation.kernel], call.problem)
+    kernel = call.kernel or operation.kernel
+    planned = plan(hand_written()[kernel], call.problem)
     service = ctx.device.service("cuda-launch", 1)
-    ready = [cubin_of(_job(operation, launch, launch.divisible), service.architecture) for launch in planned.launches]
+    ready = [cubin_of(_job(kernel, launch, launch.divisible), service.architecture) for launch in planned.launches]
     offsets, size = _offsets(planned)
     scratch = (Scratch(dtypes.uint8, (size,)),) if size else ()
-    bind = functools.partial(_bound, operation, call, planned, offsets, service)
+    bind = functools.partial(_bound, kernel, call, planned, offsets, service)
     return Prepared(bind, scratch=scratch, ready=all_of(ready))
 
 
@@ -71,13 +72,13 @@ def _offsets(planned: Plan) -> tuple[dict[str, int], int]:
     return offsets, size
 
 
-def _job(operation: Operation, launch: Launch, divisible: Sequence[str]) -> Job:
+def _job(kernel: str, launch: Launch, divisible: Sequence[str]) -> Job:
     """What has to be compiled. Its key holds everything that the code is made for, and the source of the function."""
     function = launch.function
     said = [function.__name__, getattr(function, "cache_key", ""), *_pairs(launch.signature), *_pairs(launch.constants)]
     key = "\0".join([*said, repr(launch.options)])
     return Job(
-        f"{operation.kernel}_{function.__name__}",
+        f"{kernel}_{function.__name__}",
         key,
         lambda: function,
         launch.signature,
@@ -92,7 +93,7 @@ def _pairs(table: Mapping[str, Any]) -> list[str]:
 
 
 def _bound(
-    operation: Operation, call: Call, planned: Plan, offsets: Mapping[str, int], service: Any, ctx: BindContext
+    kernel: str, call: Call, planned: Plan, offsets: Mapping[str, int], service: Any, ctx: BindContext
 ) -> Callable[..., Any]:
     """The launches, packed for the addresses of an instance; where some vary, for each set of them, of which some are kept."""
     count, made = len(ctx.inputs), [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
@@ -108,7 +109,7 @@ def _bound(
         known |= {name: scratch + offset for name, offset in offsets.items()}
         if fault is not None:
             known["fault"] = fault.address
-        return [_run(operation, launch, values, known, service, queue) for launch in planned.launches]
+        return [_run(kernel, launch, values, known, service, queue) for launch in planned.launches]
 
     total = count + len(ctx.outputs)
     if not made and all(static[i] is not None for i in needed) and not (offsets and static[-1] is None):
@@ -137,7 +138,7 @@ def _bound(
 
 
 def _run(
-    operation: Operation,
+    kernel: str,
     launch: Launch,
     values: Mapping[str, float],
     addresses: Mapping[str, int],
@@ -147,7 +148,7 @@ def _run(
     if not math.prod(launch.grid):
         return _nothing
     divisible = [n for n in launch.divisible if n not in addresses or addresses[n] % _VECTOR == 0]
-    job = _job(operation, launch, divisible)
+    job = _job(kernel, launch, divisible)
     cubin = cubin_for(job, service.architecture)
     params = []
     for name in launch.arguments:

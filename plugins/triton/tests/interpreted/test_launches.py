@@ -79,6 +79,21 @@ def dropping(layers):
     }
 
 
+def convolutional(layers):
+    """Layers of convolutions with bias and activation, as ``tf.layers`` makes them, and their training step."""
+    random = np.random.RandomState(3)
+    image, label = tf.placeholder(tf.float32, [2, 4, 4, 4]), tf.placeholder(tf.int32, [2])
+    y = image
+    for _ in range(layers):
+        y = tf.layers.conv2d(y, 4, 3, padding="same", activation=tf.nn.relu)
+    seen = tf.reduce_mean(y, [1, 2])
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=seen))
+    return [loss, tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)], {
+        image: random.randn(2, 4, 4, 4).astype(np.float32),
+        label: [3, 1],
+    }
+
+
 def trained(process_host, program, layers, backends):
     """Losses of three steps, and what the fourth launched."""
     tools, host = toolkit(seed=2), process_host(Host())
@@ -99,8 +114,8 @@ def trained(process_host, program, layers, backends):
 
 @pytest.mark.parametrize(
     "program",
-    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, dropping)]],
-    ids=["encoder", "lstm", "residual", "dropping"],
+    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, convolutional, dropping)]],
+    ids=["encoder", "lstm", "residual", "convolutional", "dropping"],
 )
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())

@@ -107,8 +107,6 @@ def test_what_a_kernel_cannot_do_it_refuses_with_the_reason(session):
     last = "it takes channels in the last dim"
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [2, 3, 4, 4])
-        conv = tf.nn.conv2d(x, normal(3, 3, 3, 2), [1, 1, 1, 1], "SAME", data_format="NCHW")
-        assert refused(session, conv, "triton.conv2d") == (last, "cuda.conv2d")
         point = tf.nn.conv2d(x, normal(1, 1, 4, 2), [1, 1, 1, 1], "VALID")
         assert "a product of matrices" in refused(session, point, "triton.conv2d")[0]
         normed = tf.nn.fused_batch_norm(x, normal(3), normal(3), data_format="NCHW")[0]
@@ -135,3 +133,31 @@ def test_where_triton_cannot_be_imported_the_cuda_plugin_computes(session, monke
         assert "triton, which can't be imported: no compiler here" in reason and kernel == "cuda.softmax"
         with session() as sess:
             np.testing.assert_allclose(sess.run(y, {given: x}), np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_channels_are_last_or_first(session, data_format):
+    """A window of one element is a product of matrices where channels are last: of bias and activation the library's too."""
+    first = data_format == "NCHW"
+    x = normal(2, 3, 5, 4) if first else normal(2, 5, 4, 3)
+    with tf.Graph().as_default():
+        given = tf.placeholder(tf.float32, x.shape)
+        steps = [1, 1, 2, 1] if first else [1, 2, 1, 1]
+        wide = tf.nn.conv2d(given, normal(3, 2, 3, 4), steps, "SAME", data_format=data_format)
+        point = tf.layers.conv2d(
+            given, 4, 1, activation=tf.nn.relu6, data_format="channels_first" if first else "channels_last"
+        )
+        fetches, results = [wide, point], []
+        for backends in (["cpu"], BACKENDS):
+            with session(backends) as sess:
+                sess.run([v.assign(normal_of(v)) for v in tf.global_variables()])
+                results.append(sess.run(fetches, {given: x}))
+                kernels = sess.explain(fetches, {given: x}).kernels()
+    for want, got in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    assert kernels["triton.conv2d"] == kernels["triton.fused_conv2d"] == 1
+
+
+def normal_of(variable):
+    """The same for each session."""
+    return np.random.default_rng(len(variable.name)).normal(size=variable.shape.as_list()).astype(np.float32)
