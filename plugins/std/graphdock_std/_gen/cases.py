@@ -9553,6 +9553,31 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.nn:l2_loss",
     },
+    "L2LossSum": {
+        "samples": (
+            {
+                "inputs": {"t": ({"shape": (3, 4)}, {"shape": ()}, {"shape": (2, 3, 4)})},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"t": ({"shape": (0, 2)},)}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"t": ({"shape": (0,)}, {"shape": (5,)})}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (),
+        "types": {"T": _FLOATS},
+        "args": {"t": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.002},
+            "bfloat16": {"rtol": 0.032, "atol": 0.016},
+            "float32": {"rtol": 4e-06, "atol": 4e-06},
+            "float64": {"rtol": 1e-12, "atol": 1e-13},
+        },
+        "gradcheck": ("t",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.nn:l2_loss_sum",
+    },
     "LRN": {
         "samples": (
             {

@@ -14,6 +14,7 @@ from graphdock_std.fused import convolved as _convolved
 from graphdock_std.fused import gelu_slope as _gelu_slope
 from graphdock_std.fused import gelu_tanh_slope as _gelu_tanh_slope
 from graphdock_std.fused import inner_sums as _inner_sums
+from graphdock_std.nn import half_squares as _half_squares
 from graphdock_std.recurrent import lstm_gates_slope as _lstm_gates_slope
 from graphdock_std.recurrent import lstm_output as _lstm_output
 from graphdock_std.recurrent import lstm_state as _lstm_state
@@ -169,6 +170,12 @@ def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
         transpose_b,
     )
     return [y]
+
+
+def l2_loss_sum(*, t, N, T, **_unused):
+    """Builds L2LossSum from other ops."""
+    output = _half_squares(t)
+    return [output]
 
 
 def lstm_gates(*, gates, c, forget_bias, T, **_unused):

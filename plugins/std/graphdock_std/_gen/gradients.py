@@ -1239,6 +1239,12 @@ def l2_loss(op, grad_output):
     return [grad_output * t]
 
 
+def l2_loss_sum(op, grad_output):
+    """t: fn."""
+    _fn = _import_module("graphdock_std.nn_gradients")
+    return [*_fn.l2_loss_sum(op, grad_output)]
+
+
 def lrn(op, grad_output):
     """input: fn."""
     _fn = _import_module("graphdock_std.normalization_gradients")

@@ -6244,12 +6244,36 @@ def l2_loss() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure", "reduction"}),
         region=RegionForm({"output": "sum(t * t, every) / 2"}),
+        sum="L2LossSum",
         cost={"flops": "2 * size(t)"},
         gradient="graphdock_std._gen.gradients:l2_loss",
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
         source="specs/nn.yaml:328",
+    )
+
+
+def l2_loss_sum() -> OpDef:
+    return OpDef(
+        name="L2LossSum",
+        version=1,
+        summary="Half the sum of the squares of several tensors.",
+        doc=(
+            "Plans make it of norms of many gradients, and of weights' losses. float16 and bfloat16 are accumulated "
+            "in float32."
+        ),
+        inputs=(ArgDef("t", "T", arity="many", count="N", doc="Tensors of any shapes."),),
+        outputs=(ArgDef("output", "T", shape="[]"),),
+        attrs=(AttrDef("N", "int", minimum=1, doc="How many.", inferred=True),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure", "reduction"}),
+        gradient="graphdock_std._gen.gradients:l2_loss_sum",
+        gradient_kinds={"t": "fn"},
+        decomposition="graphdock_std._gen.decompositions:l2_loss_sum",
+        reference="graphdock_std.reference.nn:l2_loss_sum",
+        package="graphdock_std",
+        source="specs/nn.yaml:347",
     )
 
 
@@ -12866,6 +12890,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BiasAdd": bias_add,
     "BiasAddGrad": bias_add_grad,
     "L2Loss": l2_loss,
+    "L2LossSum": l2_loss_sum,
     "LRN": lrn,
     "LRNGrad": lrn_grad,
     "FusedBatchNorm": fused_batch_norm,
@@ -13100,7 +13125,7 @@ SPECS: dict[str, str] = {
     "linalg.yaml": "0aaec83ccd333768",
     "math.yaml": "64a03ec92efe5915",
     "morphology.yaml": "70ac1a90d5b92f06",
-    "nn.yaml": "3c403b782824d92f",
+    "nn.yaml": "9daa5644c106ebda",
     "normalization.yaml": "655720c038b19f95",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",

@@ -94,6 +94,19 @@ def convolutional(layers):
     }
 
 
+def clipped(layers):
+    """Dense layers, trained by gradients whose global norm is clipped."""
+    random = np.random.RandomState(3)
+    y = x = tf.placeholder(tf.float32, [6, 8])
+    for _ in range(layers):
+        y = tf.layers.dense(y, 8, activation=tf.tanh)
+    loss = tf.reduce_mean(tf.square(y - 0.5))
+    variables = tf.trainable_variables()
+    gradients, norm = tf.clip_by_global_norm(tf.gradients(loss, variables), 0.01)
+    train = tf.train.GradientDescentOptimizer(0.5).apply_gradients(zip(gradients, variables, strict=True))
+    return [norm, loss, train], {x: random.randn(6, 8).astype(np.float32)}
+
+
 def trained(process_host, program, layers, backends):
     """Losses of three steps, and what the fourth launched."""
     tools, host = toolkit(seed=2), process_host(Host())
@@ -114,8 +127,11 @@ def trained(process_host, program, layers, backends):
 
 @pytest.mark.parametrize(
     "program",
-    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, convolutional, dropping)]],
-    ids=["encoder", "lstm", "residual", "convolutional", "dropping"],
+    [
+        encoder,
+        *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, convolutional, dropping, clipped)],
+    ],
+    ids=["encoder", "lstm", "residual", "convolutional", "dropping", "clipped"],
 )
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())
