@@ -18,7 +18,7 @@ from graphdock_cuda.kernels.reduce import reduce_axes, reducer
 from graphdock_cuda.kernels.sliding import slide_of
 from graphdock_cuda.work import Operand, Work
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "convolved"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
@@ -34,8 +34,6 @@ _FORMULAS = {
     "gelu": "x * 0.5 * (1 + erf(x * 0.7071067811865476))",
     "gelu_tanh": "x * 0.5 * (1 + tanh((x + x * x * x * 0.044715) * 0.7978845608028654))",
 }
-#: Activation of the op -> as convolutions have it.
-_CONVOLVED = {"gelu": "gelu_erf", "gelu_tanh": "gelu"}
 #: What the library wants rows of ``before`` to be a multiple of.
 _ROW = 8
 
@@ -65,11 +63,16 @@ def fused_conv2d(w: Work) -> None:
         return
     activation = w.attr("activation") if w.used(0) else "none"
     if not w.used(1):
-        convolve(w, x, f, y, slide, bias, _CONVOLVED.get(activation, activation))
+        convolve(w, x, f, y, slide, bias, convolved(activation))
         return
     convolve(w, x, f, before, slide, bias)
     if w.used(0):
         _activated(w, activation, before, y)
+
+
+def convolved(activation: str) -> str:
+    """The op's activation as tiles have it."""
+    return {"gelu": "gelu_erf", "gelu_tanh": "gelu"}.get(activation, activation)
 
 
 def _multiplied(w: Work, product: Product, y: Operand, before: Operand) -> None:
