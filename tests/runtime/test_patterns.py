@@ -340,8 +340,9 @@ def test_functions_that_do_not_fit_one_another(lab, replacement, text):
         lab([pattern]).run([y, *tf.gradients(y, [x])], {x: table(4, 6)})
 
 
-def test_a_kernel_that_refuses_when_it_is_prepared(lab):
-    """The plan is begun anew without what it was for."""
+@pytest.mark.parametrize("left", [True, False])
+def test_a_kernel_that_refuses_when_it_is_prepared(lab, left):
+    """Another kernel takes its place; where there is none, the plan is begun anew without what it was for."""
     asked = []
 
     def prepare(ctx):
@@ -352,8 +353,10 @@ def test_a_kernel_that_refuses_when_it_is_prepared(lab):
     x = tf.placeholder(tf.float32, [4, 6])
     y = by_hand(x, *parameters(6), 1e-5)
     tested = lab([layer_norm()], [kernel])
-    got, ops, notes = tested.run([y], {x: table(4, 6)}, backends=["lab", "cpu"])
-    assert "LayerNorm" not in ops and asked and "not today" in notes[0].what and not notes[0].claimed
+    pins = {} if left else {"LayerNorm@cpu": "lab.eager"}
+    got, ops, notes = tested.run([y], {x: table(4, 6)}, backends=["lab", "cpu"], kernels=pins)
+    assert asked and ("LayerNorm" in ops) == bool(notes[0].claimed) == left
+    assert left or "not today" in notes[0].what
     np.testing.assert_allclose(got, tested.run([y], {x: table(4, 6)}, fusion=False)[0], rtol=1e-5, atol=1e-5)
 
 

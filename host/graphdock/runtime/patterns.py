@@ -1,7 +1,7 @@
 """Patterns at work: what one finds in a plan is replaced, with its gradient where that is there too.
 
-It happens before placement, so that what stands for a pattern is placed like any other node. A replacement whose kernel refuses
-when it is prepared is not made again: the plan is begun anew without it.
+It happens before placement, so that what stands for a pattern is placed like any other node. A replacement all of whose kernels
+refuse when they are prepared is not made again: the plan is begun anew without it.
 """
 
 from __future__ import annotations

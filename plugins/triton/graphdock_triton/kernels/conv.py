@@ -104,6 +104,12 @@ def _configs(p: Problem) -> Sequence[Config]:
     return [config for _, _, config in sorted(out, key=lambda t: t[:2], reverse=True)]
 
 
+def _moved(p: Problem, c: Config) -> int:
+    """The windows of a tile's places, what its filters have of them, and the tile."""
+    read = (c["BLOCK_M"] + c["BLOCK_N"]) * p.dims["window"] * p.bytes_of("T")
+    return read + c["BLOCK_M"] * c["BLOCK_N"] * p.bytes_of("Y")
+
+
 def _refuse(p: Problem) -> str | None:
     d = p.dims
     if not d["places"] * d["filters"] * d["window"]:
@@ -152,6 +158,8 @@ conv2d = Kernel(
     ),
     configs=_configs,
     refuse=_refuse,
+    moved=_moved,
+    warps=8,
 )
 
 KERNELS = (conv2d,)

@@ -9,8 +9,8 @@ from graphdock.contracts import errors
 from graphdock.plugin.host import Host
 from graphdock_cuda.testing import find_compiler, toolkit
 from graphdock_cuda.testing.install import install
-from graphdock_triton import compiling
-from graphdock_triton.operations import launching
+from graphdock_triton import compiling, tuning
+from graphdock_triton.operations import choosing, launching
 from graphdock_triton.testing.compiler import InterpretingCompiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler for the emulated CUDA")
@@ -161,3 +161,56 @@ def test_channels_are_last_or_first(session, data_format):
 def normal_of(variable):
     """The same for each session."""
     return np.random.default_rng(len(variable.name)).normal(size=variable.shape.as_list()).astype(np.float32)
+
+
+def product():
+    x, w, b = (tf.placeholder(tf.float32, shape) for shape in ([70, 40], [40, 80], [80]))
+    return (x, w, b), tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b)), "matmul"
+
+
+def convolution():
+    x, w, b = (tf.placeholder(tf.float32, shape) for shape in ([1, 9, 8, 3], [3, 3, 3, 40], [40]))
+    return (x, w, b), tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), b)), "conv2d"
+
+
+def scores():
+    q, k, v = (tf.placeholder(tf.float32, [1, 40, 16]) for _ in range(3))
+    return (q, k, v), tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.25), v), "attention"
+
+
+@pytest.mark.parametrize("program", [product, convolution, scores])
+def test_configurations_are_chosen_kept_and_not_for_deterministic_sessions(session, program, tmp_path, monkeypatch):
+    """What is kept is taken by sessions that ask for nothing, what is estimated is measured where that is asked for."""
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    with tf.Graph().as_default():
+        given, y, name = program()
+        feed = {x: normal(*x.shape.as_list()) for x in given}
+
+        def run(how, **fields):
+            compiler = InterpretingCompiler()
+            compiling.use(compiler)
+            with session(options={"triton": {"tune": how}}, **fields) as sess:
+                found = sess.run(y, feed)
+            jobs = [j for j in compiler.compiled if j.name.startswith(name)]
+            return found, [{n: v for n, v in j.constants.items() if n.startswith("BLOCK")} for j in jobs]
+
+        problems = []
+        look = choosing._subject
+        monkeypatch.setattr(choosing, "_subject", lambda kernel, p: problems.append(p) or look(kernel, p))
+        guess, guessed = run("measure", deterministic=True)
+        assert not list(tmp_path.rglob("*.choice")) and len(guessed) == 1
+        for how, by in (("estimate", "estimated"), ("measure", "measured")):
+            found, tried = run(how)
+            (path,) = tmp_path.rglob(f"{name}-*.choice")
+            assert tuning._read(path)[1] == by and len(tried) > 1
+            np.testing.assert_allclose(found, guess, rtol=1e-5, atol=1e-5)
+        kernel = launching.hand_written()[name]
+        others = [
+            c for c in kernel.configs(problems[-1]) if dict(c.blocks) != dict(kernel.configs(problems[-1])[0].blocks)
+        ]
+        tuning._write(path, choosing._name(others[-1]), "measured")
+        found, taken = run("kept")
+        blocks = {n: v for n, v in others[-1].blocks.items() if n.startswith("BLOCK")}
+        assert taken == [blocks] != guessed
+        np.testing.assert_allclose(found, guess, rtol=1e-5, atol=1e-5)
+        assert run("kept", deterministic=True)[1] == guessed
