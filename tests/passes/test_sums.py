@@ -112,7 +112,7 @@ def test_an_op_that_has_a_sum_fits_it():
     host.backend("cpu")
     host.backend("std")
     with_sum = [d for d in map(host.ops.get, host.ops.names()) if d.sum is not None]
-    assert [d.name for d in with_sum] == ["MatMul"]
+    assert {d.name for d in with_sum} == {"L2Loss", "MatMul"}
     for one in with_sum:
         total = host.ops.get(one.sum)
         assert [a.name for a in total.inputs] == [a.name for a in one.inputs]
@@ -135,3 +135,44 @@ def test_what_a_backend_without_it_computes(turns):
     want = sum((p.T if turns[0] else p) @ (q.T if turns[1] else q) for p, q in zip(a, b, strict=True))
     with tf.Session() as sess:
         np.testing.assert_allclose(sess.run(y), want)
+
+
+def test_squares_of_tensors_of_any_shapes_are_summed_by_one():
+    """Norms of gradients, and losses by weights; what else is added stays an addend."""
+    given = [tf.placeholder(tf.float32, shape) for shape in ([3], [], [2, None], [4, 1])]
+    feed = {x: np.random.RandomState(i).randn(*(d or 5 for d in x.shape.as_list())) for i, x in enumerate(given)}
+    norm = tf.global_norm(given)
+    counts = ops(norm, feed)
+    assert (
+        counts["L2LossSum"] == 1
+        and {"L2Loss", "AddN"}.isdisjoint(counts)
+        and ops(norm, feed, sums=False)["L2Loss"] == 4
+    )
+    np.testing.assert_allclose(*both(norm, feed), rtol=1e-6)
+    losses = [tf.nn.l2_loss(x) for x in given]
+    mixed = tf.add_n([*losses, tf.reduce_sum(given[0])])
+    assert ops(mixed, feed)["AddN"] == ops(mixed, feed)["L2LossSum"] == 1
+    for got, want in zip(*both([mixed, *tf.gradients(mixed, given)], feed), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_squares_where_nothing_sums_them_at_once_are_not_joined_again():
+    """What a decomposition made a pass would make back."""
+    host = tf.default_host()
+    host.backend("std")
+    build = resolve(host.ops.get("L2LossSum").decomposition)
+    given = [tf.placeholder(tf.float64, [n]) for n in (2, 3)]
+    (y,) = build(t=given, N=2, T=tf.float64)
+    feed = {given[0]: [1.0, 2.0], given[1]: [3.0, 0.0, 4.0]}
+    assert "L2LossSum" not in ops(y, feed)
+    with tf.Session() as sess:
+        assert sess.run(y, feed) == 15.0
+
+
+def test_gradients_of_squares_of_several():
+    given = [tf.placeholder(tf.float64, [n]) for n in (2, 3)]
+    slopes = tf.gradients(tf.square(tf_ops.apply_op("L2LossSum", t=given)), given)
+    with tf.Session() as sess:
+        first, second = sess.run(slopes, {given[0]: [1.0, 2.0], given[1]: [3.0, 0.0, 4.0]})
+    np.testing.assert_array_equal(first, [30.0, 60.0])
+    np.testing.assert_array_equal(second, [90.0, 0.0, 120.0])

@@ -68,6 +68,22 @@ def test_at_a_place_there_are_gradients_by_what_is_smooth():
     assert graphs.sought_at(ASKED, PLACE, 0) is graph
 
 
+def test_attributes_of_the_anchor_are_arguments_and_make_other_graphs():
+    graphs, _ = make()
+    given = []
+
+    def leaky(x, alpha):
+        given.append(alpha)
+        return tf.nn.leaky_relu(x, alpha)
+
+    pattern = Pattern("leaky", "LeakyRelu", {"x": Operand((None,))}, leaky, leaky, attrs=("alpha",))
+    asked = RegisteredPattern("lab", "lab", pattern)
+    first = graphs.sought(asked, "float32", {"alpha": 0.5})
+    assert graphs.sought(asked, "float32", {"alpha": 0.25}) is not first
+    assert graphs.sought(asked, "float32", {"alpha": 0.5}) is first
+    assert given == [0.5, 0.25]
+
+
 def test_what_stands_for_it_has_the_gradients_that_are_asked_for_and_numbers_as_arrays():
     graphs, _ = make()
     assert graphs.standing(ASKED, PLACE, ()).arriving == {}

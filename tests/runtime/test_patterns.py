@@ -340,8 +340,9 @@ def test_functions_that_do_not_fit_one_another(lab, replacement, text):
         lab([pattern]).run([y, *tf.gradients(y, [x])], {x: table(4, 6)})
 
 
-def test_a_kernel_that_refuses_when_it_is_prepared(lab):
-    """The plan is begun anew without what it was for."""
+@pytest.mark.parametrize("left", [True, False])
+def test_a_kernel_that_refuses_when_it_is_prepared(lab, left):
+    """Another kernel takes its place; where there is none, the plan is begun anew without what it was for."""
     asked = []
 
     def prepare(ctx):
@@ -352,8 +353,10 @@ def test_a_kernel_that_refuses_when_it_is_prepared(lab):
     x = tf.placeholder(tf.float32, [4, 6])
     y = by_hand(x, *parameters(6), 1e-5)
     tested = lab([layer_norm()], [kernel])
-    got, ops, notes = tested.run([y], {x: table(4, 6)}, backends=["lab", "cpu"])
-    assert "LayerNorm" not in ops and asked and "not today" in notes[0].what and not notes[0].claimed
+    pins = {} if left else {"LayerNorm@cpu": "lab.eager"}
+    got, ops, notes = tested.run([y], {x: table(4, 6)}, backends=["lab", "cpu"], kernels=pins)
+    assert asked and ("LayerNorm" in ops) == bool(notes[0].claimed) == left
+    assert left or "not today" in notes[0].what
     np.testing.assert_allclose(got, tested.run([y], {x: table(4, 6)}, fusion=False)[0], rtol=1e-5, atol=1e-5)
 
 
@@ -393,3 +396,23 @@ def test_a_late_pattern_is_looked_for_in_what_stands_for_another(lab):
         _, ops, notes = lab(patterns).run([tf.expm1(x) + 1.0], {x: table(5)})
         assert [op for op in ops if op in ("Exp", "Expm1", "Log", "Log1p")] == wanted
         assert len(notes) == 1 + late
+
+
+def test_attributes_that_a_pattern_names_have_any_value(lab):
+    """Both functions get them as the anchor has them; others are as they are written."""
+    asked = []
+
+    def stands(x, alpha):
+        asked.append(alpha)
+        return tf.maximum(x, 0.0) * 2.0 + tf.minimum(x, 0.0) * (2.0 * alpha)
+
+    sought = {"pattern": lambda x, alpha: tf.nn.leaky_relu(x, alpha) * 2.0, "replacement": stands}
+    inputs = {"x": Operand((None, None))}
+    tested = lab([Pattern("twice", "LeakyRelu", inputs, **sought, attrs=("alpha",))])
+    x = tf.placeholder(tf.float32, [4, 6])
+    fetches = [tf.nn.leaky_relu(x, alpha) * 2.0 for alpha in (0.25, 0.5)]
+    got, ops, notes = tested.run([*fetches, *tf.gradients(fetches, [x])], {x: table(4, 6)})
+    want, _, _ = tested.run([*fetches, *tf.gradients(fetches, [x])], {x: table(4, 6)}, fusion=False)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-6)
+    assert {"LeakyRelu", "LeakyReluGrad"}.isdisjoint(ops) and len(notes) == 2 and set(asked) == {0.25, 0.5}

@@ -20,6 +20,8 @@ SIZES = {
     "a": (4, 6),
     "b": (6, 5),
     "bias": (5,),
+    "input": (2, 4, 3, 2),
+    "filter": (3, 2, 2, 5),
     "gates": (3, 20),
     "c": (3, 5),
 }
@@ -28,6 +30,13 @@ BIASES = {2: (4, 4), 3: (2, 1, 4), 4: (2, 1, 1, 4)}
 #: Rank -> heads; ranks of heads and angles -> angles, of positions in the dim before the last or the one before it.
 HEADS = {3: (4, 5, 6), 4: (2, 4, 5, 6)}
 ANGLES = {(3, 2): (5, 3), (3, 3): (4, 1, 3), (4, 2): (5, 3), (4, 3): (4, 1, 3), (4, 4): (1, 1, 5, 3)}
+WINDOW = {
+    "strides": (1, 2, 1, 1),
+    "padding": "SAME",
+    "explicit_paddings": (),
+    "dilations": (1,) * 4,
+    "data_format": "NHWC",
+}
 NUMBERS = {"epsilon": 1e-3, "scale": 0.6, "forget_bias": 1.0, "rate": 0.3, "factor": 1.4}
 
 
@@ -71,7 +80,8 @@ def arguments(pattern, random):
             size = SIZES.get(name, (2, 2, 4, 3))[-rank:]
             if name == "bias" and "query" in pattern.inputs:
                 size = BIASES[rank]
-            given[name] = tf.placeholder(tf.float32, (None, *size[1:]) if rank > 2 else size, name=name)
+            wide = rank > 2 and name != "filter"
+            given[name] = tf.placeholder(tf.float32, (None, *size[1:]) if wide else size, name=name)
             feed[given[name]] = random.standard_normal(size).astype(np.float32)
     return given, feed
 
@@ -92,7 +102,7 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
     random = np.random.default_rng(7)
     with tf.Graph(host=host).as_default():
         given, feed = arguments(pattern, random)
-        made = pattern.pattern(**given)
+        made = pattern.pattern(**given, **{name: WINDOW[name] for name in pattern.attrs})
         values = list(made) if isinstance(made, tuple) else [made]
         slopes = tf.gradients([tf.sin(y) for y in values], list(feed))
         results = []
@@ -103,11 +113,12 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
                 results.append(session.run([*values, *slopes], feed))
     assert [n.claimed > 0 for n in plan.placement.notes][-1:] == [True], plan.placement.notes
     names = ("LayerNorm", "RMSNorm", "Attention", "DroppedAttention", "LSTMGates")
-    stands = {name: f"{name}Grad" for name in names} | {name: name for name in ("FusedMatMul", "Rotary")}
+    stands = {name: f"{name}Grad" for name in names} | {name: name for name in ("FusedMatMul", "FusedConv2D", "Rotary")}
     ops = [n.op for n in plan.graph.nodes]
     found = [op for op in stands if op in ops]
     assert ops.count("Rotary") in (0, 2)
     assert len(found) == 1 and stands[found[0]] in ops and pattern.anchor not in ops[: ops.index(found[0])]
+    assert not pattern.name.startswith("conv2d") or {"Conv2DBackpropInput", "Conv2DBackpropFilter"} <= set(ops)
     for got, want in zip(*results, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
 

@@ -299,8 +299,8 @@ class Prepared:
       modes: kinds of mode it accepts besides ``fresh``, of those in ``KernelDef.modes``; None for all of them.
       ready: the compilation, awaited before memory is planned; its failure is a refusal. None when there is nothing to wait for.
       like, joins: where kernels of one ``like`` are called one behind the other in what their device records, and write variables
-        alone, none of which another one of them reads or writes: ``joins(computes)`` gives one function that does what all do,
-        called with the arguments of the last one, or None. ``like`` is None for a kernel that is not joined.
+        and planned buffers alone, none of which another one of them reads or writes: ``joins(computes)`` gives one function that
+        does what all do, called with the arguments of the last one, or None. ``like`` is None for a kernel that is not joined.
     """
 
     bind: Callable[[BindContext], Callable[..., Any]]

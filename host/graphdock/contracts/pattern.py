@@ -26,7 +26,7 @@ kept for all sessions of the host.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock.shape import Dims
@@ -66,13 +66,14 @@ class Found:
 
     Attributes:
       dtype: of the anchor. ``shapes``: input -> its dims. ``constants``: input -> array, of those that are constant.
-      device_type: that the nodes prefer.
+      device_type: that the nodes prefer. ``attrs``: those of the anchor that the pattern names.
     """
 
     dtype: str
     shapes: Mapping[str, tuple[int, ...]]
     constants: Mapping[str, Any]
     device_type: str
+    attrs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class Pattern:
       check: why a place isn't for this pattern, or None.
       late: it is looked for in what all others have left, and in what stands for them, gradients among it; its own gradients
         are not.
+      attrs: attributes of the anchor that may have any value; both functions get them as keyword arguments, as the anchor has them.
     """
 
     name: str
@@ -103,3 +105,4 @@ class Pattern:
     rank: int | None = None
     check: Callable[[Found], str | None] | None = None
     late: bool = False
+    attrs: tuple[str, ...] = ()

@@ -1,7 +1,8 @@
 """The pass that makes one operation of a sum of many: the gradient by a weight that a network uses in every step.
 
 An op says in its spec, by ``sum``, which op computes the sum of many of it. Of matrix products that is one product of the factors
-side by side along the dim that is summed over: the same terms, in another order of summation.
+side by side along the dim that is summed over: the same terms, in another order of summation. What makes a single number of a
+tensor, as half the sum of its squares does, is joined whatever the shapes are: the norm of all gradients is one operation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["sums"]
 
 
 def sums(graph: PlanGraph, tools: Tools) -> None:
-    """Join the addends of an AddN that are alike but for their inputs, where that moves fewer elements than adding them up."""
+    """Join the addends of an AddN that are alike but for their inputs, where that moves no more elements than adding them up."""
     if not any("aggregate" in n.opdef.traits for n in graph.nodes):
         return
     reads = Counter(v for n in graph.nodes for v in n.inputs)
@@ -62,14 +63,21 @@ def _is_free(node: PlanNode) -> bool:
 
 
 def _key(node: PlanNode) -> Any:
-    """What nodes have in common that are joined."""
+    """What nodes have in common that are joined; those that make a number may have any shapes."""
     attrs = tuple([(k, attr_key(v)) for k, v in sorted(node.attrs.items())])
-    return node.op, attrs, node.requested, tuple([(v.dtype.name, v.shape) for v in node.inputs])
+    shapes = () if _is_number(node) else tuple([v.shape for v in node.inputs])
+    return node.op, attrs, node.requested, tuple([v.dtype.name for v in node.inputs]), shapes
+
+
+def _is_number(node: PlanNode) -> bool:
+    return node.outputs[0].shape == ()
 
 
 def _pays(alike: list[PlanNode]) -> bool:
-    """Whether laying the inputs side by side moves fewer elements than adding up the outputs."""
+    """Whether laying the inputs side by side moves fewer elements than adding up the outputs; nothing is laid for a number."""
     first = alike[0]
+    if _is_number(first):
+        return True
     given, made = [size(v.shape) for v in first.inputs], size(first.outputs[0].shape)
     return made is not None and None not in given and sum(n for n in given if n is not None) <= made
 

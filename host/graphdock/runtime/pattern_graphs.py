@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from graphdock.graph.graph import Graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor
 from graphdock.ops.core import placeholder
+from graphdock.passes.simplify import attr_key
 from graphdock.plugin.host import Host
 from graphdock.plugin.registry import RegisteredPattern
 from graphdock.runtime.translate import translate
@@ -69,9 +71,11 @@ class PatternGraphs:
         """The op of a type."""
         return self._host.ops.get(name)
 
-    def sought(self, asked: RegisteredPattern, dtype: str) -> PatternGraph | str:
-        """What is looked for, of shapes that the pattern leaves open; or why it can't be built."""
-        return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, ""), 0, (), ())
+    def sought(
+        self, asked: RegisteredPattern, dtype: str, attrs: Mapping[str, Any] = MappingProxyType({})
+    ) -> PatternGraph | str:
+        """What is looked for, of shapes that the pattern leaves open; or why it can't be built. ``attrs``: as of :class:`Found`."""
+        return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, "", attrs), 0, (), ())
 
     def sought_at(
         self, asked: RegisteredPattern, found: Found, wide: int, arrives: tuple[int, ...] = (0,)
@@ -102,7 +106,8 @@ class PatternGraphs:
     ) -> PatternGraph | str:
         constants = tuple([(n, a.tobytes()) for n, a in found.constants.items()])
         operands = tuple(asked.pattern.inputs.items())
-        at = found.dtype, tuple(found.shapes.items()), constants, wide, wanted, arrives
+        attrs = tuple([(n, attr_key(v)) for n, v in found.attrs.items()])
+        at = found.dtype, tuple(found.shapes.items()), constants, attrs, wide, wanted, arrives
         key = self._settings, asked.full_name, function, operands, at
         made: PatternGraph | str | None = self._host.pattern_graphs.get(key)
         if made is None:
@@ -144,7 +149,7 @@ class PatternGraphs:
                     tensor = placeholder(dtype, shape and (None,) * unknown + shape[unknown:])
                     fed[name] = tensor, shape
                     given[name] = tensor
-                values = _values(asked, function(**given))
+                values = _values(asked, function(**given, **found.attrs))
                 slopes: dict[str, Any] = {}
                 feeds = list(fed.values())
                 coming: list[Tensor] = []

@@ -1,13 +1,14 @@
 """Patterns at work: what one finds in a plan is replaced, with its gradient where that is there too.
 
-It happens before placement, so that what stands for a pattern is placed like any other node. A replacement whose kernel refuses
-when it is prepared is not made again: the plan is begun anew without it.
+It happens before placement, so that what stands for a pattern is placed like any other node. A replacement all of whose kernels
+refuse when they are prepared is not made again: the plan is begun anew without it.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
@@ -142,7 +143,8 @@ class Patterns:
         dims = anchor.outputs[0].shape
         if dims is not None and asked.pattern.rank not in (None, len(dims)):
             return
-        sought = self._graphs.sought(asked, dtype)
+        attrs = {name: anchor.attrs[name] for name in asked.pattern.attrs}
+        sought = self._graphs.sought(asked, dtype, attrs)
         if isinstance(sought, str):
             raise _broken(asked, sought)
         first = _first(anchor, asked, sought, place)
@@ -155,7 +157,7 @@ class Patterns:
         try:
             if key in failed:
                 raise _NotHere(failed[key])
-            found = _found(asked, sought, first, dtype, device)
+            found = _found(asked, sought, first, Found(dtype, {}, {}, device, attrs))
             graph, match = self._with_slopes(asked, found, first, sought, place)
             members = list(match.found.values())
             ops = tuple(n.op for n in members)
@@ -296,8 +298,8 @@ def _first(anchor: PlanNode, asked: RegisteredPattern, sought: PatternGraph, pla
     return None
 
 
-def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: str, device: str) -> Found:
-    """The place of a match; _NotHere where the pattern does not take it."""
+def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, anchor: Found) -> Found:
+    """The place of a match around what is known of an anchor; _NotHere where the pattern does not take it."""
     if len({n.requested for n in match.found.values()}) > 1:
         raise _NotHere("its nodes ask for several devices")
     shapes, constants = {}, {}
@@ -311,7 +313,7 @@ def _found(asked: RegisteredPattern, sought: PatternGraph, match: Match, dtype: 
         if operand.constant:
             assert value.node is not None
             constants[name] = value.node.attrs["value"]
-    found = Found(dtype, shapes, constants, device)
+    found = replace(anchor, shapes=shapes, constants=constants)
     reason = asked.pattern.check(found) if asked.pattern.check is not None else None
     if reason is not None:
         raise _NotHere(reason)

@@ -19,7 +19,7 @@ from graphdock.contracts.kernel import KernelDef, inplace, view
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
-from graphdock.errors import NotFoundError
+from graphdock.errors import ConfigError, NotFoundError
 from graphdock.passes.pipeline import PassReport, run_passes
 from graphdock.passes.rewrite import Tools
 from graphdock.placement.placer import place, warn_of_fallbacks
@@ -126,9 +126,21 @@ def _prepare(draft: Draft) -> None:
     warn_of_fallbacks(draft.placement, draft.setting.fallback)
 
 
+def _none_left(draft: Draft, node: PlanNode) -> bool:
+    """Whether all kernels of a node's device have refused, or the one that is pinned."""
+    try:
+        return node.device is None or draft.chooser.choose(node, node.device.type or "").kernel is None
+    except ConfigError:
+        return True
+
+
 def _choose_again(draft: Draft) -> None:
     names = list(STAGES)
-    failed = {draft.replaced[n]: "; ".join(r.values()) for n, r in draft.refused.items() if n in draft.replaced}
+    failed = {
+        draft.replaced[n]: "; ".join(r.values())
+        for n, r in draft.refused.items()
+        if n in draft.replaced and _none_left(draft, n)
+    }
     if failed:  # the nodes that it stood for are gone
         draft.failed_patterns.update(failed)
         draft.reports, draft.decomposed, draft.tried = (), (), {}

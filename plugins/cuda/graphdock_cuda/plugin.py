@@ -38,6 +38,7 @@ FAMILIES: tuple[str, ...] = (
     "matrix_functions",
     "morphology",
     "normalization",
+    "norms",
     "pads",
     "partition",
     "pool",

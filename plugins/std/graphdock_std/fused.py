@@ -1,4 +1,4 @@
-"""Products with what follows them, in other ops, and their gradients."""
+"""Products and convolutions with what follows them, in other ops, and their gradients."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from graphdock import ops as _ops
 
 __all__ = [
     "activate",
+    "convolved",
+    "fused_conv_gradient",
     "fused_matmul_gradient",
     "gelu",
     "gelu_curve",
@@ -36,7 +38,7 @@ def gelu_tanh(x: Any) -> Any:
 
 
 def activate(x: Any, activation: str) -> Any:
-    """What FusedMatMul's attribute says."""
+    """What the attribute of FusedMatMul and FusedConv2D says."""
     return _FUNCTIONS[activation](x)
 
 
@@ -47,6 +49,7 @@ def _same(x: Any) -> Any:
 _FUNCTIONS = {
     "none": _same,
     "relu": lambda x: _tf.nn.relu(x),
+    "relu6": lambda x: _tf.nn.relu6(x),
     "tanh": lambda x: _tf.tanh(x),
     "sigmoid": lambda x: _tf.sigmoid(x),
     "gelu": gelu,
@@ -56,13 +59,45 @@ _FUNCTIONS = {
 
 def fused_matmul_gradient(op: Any, grad_y: Any, grad_before: Any) -> list[Any]:
     """By both matrices and the bias: through the activation, then as of a product."""
-    (a, b, _), (y, before) = op.inputs, op.outputs
-    slope = grad_before
-    if grad_y is not None:
-        through = _through(op.get_attr("activation"), y, before, grad_y)
-        slope = through if slope is None else slope + through
+    a, b, _ = op.inputs
+    slope = _before_activation(op, grad_y, grad_before)
     left, right = op.get_attr("transpose_a"), op.get_attr("transpose_b")
     return [*_by_matrices(a, b, slope, left, right), _tf.reduce_sum(slope, 0)]
+
+
+def convolved(
+    input: Any,
+    filter: Any,
+    bias: Any,
+    strides: Any,
+    padding: str,
+    explicit_paddings: Any,
+    data_format: str,
+    dilations: Any,
+) -> Any:
+    """A convolution of images and a bias, by the attributes of FusedConv2D."""
+    window = {"strides": strides, "padding": padding, "explicit_paddings": explicit_paddings, "dilations": dilations}
+    made = _ops.apply_op("Conv2D", input=input, filter=filter, data_format=data_format, **window)
+    return _tf.nn.bias_add(made, bias, data_format=data_format)
+
+
+def fused_conv_gradient(op: Any, grad_y: Any, grad_before: Any) -> list[Any]:
+    """By images, filter and bias: through the activation, then as of a convolution."""
+    x, w, _ = op.inputs
+    slope = _before_activation(op, grad_y, grad_before)
+    window = {n: op.get_attr(n) for n in ("strides", "padding", "explicit_paddings", "data_format", "dilations")}
+    to_x = _ops.apply_op("Conv2DBackpropInput", input_sizes=_ops.shape(x), filter=w, out_backprop=slope, **window)
+    to_w = _ops.apply_op("Conv2DBackpropFilter", input=x, filter_sizes=_ops.shape(w), out_backprop=slope, **window)
+    return [to_x, to_w, _ops.apply_op("BiasAddGrad", out_backprop=slope, data_format=op.get_attr("data_format"))]
+
+
+def _before_activation(op: Any, grad_y: Any, grad_before: Any) -> Any:
+    """The gradient of what the activation is applied to, of all that arrives; one of both does."""
+    if grad_y is None:
+        return grad_before
+    y, before = op.outputs
+    through = _through(op.get_attr("activation"), y, before, grad_y)
+    return through if grad_before is None else grad_before + through
 
 
 def _through(activation: str, y: Any, before: Any, grad: Any) -> Any:
@@ -71,6 +106,8 @@ def _through(activation: str, y: Any, before: Any, grad: Any) -> Any:
         return grad
     if activation == "relu":
         return _ops.apply_op("ReluGrad", gradients=grad, features=y)
+    if activation == "relu6":
+        return _tf.where(_tf.logical_and(y > 0.0, y < 6.0), grad, _tf.zeros_like(grad))
     if activation == "tanh":
         return _ops.apply_op("TanhGrad", y=y, dy=grad)
     if activation == "sigmoid":

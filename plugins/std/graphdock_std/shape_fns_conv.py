@@ -25,6 +25,7 @@ __all__ = [
     "dilation_backprop_filter",
     "dilation_backprop_input",
     "dilation_pick",
+    "fused_conv",
     "pool",
     "pool_grad",
     "pool_grad_of_shape",
@@ -165,6 +166,20 @@ def conv(ctx: ShapeContext) -> list[Dims]:
     x, w = layout.dims("input"), layout.dims("filter")
     layout.channels(x, w[-2])
     return [layout.joined(x[0], layout.out(x, w), w[-1])]
+
+
+@symbolic
+def fused_conv(ctx: ShapeContext) -> list[Dims]:
+    """``(input, filter, bias)``: what a convolution makes, twice.
+
+    Raises:
+      ShapeError: as of :func:`conv`; a bias of other than a number per channel.
+    """
+    layout = _Layout(ctx, 4)
+    x, w, (count,) = layout.dims("input"), layout.dims("filter"), ctx.shape("bias") or (None,)
+    layout.channels(x, w[-2])
+    ctx.equal(_dim(count), _dim(w[-1]), f"bias has {count} numbers for {w[-1]} channels")
+    return [layout.joined(x[0], layout.out(x, w), w[-1])] * 2
 
 
 def _rank(ctx: ShapeContext) -> int:

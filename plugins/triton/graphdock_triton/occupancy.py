@@ -67,14 +67,16 @@ def blocks_of(cubin: Cubin, limits: Limits) -> int:
     return max(min(found), 0)
 
 
-def cost(cubin: Cubin, limits: Limits, blocks: int, work: int, multiprocessors: int) -> float:
+def cost(
+    cubin: Cubin, limits: Limits, blocks: int, work: int, multiprocessors: int, enough: int = _ENOUGH_WARPS
+) -> float:
     """An estimate to compare kernels of one task by, of those that wait for memory: smaller is quicker; infinite where none runs.
 
     Blocks run in waves, each as long as a full one; fewer warps than hide the latency of memory make it longer, and so do registers
     that spill.
 
     Args:
-      blocks: of the launch. ``work``: bytes that a block moves.
+      blocks: of the launch. ``work``: bytes that a block moves. ``enough``: warps that hide what they wait for.
     """
     side_by_side = blocks_of(cubin, limits)
     if not side_by_side:
@@ -83,4 +85,4 @@ def cost(cubin: Cubin, limits: Limits, blocks: int, work: int, multiprocessors: 
     at_once = min(side_by_side, -(-blocks // multiprocessors))
     warps = at_once * -(-cubin.threads // 32)
     spilled = max(cubin.spills, 0) * cubin.threads
-    return waves * at_once * (work + 2 * spilled) / min(1.0, warps / _ENOUGH_WARPS)
+    return waves * at_once * (work + 2 * spilled) / min(1.0, warps / enough)

@@ -55,7 +55,7 @@ class Candidate:
     Attributes:
       config: whole numbers that name it. ``jobs``: what is compiled for it.
       blocks, work: of the first of them: programs of its launch, and bytes that each moves.
-      run: ``run(queue, *inputs, *outputs)`` launches it, to be measured.
+      run: ``run(queue, *inputs, *outputs)`` launches it, to be measured. ``warps``: that hide what they wait for.
     """
 
     config: tuple[int, ...]
@@ -63,6 +63,7 @@ class Candidate:
     blocks: int
     work: int
     run: Callable[..., Any]
+    warps: int = 16
 
 
 def choose(
@@ -131,7 +132,7 @@ def _compiled(
 
 def _cost(candidate: Candidate, limits: Any, architecture: str, multiprocessors: int) -> float:
     first = cubin_of(candidate.jobs[0], architecture).result()
-    return cost(first, limits, candidate.blocks, candidate.work, multiprocessors)
+    return cost(first, limits, candidate.blocks, candidate.work, multiprocessors, candidate.warps)
 
 
 def _read(path: Path) -> tuple[tuple[int, ...], str] | None:

@@ -70,9 +70,9 @@ def test_other_work_parts_a_run() -> None:
     assert p.run() == [first, second]
 
 
-@pytest.mark.parametrize("which", ["both write", "the second reads", "the first reads", "no variable"])
+@pytest.mark.parametrize("which", ["both write", "the second reads", "the first reads", "no lasting one"])
 def test_what_depends_on_one_another_stays_apart(which: str) -> None:
-    p, shared = Program(), root("planned" if which == "no variable" else "variable")
+    p, shared = Program(), root("fresh" if which == "no lasting one" else "variable")
     reads = {"the first reads": 0, "the second reads": 1}.get(which)
     names = [
         p.launch(reads=[shared] if reads == 0 else [], writes=[shared] if reads == 1 or reads is None else None),
@@ -87,3 +87,13 @@ def test_a_kernel_may_refuse() -> None:
     p = Program()
     names = [p.launch(joins=lambda computes: None), p.launch()]
     assert p.run() == names
+
+
+@pytest.mark.parametrize(("offset", "joined"), [(4, True), (0, False), (2, False)])
+def test_planned_buffers_are_joined_where_they_do_not_lie_over_one_another(offset: int, joined: bool) -> None:
+    """What the first reads is dead after it, and the second may write there."""
+    p = Program()
+    given, made = root("planned"), root("planned")
+    given.offset, made.offset = 0, offset
+    names = [p.launch(reads=[given], writes=[root("planned")]), p.launch(writes=[made])]
+    assert p.run() == ([tuple(names)] if joined else names)

@@ -1,4 +1,4 @@
-"""Kernels of fused ops: attention with the weights in scratch memory, products with a bias and an activation, and their gradients.
+"""Kernels of fused ops: attention with the weights in scratch memory, products and convolutions with a bias and an activation.
 
 Narrow floats are computed in float32. Whole matrices of weights are held: what this saves is what would be allocated between.
 """
@@ -13,8 +13,10 @@ import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels import special
+from graphdock_cpu.kernels.conv import FORWARD, choose
 from graphdock_cpu.kernels.random import Philox
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
+from graphdock_cpu.kernels.sliding import slide_of
 
 __all__ = ["KERNELS"]
 
@@ -143,6 +145,10 @@ def _relu(x: Any) -> Any:
     return np.maximum(x, 0)
 
 
+def _relu6(x: Any) -> Any:
+    return np.clip(x, 0, 6)
+
+
 def _sigmoid(x: Any) -> Any:
     e = np.exp(-np.abs(x))
     return np.where(x < 0, e, 1) / (1 + e)
@@ -178,7 +184,7 @@ def _gelu_tanh_slope(x: Any) -> Any:
 
 
 _ACTIVATIONS = {
-    "none": _none, "relu": _relu, "tanh": np.tanh, "sigmoid": _sigmoid, "gelu": _gelu, "gelu_tanh": _gelu_tanh,
+    "none": _none, "relu": _relu, "relu6": _relu6, "tanh": np.tanh, "sigmoid": _sigmoid, "gelu": _gelu, "gelu_tanh": _gelu_tanh,
 }  # fmt: skip
 
 
@@ -234,6 +240,25 @@ def _times_slope(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     return compute, ()
 
 
+def _fused_conv(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    """By the method that a convolution takes, on one thread."""
+    wide, activation = _wide(ctx), _ACTIVATIONS[ctx.attr("activation")]
+    slide = slide_of(ctx, *shapes[:2])
+    method, sizes = choose(FORWARD, slide)[1](slide, np.dot)
+    first = ctx.attr("data_format") == "NCHW"
+
+    def last(x: Any) -> Any:
+        return np.moveaxis(x, 1, -1) if first else x
+
+    def compute(x: Any, w: Any, bias: Any, y: Any, before: Any, made: Any, *scratch: Any) -> None:
+        method(np.ascontiguousarray(last(x), wide.np), w.astype(wide.np, copy=False), made, *scratch)
+        np.add(made, bias, out=made, casting="same_kind")
+        last(before)[...] = made
+        last(y)[...] = activation(made)
+
+    return compute, tuple([Scratch(wide, s) for s in ((slide.batch, *slide.out, slide.outputs), *sizes)])
+
+
 def _attention_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [(*shapes[0][:-1], shapes[2][-1]), shapes[0][:-1]]
 
@@ -256,6 +281,13 @@ def _like_last(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [shapes[-1]]
 
 
+def _fused_conv_outputs(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
+    slide = slide_of(ctx, *shapes[:2])
+    first = ctx.attr("data_format") == "NCHW"
+    channels = slide.outputs
+    return [(slide.batch, channels, *slide.out) if first else (slide.batch, *slide.out, channels)] * 2
+
+
 KERNELS = [
     KernelDef("Attention", "cpu", bind(_attention, _attention_outputs)),
     KernelDef("AttentionGrad", "cpu", bind(_attention_grad, _attention_grad_outputs)),
@@ -266,4 +298,5 @@ KERNELS = [
     KernelDef("GeluTanhGrad", "cpu", bind(_times_slope, _like_last)),
     KernelDef("MatMulGeluGrad", "cpu", bind(_matmul_gelu_grad, _like_last)),
     KernelDef("MatMulWithSums", "cpu", bind(_matmul_with_sums, _matmul_with_sums_outputs)),
+    KernelDef("FusedConv2D", "cpu", bind(_fused_conv, _fused_conv_outputs)),
 ]

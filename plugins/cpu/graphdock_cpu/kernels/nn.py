@@ -203,6 +203,22 @@ def _l2_loss(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     return narrow, (Scratch(wide, shape), Scratch(wide, ()))
 
 
+def _l2_loss_sum(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+    """Left to right, each as of one tensor; narrow floats are rounded once, at the end."""
+    dtype, count = ctx.outputs[0].dtype, len(shapes)
+    wide = dtype.accumulator.np
+    vdot, half = np.vdot, wide.type(0.5)
+
+    def l2_loss_sum(*args: Any) -> None:
+        total = wide.type(0)
+        for t in args[:count]:
+            flat = t.reshape(-1) if t.dtype == wide else t.astype(wide).reshape(-1)
+            total += vdot(flat, flat) * half
+        args[count][...] = total
+
+    return l2_loss_sum, ()
+
+
 _X = {"activations": ("features",)}
 _MODES = ("planned", "fresh", "inplace")
 
@@ -272,4 +288,5 @@ KERNELS = [
     ),
     KernelDef("BiasAddGrad", "cpu", bind(_bias_add_grad, _channels, Rows("r+", 1, _without_channels))),
     KernelDef("L2Loss", "cpu", bind(_l2_loss, lambda ctx, shapes: [()])),
+    KernelDef("L2LossSum", "cpu", bind(_l2_loss_sum, lambda ctx, shapes: [()])),
 ]

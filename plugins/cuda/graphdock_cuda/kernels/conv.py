@@ -7,17 +7,18 @@ few results and a long sum, which is cut into parts and joined in order. A windo
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from graphdock.contracts import KernelDef
 
 from graphdock_cuda.compiled import source
 from graphdock_cuda.kernel import family
-from graphdock_cuda.kernels.matmul import Product, gemm_of, multiply, parts_of, tile_of
+from graphdock_cuda.kernels.matmul import ACTIVATIONS, Product, gemm_of, multiply, parts_of, tile_of
 from graphdock_cuda.kernels.sliding import Slide, check_fits, sizes_of, slide_of
 from graphdock_cuda.launch import i32, i64
 from graphdock_cuda.work import Operand, Work, blocks
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "convolve"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
@@ -32,12 +33,14 @@ def _gathered(
     slide: Slide,
     sizes: tuple[int, int, int],
     along: tuple[bool, bool],
+    results: tuple[Operand, ...] = (),
+    **defines: str,
 ) -> None:
     """Launch a product of ``source/conv.cuh``.
 
     Args:
       sizes: of rows, columns and the inner dim. ``along``: whether neighbours of the inner dim are neighbours in memory, of both
-        operands.
+        operands. ``results``: what else results are made of; ``defines``: how.
     """
     m, n, k = sizes
     multiprocessors, wide = w.multiprocessors, d.dtype.accumulator
@@ -56,12 +59,13 @@ def _gathered(
         GD_TILE=str(tile),
         GD_A_ALONG=str(int(along[0])),
         GD_B_ALONG=str(int(along[1])),
+        **defines,
     )
     packed = slide.packed(slide.outputs)
     sums = w.scratch(wide, (parts, m, n)) if parts > 1 else d
-    w.launch(made, entry, (tiles, parts), 256, a, b, d, sums, packed, i64(m), i64(n), i64(k), i32(parts))
+    w.launch(made, entry, (tiles, parts), 256, a, b, d, *results, sums, packed, i64(m), i64(n), i64(k), i32(parts))
     if parts > 1:
-        join = (sums, d, packed, i64(m), i64(n), i32(parts))
+        join: tuple[Any, ...] = (sums, d, *results, packed, i64(m), i64(n), i32(parts))
         w.launch(made, f"{entry}_join", blocks(m * n, at_most=1 << 20), 256, *join)
 
 
@@ -84,8 +88,17 @@ def conv(w: Work) -> None:
     if slide.pointwise and not slide.first:
         _plain(w, x, f, y, slide.rows, slide.outputs, slide.channels, False, False)
         return
+    convolve(w, x, f, y, slide)
+
+
+def convolve(
+    w: Work, x: Operand, f: Operand, y: Operand, slide: Slide, bias: Operand | None = None, activation: str = "none"
+) -> None:
+    """Launch ``y = activation(conv(x, f) + bias)``; ``activation``: one of ``ACTIVATIONS``."""
     sizes = (slide.rows, slide.outputs, slide.taps * slide.channels)
-    _gathered(w, "conv_forward", x, f, y, slide, sizes, (not slide.first, False))
+    results = {"BIAS": str(int(bias is not None)), "ACTIVATION": ACTIVATIONS[activation]}
+    along = (not slide.first, False)
+    _gathered(w, "conv_forward", x, f, y, slide, sizes, along, (y if bias is None else bias,), **results)
 
 
 @kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2")

@@ -6,10 +6,15 @@ behind.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from graphdock.contracts import KernelDef
 
 from graphdock_cuda.driver.api import Convolution, Unsupported
 from graphdock_cuda.kernel import family
+from graphdock_cuda.kernels.elementwise import mapped
+from graphdock_cuda.kernels.fused import convolved
+from graphdock_cuda.kernels.matmul import ACTIVATIONS
 from graphdock_cuda.kernels.sliding import Slide, check_fits, sizes_of, slide_of
 from graphdock_cuda.moving import as_bits, move
 from graphdock_cuda.work import Operand, Work
@@ -31,6 +36,29 @@ def conv(w: Work) -> None:
     x, f = w.inputs
     slide = slide_of(w, x.shape, f.shape)
     _by_cudnn(w, "y", slide, x, f, w.output(slide.shape(slide.out, slide.outputs)))
+
+
+@kernel("FusedConv2D", name="fused_conv2d_cudnn", priority=10, types=TYPES, early=True)
+def fused_conv2d(w: Work) -> None:
+    """``(input, filter, bias) -> (y, before)``: bias and activation are one launch behind, or one each where both are read."""
+    x, f, bias = w.inputs
+    slide = slide_of(w, x.shape, f.shape)
+    shape = slide.shape(slide.out, slide.outputs)
+    y, before = w.output(shape), w.output(shape, 1)
+    made = before if w.used(1) else y
+    _by_cudnn(w, "y", slide, x, f, made)
+    row = bias.reshaped(slide.outputs, 1, 1) if slide.first else bias
+    function = f"activated<{ACTIVATIONS[convolved(w.attr('activation'))]}>"
+    if w.used(1):
+        _after(w, "x0 + x1", [before, row], before)
+        if w.used(0):
+            _after(w, f"{function}(x0)", [before], y)
+    else:
+        _after(w, f"{function}(x0 + x1)", [y, row], y)
+
+
+def _after(w: Work, body: str, given: Sequence[Operand], out: Operand) -> None:
+    mapped(w, "bias_and_activation", body, given, out, parts=("gemm.cuh",))
 
 
 @kernel("Conv2DBackpropInput", name="conv2d_backprop_input_cudnn", priority=10, types=TYPES, early=True)

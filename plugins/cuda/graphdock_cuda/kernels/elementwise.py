@@ -172,7 +172,7 @@ _UNARY = (
     "Abs Ceil Cos Cosh Erf Erfc Exp Expm1 Floor Log Log1p Neg Reciprocal Rint Round Rsqrt "
     "Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh"
 ).split()
-_BINARY = "Add Sub Mul RealDiv FloorDiv FloorMod Pow Maximum Minimum SquaredDifference".split()
+_BINARY = "Add Sub RealDiv FloorDiv FloorMod Pow Maximum Minimum SquaredDifference".split()
 _TO_BOOL = "Less LessEqual Greater GreaterEqual Equal NotEqual IsNan IsInf IsFinite".split()
 
 _IN_PLACE = {"inplace": {"y": ("x",)}, "modes": ("planned", "fresh", "inplace")}

@@ -1,6 +1,7 @@
-"""Products with a bias and an activation: the matrix library's epilogues where it has them, else one launch behind the product.
+"""Products and convolutions with a bias and an activation: epilogues, the matrix library's where it has them.
 
-What the activation is applied to, which gradients of GELU read, is one more result of the epilogue. Gradients end in epilogues
+What the library has none for is one launch behind the product. What the activation is applied to, which gradients of GELU read, is
+one more result of the library's epilogue; a convolution writes that, and a launch behind it the other. Gradients end in epilogues
 too: the sums that a bias wants with the product that its weights want, the slope of GELU with the product that reaches it.
 """
 
@@ -10,12 +11,14 @@ from graphdock.contracts import KernelDef
 
 from graphdock_cuda.kernel import FLOATS, family
 from graphdock_cuda.kernels.activations import FORMULAS
+from graphdock_cuda.kernels.conv import convolve
 from graphdock_cuda.kernels.elementwise import elementwise
 from graphdock_cuda.kernels.matmul import Product, gemm_of, multiply, product_of
 from graphdock_cuda.kernels.reduce import reduce_axes, reducer
+from graphdock_cuda.kernels.sliding import slide_of
 from graphdock_cuda.work import Operand, Work
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "convolved"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
@@ -25,6 +28,7 @@ _EPILOGUES = {"none": "none", "relu": "relu", "gelu_tanh": "gelu"}
 #: Activation -> formula, for a launch of its own.
 _FORMULAS = {
     "relu": "maximum(x, 0)",
+    "relu6": "minimum(maximum(x, 0), 6)",
     "tanh": "tanh(x)",
     "sigmoid": "sigmoid(x)",
     "gelu": "x * 0.5 * (1 + erf(x * 0.7071067811865476))",
@@ -37,11 +41,43 @@ _ROW = 8
 @kernel("FusedMatMul", types={"T": FLOATS})
 def fused_matmul(w: Work) -> None:
     """``(a, b, bias) -> (y, before)``. What the library has no epilogue for takes its bias and a launch, or the own tiles."""
-    a, b, bias = w.inputs
+    a, b, _ = w.inputs
     product = product_of(a.shape, b.shape, bool(w.attr("transpose_a")), bool(w.attr("transpose_b")))
     y, before = w.output(product.out), w.output(product.out, 1)
+    if y.size:
+        _multiplied(w, product, y, before)
+
+
+@kernel("FusedConv2D", types={"T": FLOATS})
+def fused_conv2d(w: Work) -> None:
+    """``(input, filter, bias) -> (y, before)``; a window of one element is a product of matrices."""
+    x, f, bias = w.inputs
+    slide = slide_of(w, x.shape, f.shape)
+    shape = slide.shape(slide.out, slide.outputs)
+    y, before = w.output(shape), w.output(shape, 1)
     if not y.size:
         return
+    if slide.pointwise and not slide.first:
+        sizes = (slide.rows, slide.outputs, slide.channels)
+        _multiplied(w, Product(*sizes, False, False, (), (), (), sizes[:2]), y, before)
+        return
+    activation = w.attr("activation") if w.used(0) else "none"
+    if not w.used(1):
+        convolve(w, x, f, y, slide, bias, convolved(activation))
+        return
+    convolve(w, x, f, before, slide, bias)
+    if w.used(0):
+        _activated(w, activation, before, y)
+
+
+def convolved(activation: str) -> str:
+    """The op's activation as tiles have it."""
+    return {"gelu": "gelu_erf", "gelu_tanh": "gelu"}.get(activation, activation)
+
+
+def _multiplied(w: Work, product: Product, y: Operand, before: Operand) -> None:
+    """Both results of a product of the first two inputs, as far as they are used; the third is the bias."""
+    a, b, bias = w.inputs
     both = w.used(0) and w.used(1)
     activation = w.attr("activation") if w.used(0) else "none"
     first = before if w.used(1) else y
@@ -54,10 +90,16 @@ def fused_matmul(w: Work) -> None:
         multiply(w, a, b, first, product, bias, _EPILOGUES[activation] if ends else "none")
         if ends:
             return
-    if activation != "none":
-        elementwise(w, _FORMULAS[activation], [("x", first)], y)
-    elif both:
+    if activation != "none" or both:
+        _activated(w, activation, first, y)
+
+
+def _activated(w: Work, activation: str, before: Operand, y: Operand) -> None:
+    """What follows in a launch of its own."""
+    if activation == "none":
         w.copy(y, before)
+    else:
+        elementwise(w, _FORMULAS[activation], [("x", before)], y)
 
 
 def _library(w: Work, d: Operand, product: Product, activation: str, aux: Operand | None = None) -> bool:

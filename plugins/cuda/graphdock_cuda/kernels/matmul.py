@@ -27,7 +27,9 @@ KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
 
 #: As ``source/gemm.cuh`` numbers them.
-ACTIVATIONS = {"none": "NONE", "relu": "RELU", "gelu": "GELU"}
+ACTIVATIONS = {
+    "none": "NONE", "relu": "RELU", "gelu": "GELU", "relu6": "RELU6", "tanh": "TANH", "sigmoid": "SIGMOID", "gelu_erf": "GELU_ERF",
+}  # fmt: skip
 #: Epilogues of gradients, which stand for an activation and a bias.
 GRADIENTS = ("dgelu", "sums_a", "sums_b")
 #: What float32 operands may be rounded to, by the option ``matmul_precision``.

@@ -75,7 +75,7 @@ def _source(rule: str, held: int, dtype: str, rates: tuple[str, ...]) -> Source:
         "i64 width) {\n"
         f"{begin}  sparse(held, grad, rows, order, refused, rule, count, width);\n}}\n"
     )
-    return source("updates.cuh", code=code, name=rule, ELEMENT=CTYPES[dtype])
+    return source("tables.cuh", "updates.cuh", code=code, name=rule, ELEMENT=CTYPES[dtype])
 
 
 def _told(w: Work, name: str) -> tuple[Source, list[Operand], Operand, list[Operand]]:

@@ -112,14 +112,15 @@ struct Gradients {
   GD_DEVICE R at(Row i, Column j) const { return load(dy + i.at + j.at); }
 };
 
-template <class A, class B, class Where>
-GD_DEVICE void gathered(const A& a, const B& b, T* to, R* sums, i64 m, i64 n, i64 k, int parts, Where where) {
+// put(i, j, sum) does with a sum what is to be done; of parts, those who join them do.
+template <class A, class B, class Put>
+GD_DEVICE void gathered(const A& a, const B& b, R* sums, i64 m, i64 n, i64 k, int parts, Put put) {
   const i64 across = ceil_div<i64>(n, 16 * GD_TILE);
   const i64 row = blockIdx.x / across * (16 * GD_TILE), column = blockIdx.x % across * (16 * GD_TILE);
   const Part part = part_of(k, parts);
   R* mine = sums + blockIdx.y * m * n;
   product_tile<R, GD_TILE, GD_A_ALONG, GD_B_ALONG>(a, b, m, n, row, column, part.begin, part.end, [&](i64 i, i64 j, R sum) {
-    if (parts == 1) store(to + where(i, j), sum);
+    if (parts == 1) put(i, j, sum);
     else mine[i * n + j] = sum;
   });
 }

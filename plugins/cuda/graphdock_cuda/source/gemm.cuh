@@ -127,10 +127,14 @@ template <class R> GD_DEVICE R scaled(R x, double alpha) {
 }
 
 // What becomes of a sum: alpha, a bias per column, an activation.
-enum { NONE = 0, RELU = 1, GELU = 2 };
+enum { NONE = 0, RELU = 1, GELU = 2, RELU6 = 3, TANH = 4, SIGMOID = 5, GELU_ERF = 6 };
 template <int ACTIVATION, class R> GD_DEVICE R activated(R x) {
   if constexpr (ACTIVATION == RELU) return x > R(0) || x != x ? x : R(0);
   else if constexpr (ACTIVATION == GELU) return R(0.5) * x * (R(1) + ::tanh(R(0.7978845608028654) * (x + R(0.044715) * x * x * x)));
+  else if constexpr (ACTIVATION == RELU6) return x > R(6) ? R(6) : activated<RELU>(x);
+  else if constexpr (ACTIVATION == TANH) return ::tanh(x);
+  else if constexpr (ACTIVATION == SIGMOID) return R(1) / (R(1) + ::exp(-x));
+  else if constexpr (ACTIVATION == GELU_ERF) return R(0.5) * x * (R(1) + ::erf(R(0.7071067811865476) * x));
   else return x;
 }
 

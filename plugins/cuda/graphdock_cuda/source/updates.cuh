@@ -2,7 +2,7 @@
 // doubles, and then updates the variable and its slots, elements of compute_t<T>, by one gradient.
 //
 // The kernels' own parameters are the variable, its slots and the rates, which differ per op: graphdock_cuda/kernels/updates.py
-// writes them around dense() and sparse().
+// writes them around dense() and sparse(). After tables.cuh.
 
 namespace gd {
 
@@ -184,12 +184,7 @@ template <class T, int HELD> struct Variables {
 };
 
 template <class T, int HELD, class R> GD_DEVICE void dense_many(const Variables<T, HELD>* each, i64 count, const R& rule) {
-  i64 low = 0, high = count;  // the last one whose first block is not behind this one
-  while (high - low > 1) {
-    const i64 middle = (low + high) / 2;
-    if (each[middle].begin <= blockIdx.x) low = middle;
-    else high = middle;
-  }
+  const i64 low = row_of_block(count, [&](i64 i) { return each[i].begin; });
   const i64 begin = each[low].begin, end = low + 1 < count ? each[low + 1].begin : gridDim.x;
   T* held[HELD];
 #pragma unroll

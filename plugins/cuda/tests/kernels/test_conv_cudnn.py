@@ -9,6 +9,7 @@ import graphdock as tf
 import ml_dtypes
 import numpy as np
 import pytest
+from graphdock import ops
 from graphdock.plugin.host import Host
 from graphdock.testing.conformance import Conformance, Refused
 from graphdock_cuda.kernels import conv_cudnn
@@ -109,6 +110,27 @@ def test_images(site: Site, x: Any, w: Any, attrs: dict[str, Any]) -> None:
     assert [site.driver.log.kernels[name] for name in ("conv_fprop", "conv_dgrad", "conv_wgrad")] == [3, 3, 3]
     for mine, theirs in zip(got, site.run(make, *arrays), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_bias_and_activation_follow(site: Site, first: bool) -> None:
+    """In one launch behind, or one each where a gradient reads what is activated."""
+    layout = "NCHW" if first else "NHWC"
+    x, w, bias = _normal(2, (2, 5, 9, 8) if first else (2, 9, 8, 5), (3, 2, 5, 6), (6,))
+    attrs = {"strides": [1, 1, 1, 1], "padding": "SAME", "data_format": layout}
+
+    def fused(a: Any, b: Any, c: Any) -> Any:
+        return list(ops.apply_op("FusedConv2D", input=a, filter=b, bias=c, activation="gelu", **attrs))
+
+    def alone(a: Any, b: Any, c: Any) -> Any:
+        return fused(a, b, c)[:1]
+
+    for make in (fused, alone):
+        site.driver.log.reset()
+        got = site.run(make, x, w, bias, cudnn="always")
+        assert site.driver.log.kernels["conv_fprop"] == 1
+        for mine, theirs in zip(got, site.run(make, x, w, bias), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-5)
 
 
 def test_tf32_only_where_the_session_allows_it(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""Products with what follows them: which products and launches are told, and that all of them compute the same."""
+"""Products and convolutions with what follows them: which products and launches are told, and that all of them compute the same."""
 
 from __future__ import annotations
 
@@ -17,21 +17,26 @@ from graphdock_cuda.testing import blas
 from graphdock_cuda.testing.blas import EPILOGUES
 from graphdock_cuda.testing.install import install
 from graphdock_cuda.work import Work
+from graphdock_std.reference.conv import conv
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "none": lambda x: x,
     "relu": lambda x: np.maximum(x, 0),
+    "relu6": lambda x: np.clip(x, 0, 6),
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
 }
 
 
-def _told(kit: Any, shapes: Any, unused: tuple[int, ...], **attrs: Any) -> list[str]:
-    """What the kernel tells: epilogues of products, entries of launches, copies."""
+WINDOW: dict[str, Any] = {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 1, 1, 1), "data_format": "NHWC"}
+
+
+def _told(kit: Any, shapes: Any, unused: tuple[int, ...], tell: Any = fused.fused_matmul, **attrs: Any) -> list[str]:
+    """What a kernel tells: epilogues of products, entries of launches, copies."""
 
     attrs = {"activation": "none"} | attrs
-    return _told_of(fused.fused_matmul, "a b bias", "y before", kit, shapes, unused, **attrs)
+    return _told_of(tell, "a b bias", "y before", kit, shapes, unused, **attrs)
 
 
 def _told_of(
@@ -46,7 +51,7 @@ def _told_of(
     class Node:
         op, origin, site = "FusedMatMul", None, None
 
-    Node.attrs = {"transpose_a": False, "transpose_b": False} | attrs  # type: ignore[attr-defined]
+    Node.attrs = {"transpose_a": False, "transpose_b": False, **WINDOW} | attrs  # type: ignore[attr-defined]
     inputs = [(name, tf.float32, s) for name, s in zip(given.split(), shapes, strict=True)]
     outputs = [(name, tf.float32, None) for name in made.split()]
     device = kit.host.open_device("/device:cuda:0")
@@ -95,7 +100,7 @@ def test_an_epilogue_that_the_library_has_not(kit: Any, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("library", [True, False])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", [a for a in ACTIVATIONS if a != "relu6"])
 def test_sizes(cuda: Toolkit, library: bool, activation: str) -> None:
     """Transposed both, beyond a tile, with the matrix library and without it; each output alone, and both."""
     host = Host()
@@ -155,3 +160,45 @@ def test_gradients_of_many_rows(cuda: Toolkit, library: bool) -> None:
             got = session.run([*made, through], dict(zip(feeds, (a, g, w, x), strict=True)))
     for mine, theirs in zip(got, wanted, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=2e-4, atol=2e-3)
+
+
+@pytest.mark.parametrize("activation", ["none", "relu", "relu6", "tanh", "sigmoid", "gelu", "gelu_tanh"])
+def test_what_is_told_of_a_convolution(kit: Any, activation: str) -> None:
+    """One launch, and a second where what is activated is wanted too; a window of one element is a product."""
+    shapes = ((2, 5, 4, 3), (3, 2, 3, 8), (8,))
+    after = "copy" if activation == "none" else "flat"
+    assert _told(kit, shapes, (1,), fused.fused_conv2d, activation=activation) == ["conv"]
+    assert _told(kit, shapes, (), fused.fused_conv2d, activation=activation) == ["conv", after]
+    assert _told(kit, shapes, (0,), fused.fused_conv2d, activation=activation) == ["conv"]
+    point = ((2, 5, 4, 3), (1, 1, 3, 8), (8,))
+    epilogue = {"none": ["bias"], "relu": ["relu_bias"], "gelu_tanh": ["gelu_bias"]}.get(activation, ["bias", "flat"])
+    assert _told(kit, point, (1,), fused.fused_conv2d, activation=activation) == epilogue
+    turned = ((2, 3, 5, 4), (1, 1, 3, 8), (8,))
+    assert _told(kit, turned, (1,), fused.fused_conv2d, activation=activation, data_format="NCHW") == ["conv"]
+
+
+@pytest.mark.parametrize(("activation", "channels"), [("relu6", 3), ("sigmoid", 300)])
+def test_convolutions(cuda: Toolkit, activation: str, channels: int) -> None:
+    """Both layouts, and with a long sum, which is cut into parts: each output alone, and both."""
+    host = Host()
+    install(host, cuda)
+    rng = np.random.default_rng(6)
+    x, w = rng.standard_normal((2, 5, 4, channels)), rng.standard_normal((3, 2, channels, 6)) / channels**0.5
+    bias = rng.standard_normal(6)
+    attrs = {**WINDOW, "strides": (1, 2, 1, 1), "explicit_paddings": ()}
+    before = conv(x, w, **attrs) + bias
+    wanted = [ACTIVATIONS[activation](2 * before), 2 * before]
+    for first in (False, True):
+        turn = (0, 3, 1, 2) if first else (0, 1, 2, 3)
+        layout = {"strides": (1, 1, 2, 1), "data_format": "NCHW"} if first else {}
+        given = [a.astype(np.float32) for a in (x.transpose(turn), 2 * w, 2 * bias)]
+        with tf.Graph(host=host).as_default():
+            feeds = [tf.placeholder(tf.float32, a.shape) for a in given]
+            named = dict(zip(("input", "filter", "bias"), feeds, strict=True))
+            made = ops.apply_op("FusedConv2D", **named, **(attrs | layout), activation=activation)
+            config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid")
+            with tf.Session(config=config, host=host) as session:
+                for which in ([0], [1], [0, 1]):
+                    got = session.run([made[i] for i in which], dict(zip(feeds, given, strict=True)))
+                    for result, i in zip(got, which, strict=True):
+                        np.testing.assert_allclose(result, wanted[i].transpose(turn), rtol=2e-4, atol=2e-4)

@@ -4458,6 +4458,142 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.fused:matmul_gelu_grad",
     },
+    "FusedConv2D": {
+        "samples": (
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 4, 3)},
+                    "filter": {"shape": (3, 2, 3, 4)},
+                    "bias": {"shape": (4,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "activation": "relu"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 3, 5, 4)},
+                    "filter": {"shape": (3, 3, 3, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 2, 2), "padding": "SAME", "data_format": "NCHW", "activation": "tanh"},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 6, 5, 2)},
+                    "filter": {"shape": (2, 3, 2, 3)},
+                    "bias": {"shape": (3,)},
+                },
+                "attrs": {"strides": (1, 2, 1, 1), "padding": "VALID"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 7, 6, 2)},
+                    "filter": {"shape": (3, 2, 2, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "dilations": (1, 2, 3, 1), "activation": "relu6"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 2)},
+                    "filter": {"shape": (3, 3, 2, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {
+                    "strides": (1, 2, 1, 1),
+                    "padding": "EXPLICIT",
+                    "explicit_paddings": (0, 0, 2, 1, 0, 3, 0, 0),
+                    "activation": "sigmoid",
+                },
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 3, 4, 5)},
+                    "filter": {"shape": (1, 1, 5, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "VALID", "activation": "gelu"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (2, 5, 3, 4)},
+                    "filter": {"shape": (1, 1, 5, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "data_format": "NCHW", "activation": "gelu_tanh"},
+                "types": {"T": "float32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (0, 4, 4, 2)},
+                    "filter": {"shape": (2, 2, 2, 3)},
+                    "bias": {"shape": (3,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {"T": "float32"},
+                "note": "no images",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 3)},
+                    "filter": {"shape": (2, 2, 4, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "input has 3 channels, but the filter takes 4",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 3)},
+                    "filter": {"shape": (2, 2, 3, 2)},
+                    "bias": {"shape": (3,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME"},
+                "types": {},
+                "note": "",
+                "match": "bias has 3 numbers for 2 channels",
+            },
+            {
+                "inputs": {
+                    "input": {"shape": (1, 4, 5, 3)},
+                    "filter": {"shape": (2, 2, 3, 2)},
+                    "bias": {"shape": (2,)},
+                },
+                "attrs": {"strides": (1, 1, 1, 1), "padding": "SAME", "activation": "swish"},
+                "types": {},
+                "note": "",
+                "match": "swish",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"input": "T", "filter": "T", "bias": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.008, "atol": 0.008},
+            "bfloat16": {"rtol": 0.06, "atol": 0.06},
+            "float32": {"rtol": 2e-05, "atol": 2e-05},
+            "float64": {"rtol": 1e-10, "atol": 1e-10},
+        },
+        "gradcheck": ("input", "filter", "bias"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.fused:fused_conv",
+    },
     "CropAndResize": {
         "samples": (
             {
@@ -9416,6 +9552,31 @@ CASES: dict[str, dict] = {
         "gradcheck_options": {},
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.nn:l2_loss",
+    },
+    "L2LossSum": {
+        "samples": (
+            {
+                "inputs": {"t": ({"shape": (3, 4)}, {"shape": ()}, {"shape": (2, 3, 4)})},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {"inputs": {"t": ({"shape": (0, 2)},)}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"t": ({"shape": (0,)}, {"shape": (5,)})}, "attrs": {}, "types": {}, "note": ""},
+        ),
+        "errors": (),
+        "types": {"T": _FLOATS},
+        "args": {"t": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.002},
+            "bfloat16": {"rtol": 0.032, "atol": 0.016},
+            "float32": {"rtol": 4e-06, "atol": 4e-06},
+            "float64": {"rtol": 1e-12, "atol": 1e-13},
+        },
+        "gradcheck": ("t",),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.nn:l2_loss_sum",
     },
     "LRN": {
         "samples": (

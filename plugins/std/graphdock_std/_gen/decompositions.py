@@ -10,9 +10,11 @@ from graphdock_std.attention import attend_weights as _attend_weights
 from graphdock_std.dropped_attention import attend_dropped as _attend_dropped
 from graphdock_std.dropped_attention import attend_kept as _attend_kept
 from graphdock_std.fused import activate as _activate
+from graphdock_std.fused import convolved as _convolved
 from graphdock_std.fused import gelu_slope as _gelu_slope
 from graphdock_std.fused import gelu_tanh_slope as _gelu_tanh_slope
 from graphdock_std.fused import inner_sums as _inner_sums
+from graphdock_std.nn import half_squares as _half_squares
 from graphdock_std.recurrent import lstm_gates_slope as _lstm_gates_slope
 from graphdock_std.recurrent import lstm_output as _lstm_output
 from graphdock_std.recurrent import lstm_state as _lstm_state
@@ -114,6 +116,15 @@ def mat_mul_gelu_grad(*, a, b, x, transpose_a, transpose_b, T, **_unused):
     return [y]
 
 
+def fused_conv2d(
+    *, input, filter, bias, strides, padding, explicit_paddings, data_format, dilations, activation, T, **_unused
+):
+    """Builds FusedConv2D from other ops."""
+    before = _convolved(input, filter, bias, strides, padding, explicit_paddings, data_format, dilations)
+    y = _activate(before, activation)
+    return [y, before]
+
+
 def squared_difference(*, x, y, T, **_unused):
     """Builds SquaredDifference from other ops."""
     z = _tf.square(x - y)
@@ -159,6 +170,12 @@ def mat_mul_sum(*, a, b, N, transpose_a, transpose_b, T, **_unused):
         transpose_b,
     )
     return [y]
+
+
+def l2_loss_sum(*, t, N, T, **_unused):
+    """Builds L2LossSum from other ops."""
+    output = _half_squares(t)
+    return [output]
 
 
 def lstm_gates(*, gates, c, forget_bias, T, **_unused):

@@ -10,6 +10,7 @@ __all__ = [
     "attention_grad",
     "dropped_attention",
     "dropped_attention_grad",
+    "fused_conv2d",
     "fused_mat_mul",
     "gelu_grad",
     "gelu_tanh_grad",
@@ -123,3 +124,20 @@ def mat_mul_gelu_grad(
     transpose_b: bool = False,
     name: str | None = None,
 ) -> Tensor: ...
+
+class _FusedConv2DOutputs(NamedTuple):
+    y: Tensor
+    before: Tensor
+
+def fused_conv2d(
+    input: TensorLike,
+    filter: TensorLike,
+    bias: TensorLike,
+    strides: Sequence[int],
+    padding: Literal["SAME", "VALID", "EXPLICIT"],
+    explicit_paddings: Sequence[int] = (),
+    data_format: Literal["NHWC", "NCHW"] = "NHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1),
+    activation: Literal["none", "relu", "relu6", "tanh", "sigmoid", "gelu", "gelu_tanh"] = "none",
+    name: str | None = None,
+) -> _FusedConv2DOutputs: ...

@@ -470,6 +470,13 @@ def mat_mul_gelu_grad(op, grad_y):
     return [grads_matmul_gelu_grad_gradient[0], grads_matmul_gelu_grad_gradient[1], grads_matmul_gelu_grad_gradient[2]]
 
 
+def fused_conv2d(op, grad_y, grad_before):
+    """input, filter, bias: fn."""
+    _fn = _import_module("graphdock_std.fused")
+    grads_fused_conv_gradient = _fn.fused_conv_gradient(op, grad_y, grad_before)
+    return [grads_fused_conv_gradient[0], grads_fused_conv_gradient[1], grads_fused_conv_gradient[2]]
+
+
 def crop_and_resize(op, grad_crops):
     """image: fn; boxes: formula; box_ind: none; crop_size: none."""
     image = op.inputs[0]
@@ -1230,6 +1237,12 @@ def l2_loss(op, grad_output):
     """t: formula."""
     t = op.inputs[0]
     return [grad_output * t]
+
+
+def l2_loss_sum(op, grad_output):
+    """t: fn."""
+    _fn = _import_module("graphdock_std.nn_gradients")
+    return [*_fn.l2_loss_sum(op, grad_output)]
 
 
 def lrn(op, grad_output):

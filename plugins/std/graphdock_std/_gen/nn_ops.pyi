@@ -10,6 +10,7 @@ __all__ = [
     "bias_add_grad",
     "elu",
     "l2_loss",
+    "l2_loss_sum",
     "leaky_relu",
     "log_softmax",
     "relu",
@@ -65,3 +66,4 @@ def bias_add_grad(
     name: str | None = None,
 ) -> Tensor: ...
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor: ...
+def l2_loss_sum(t: Sequence[TensorLike], name: str | None = None) -> Tensor: ...

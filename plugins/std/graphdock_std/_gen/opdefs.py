@@ -2825,6 +2825,69 @@ def mat_mul_gelu_grad() -> OpDef:
     )
 
 
+def fused_conv2d() -> OpDef:
+    return OpDef(
+        name="FusedConv2D",
+        version=1,
+        summary="A convolution of images, a bias, and an activation.",
+        doc=(
+            "float16 and bfloat16 are accumulated in float32, and rounded once. A kernel may leave out the output "
+            "that nothing reads."
+        ),
+        inputs=(
+            ArgDef("input", "T", shape="[_, _, _, _]", doc="A batch of images, channels as data_format says."),
+            ArgDef(
+                "filter",
+                "T",
+                shape="[H, W, C, O]",
+                doc="Kernel sizes, channels of the input, channels of the output.",
+            ),
+            ArgDef("bias", "T", shape="[B]", doc="A number per channel of the output."),
+        ),
+        outputs=(ArgDef("y", "T"), ArgDef("before", "T", doc="What the activation is applied to.")),
+        attrs=(
+            AttrDef("strides", "list(int)", doc="Step of the window per dim of the input; 1 for batch and channels."),
+            AttrDef("padding", "string", allowed=("SAME", "VALID", "EXPLICIT"), doc="As of Conv2D."),
+            AttrDef(
+                "explicit_paddings",
+                "list(int)",
+                default=(),
+                doc="Zeros added before and after each dim, with padding EXPLICIT.",
+            ),
+            AttrDef(
+                "data_format",
+                "string",
+                default="NHWC",
+                allowed=("NHWC", "NCHW"),
+                doc="Where the channels are: the last dim, or dim 1.",
+            ),
+            AttrDef(
+                "dilations",
+                "list(int)",
+                default=(1, 1, 1, 1),
+                doc="Distance of the filter's elements in the input, per dim; 1 for batch and channels.",
+            ),
+            AttrDef(
+                "activation",
+                "string",
+                default="none",
+                allowed=("none", "relu", "relu6", "tanh", "sigmoid", "gelu", "gelu_tanh"),
+                doc="What f is, as of FusedMatMul; relu6 is relu, at most 6.",
+            ),
+        ),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        shape_fn="graphdock_std.shape_fns_conv:fused_conv",
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(y) * H * W * C"},
+        gradient="graphdock_std._gen.gradients:fused_conv2d",
+        gradient_kinds={"input": "fn", "filter": "fn", "bias": "fn"},
+        decomposition="graphdock_std._gen.decompositions:fused_conv2d",
+        reference="graphdock_std.reference.fused:fused_conv",
+        package="graphdock_std",
+        source="specs/fused.yaml:354",
+    )
+
+
 def crop_and_resize() -> OpDef:
     return OpDef(
         name="CropAndResize",
@@ -6181,12 +6244,36 @@ def l2_loss() -> OpDef:
         types=(TypeVarDef("T", allow=_FLOATS),),
         traits=frozenset({"pure", "reduction"}),
         region=RegionForm({"output": "sum(t * t, every) / 2"}),
+        sum="L2LossSum",
         cost={"flops": "2 * size(t)"},
         gradient="graphdock_std._gen.gradients:l2_loss",
         gradient_kinds={"t": "formula"},
         reference="graphdock_std.reference.nn:l2_loss",
         package="graphdock_std",
         source="specs/nn.yaml:328",
+    )
+
+
+def l2_loss_sum() -> OpDef:
+    return OpDef(
+        name="L2LossSum",
+        version=1,
+        summary="Half the sum of the squares of several tensors.",
+        doc=(
+            "Plans make it of norms of many gradients, and of weights' losses. float16 and bfloat16 are accumulated "
+            "in float32."
+        ),
+        inputs=(ArgDef("t", "T", arity="many", count="N", doc="Tensors of any shapes."),),
+        outputs=(ArgDef("output", "T", shape="[]"),),
+        attrs=(AttrDef("N", "int", minimum=1, doc="How many.", inferred=True),),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure", "reduction"}),
+        gradient="graphdock_std._gen.gradients:l2_loss_sum",
+        gradient_kinds={"t": "fn"},
+        decomposition="graphdock_std._gen.decompositions:l2_loss_sum",
+        reference="graphdock_std.reference.nn:l2_loss_sum",
+        package="graphdock_std",
+        source="specs/nn.yaml:347",
     )
 
 
@@ -12676,6 +12763,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "GeluGrad": gelu_grad,
     "GeluTanhGrad": gelu_tanh_grad,
     "MatMulGeluGrad": mat_mul_gelu_grad,
+    "FusedConv2D": fused_conv2d,
     "CropAndResize": crop_and_resize,
     "CropAndResizeGradImage": crop_and_resize_grad_image,
     "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
@@ -12802,6 +12890,7 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "BiasAdd": bias_add,
     "BiasAddGrad": bias_add_grad,
     "L2Loss": l2_loss,
+    "L2LossSum": l2_loss_sum,
     "LRN": lrn,
     "LRNGrad": lrn_grad,
     "FusedBatchNorm": fused_batch_norm,
@@ -13026,7 +13115,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "4f3b7fb52e3ffc8c",
+    "fused.yaml": "f00a27abd4c85010",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",
@@ -13036,7 +13125,7 @@ SPECS: dict[str, str] = {
     "linalg.yaml": "0aaec83ccd333768",
     "math.yaml": "64a03ec92efe5915",
     "morphology.yaml": "70ac1a90d5b92f06",
-    "nn.yaml": "3c403b782824d92f",
+    "nn.yaml": "9daa5644c106ebda",
     "normalization.yaml": "655720c038b19f95",
     "optimizers.yaml": "3eb39f06a5c9d801",
     "partition.yaml": "0272e7c52f6ea184",

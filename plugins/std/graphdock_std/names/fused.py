@@ -9,6 +9,7 @@ HELPERS = {
     "attend_dropped": "graphdock_std.dropped_attention:attend_dropped",
     "attend_kept": "graphdock_std.dropped_attention:attend_kept",
     "attend_weights": "graphdock_std.attention:attend_weights",
+    "convolved": "graphdock_std.fused:convolved",
     "gelu_curve": "graphdock_std.fused:gelu_curve",
     "gelu_slope": "graphdock_std.fused:gelu_slope",
     "gelu_tanh_curve": "graphdock_std.fused:gelu_tanh_curve",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: What formulas may call besides.
+HELPERS = {"half_squares": "graphdock_std.nn:half_squares"}
+
 #: Public functions of tensors, which formulas may call.
 FUNCTIONS = {
     "nn.bias_add": "graphdock_std.nn:bias_add",

@@ -1,4 +1,5 @@
-"""What people write in several ops and one op of std computes: norms, attention, products with what follows them, cells, angles.
+"""What people write in several ops and one op of std computes: norms, attention, cells, angles, products and convolutions with what
+follows them.
 
 Each spelling is a pattern of its own, and each rank.
 """
@@ -6,6 +7,7 @@ Each spelling is a pattern of its own, and each rank.
 from __future__ import annotations
 
 from graphdock_std.patterns.attention import attentions
+from graphdock_std.patterns.convolutions import convolutions
 from graphdock_std.patterns.norms import layer_norms, rms_norms
 from graphdock_std.patterns.products import products, products_of_gradients
 from graphdock_std.patterns.recurrent import lstms
@@ -13,4 +15,13 @@ from graphdock_std.patterns.rotary import rotaries
 
 __all__ = ["PATTERNS"]
 
-PATTERNS = (*layer_norms(), *rms_norms(), *attentions(), *products(), *lstms(), *rotaries(), *products_of_gradients())
+PATTERNS = (
+    *layer_norms(),
+    *rms_norms(),
+    *attentions(),
+    *products(),
+    *convolutions(),
+    *lstms(),
+    *rotaries(),
+    *products_of_gradients(),
+)

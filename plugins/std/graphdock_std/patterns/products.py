@@ -14,7 +14,7 @@ from graphdock.contracts import Found, Operand, Pattern
 from graphdock_std.fused import gelu, gelu_tanh
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
 
-__all__ = ["products", "products_of_gradients"]
+__all__ = ["FOLLOWS", "products", "products_of_gradients"]
 
 
 def _product(a: Any, b: Any, bias: Any) -> Any:
@@ -41,18 +41,21 @@ def _gelu_by_quotient(x: Any) -> Any:
     return 0.5 * x * (1.0 + _tf.erf(x / math.sqrt(2.0)))
 
 
+#: Spelling of an activation -> how it is written, and a rare op of it.
+FOLLOWS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "gelu": (gelu, "Erf"),
+    "gelu_quotient": (_gelu_by_quotient, "Erf"),
+    "gelu_tanh": (gelu_tanh, "Tanh"),
+    "relu": (lambda x: _tf.nn.relu(x), "Relu"),
+    "tanh": (lambda x: _tf.tanh(x), "Tanh"),
+    "sigmoid": (lambda x: _tf.sigmoid(x), "Sigmoid"),
+}
+
+
 def products() -> Iterator[Pattern]:
-    follows: dict[str, tuple[Callable[[Any], Any], str]] = {
-        "gelu": (gelu, "Erf"),
-        "gelu_quotient": (_gelu_by_quotient, "Erf"),
-        "gelu_tanh": (gelu_tanh, "Tanh"),
-        "relu": (lambda x: _tf.nn.relu(x), "Relu"),
-        "tanh": (lambda x: _tf.tanh(x), "Tanh"),
-        "sigmoid": (lambda x: _tf.sigmoid(x), "Sigmoid"),
-    }
     matrices = {"a": any_of(2), "b": any_of(2), "bias": ROW}
     for kind, product in (("bias_add", _product), ("add", _sum)):
-        for name, (follow, anchor) in follows.items():
+        for name, (follow, anchor) in FOLLOWS.items():
             function = functools.partial(_followed, product=product, follow=follow)
             standing = functools.partial(_fused_matmul, activation=name.removesuffix("_quotient"))
             for size in (0, 3):

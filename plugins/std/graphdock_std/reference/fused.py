@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdock_std.reference.conv import conv
 from graphdock_std.reference.random import stream_uniform
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "attention_grad",
     "dropped_attention",
     "dropped_attention_grad",
+    "fused_conv",
     "fused_matmul",
     "gelu_grad",
     "gelu_tanh_grad",
@@ -125,16 +127,30 @@ def fused_matmul(
 ) -> tuple[np.ndarray, ...]:
     left, right, summand = (x.astype(np.float64) for x in (a, b, bias))
     before = (left.T if transpose_a else left) @ (right.T if transpose_b else right) + summand
-    functions: dict[str, Any] = {
-        "none": lambda x: x,
-        "relu": lambda x: max(x, 0.0),
-        "tanh": math.tanh,
-        "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
-        "gelu": lambda x: x * 0.5 * (1 + math.erf(x / math.sqrt(2))),
-        "gelu_tanh": lambda x: 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-    }
-    y = np.array([functions[activation](x) for x in before.ravel().tolist()]).reshape(before.shape)
-    return y.astype(a.dtype), before.astype(a.dtype)
+    return _activated(before, activation, a.dtype)
+
+
+def fused_conv(input: Any, filter: Any, bias: Any, activation: str = "none", **window: Any) -> tuple[np.ndarray, ...]:
+    x, w, summand = (x.astype(np.float64) for x in (input, filter, bias))
+    shape = (-1, 1, 1) if window["data_format"] == "NCHW" else (-1,)
+    return _activated(conv(x, w, **window) + summand.reshape(shape), activation, input.dtype)
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "none": lambda x: x,
+    "relu": lambda x: max(x, 0.0),
+    "relu6": lambda x: min(max(x, 0.0), 6.0),
+    "tanh": math.tanh,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "gelu": lambda x: x * 0.5 * (1 + math.erf(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+}
+
+
+def _activated(before: np.ndarray, activation: str, dtype: Any) -> tuple[np.ndarray, ...]:
+    """``f(before)`` and ``before``."""
+    y = np.array([_FUNCTIONS[activation](x) for x in before.ravel().tolist()]).reshape(before.shape)
+    return y.astype(dtype), before.astype(dtype)
 
 
 def _slope_of_gelu(x: float) -> float:

@@ -13,6 +13,7 @@ __all__ = [
     "bias_add_grad",
     "elu",
     "l2_loss",
+    "l2_loss_sum",
     "leaky_relu",
     "log_softmax",
     "relu",
@@ -118,6 +119,10 @@ def bias_add_grad(out_backprop: Any, data_format: str = "NHWC", **_: Any) -> np.
         bits = 8 * x.dtype.itemsize
         return np.array([t % (1 << bits) for t in totals], np.uint64).astype(x.dtype)
     return np.array(totals, np.float64).astype(x.dtype)
+
+
+def l2_loss_sum(t: Any, **_: Any) -> np.ndarray:
+    return np.array(math.fsum(float(l2_loss(x.astype(np.float64))) for x in t)).astype(t[0].dtype)
 
 
 def l2_loss(t: Any, **_: Any) -> np.ndarray:

@@ -290,6 +290,11 @@ def _configs(p: Problem) -> Sequence[Config]:
     return [Config({"BLOCK_Q": q, "BLOCK_K": k}, warps, stages) for q, k, warps, stages in sizes]
 
 
+def _moved(p: Problem, c: Config) -> int:
+    """All keys and values, and a tile of queries and results."""
+    return 2 * (p.dims["keys"] + c["BLOCK_Q"]) * p.dims["depth"] * p.bytes_of("T")
+
+
 def _grad_configs(p: Problem) -> Sequence[Config]:
     """Queries and keys of dq's program, and of that of dk and dv."""
     wide, deep = p.bytes_of("T") == 4, _depth(p)
@@ -403,6 +408,8 @@ attention = Kernel(
     configs=_configs,
     constants=_constants,
     refuse=_refuse,
+    moved=_moved,
+    warps=8,
 )
 
 attention_grad = Kernel(

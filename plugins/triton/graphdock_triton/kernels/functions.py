@@ -8,7 +8,7 @@ import triton.language as tl
 __all__ = ["ACTIVATIONS", "activation", "activation_grad", "product", "report", "sigmoid", "tanh"]
 
 #: What :func:`activation` knows.
-ACTIVATIONS = ("none", "relu", "gelu_tanh", "gelu_erf", "silu", "tanh", "sigmoid")
+ACTIVATIONS = ("none", "relu", "relu6", "gelu_tanh", "gelu_erf", "silu", "tanh", "sigmoid")
 
 
 @triton.jit
@@ -33,6 +33,8 @@ def activation(x, NAME: tl.constexpr):
     """Of a float32 tensor. GELU: Hendrycks and Gimpel, 2016; SiLU is x sigmoid(x)."""
     if NAME == "relu":
         x = tl.where(x < 0.0, 0.0, x)  # NaN stays
+    elif NAME == "relu6":
+        x = tl.where(x < 0.0, 0.0, tl.where(x > 6.0, 6.0, x))
     elif NAME == "gelu_tanh":
         x = x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
     elif NAME == "gelu_erf":
@@ -48,9 +50,11 @@ def activation(x, NAME: tl.constexpr):
 
 @triton.jit
 def activation_grad(x, NAME: tl.constexpr):
-    """The derivative: of relu, tanh and sigmoid by their result, of others by what they were applied to."""
+    """The derivative: of relu, relu6, tanh and sigmoid by their result, of others by what they were applied to."""
     if NAME == "relu":
         d = tl.where(x > 0.0, 1.0, 0.0)
+    elif NAME == "relu6":
+        d = tl.where((x > 0.0) & (x < 6.0), 1.0, 0.0)
     elif NAME == "gelu_tanh":
         s = sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
         d = s + x * s * (1.0 - s) * (1.5957691216057308 + 0.2140644488202087 * x * x)

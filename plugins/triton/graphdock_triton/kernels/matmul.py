@@ -216,6 +216,12 @@ def _refuse(p: Problem) -> str | None:
     return None
 
 
+def _moved(p: Problem, c: Config) -> int:
+    """Rows and columns of the operands along a part of k, and the tile."""
+    read = (c["BLOCK_M"] + c["BLOCK_N"]) * _k_split(p, c) * p.bytes_of("T")
+    return read + c["BLOCK_M"] * c["BLOCK_N"] * (4 if c["SPLIT"] > 1 else p.bytes_of("C"))
+
+
 def _grid(p: Problem, c: Config) -> tuple[int, ...]:
     tiles = cdiv(p.dims["m"], c["BLOCK_M"]) * cdiv(p.dims["n"], c["BLOCK_N"])
     return tiles, p.dims["batch"], c["SPLIT"]
@@ -268,6 +274,8 @@ matmul = Kernel(
         "JOIN_M": 8, "JOIN_N": 128, "COLUMN_ROWS": 32, "COLUMNS": 64,
     },
     refuse=_refuse,
+    moved=_moved,
+    warps=8,
 )  # fmt: skip
 
 KERNELS = (matmul,)

@@ -147,6 +147,8 @@ class Kernel:
       types: type variable -> the element types it takes. ``flags``: constant -> the values it takes, the default first.
       configs: candidates, the best guess first. ``constants``: what else the code is made for.
       refuse: why a problem isn't for this kernel, or None.
+      moved: bytes that a program of the first stage moves, to estimate configurations by; None: they are not estimated.
+      warps: how many of a multiprocessor hide what they wait for.
     """
 
     name: str
@@ -158,6 +160,8 @@ class Kernel:
     flags: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     constants: Callable[[Problem, Config], Mapping[str, Any]] = lambda p, c: {}
     refuse: Callable[[Problem], str | None] = lambda p: None
+    moved: Callable[[Problem, Config], int] | None = None
+    warps: int = 16
 
     def argument(self, name: str) -> Argument | None:
         return next((a for a in self.arguments if a.name == name), None)

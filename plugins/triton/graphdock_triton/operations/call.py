@@ -16,7 +16,17 @@ from graphdock.contracts import KernelRefused, PrepareContext, errors
 
 from graphdock_triton.kernels.spec import Problem
 
-__all__ = ["FLOATS", "Call", "Operation", "dims_of", "precision_of", "problem_of", "rows_of", "type_of"]
+__all__ = [
+    "FLOATS",
+    "Call",
+    "Operation",
+    "activation_of",
+    "dims_of",
+    "precision_of",
+    "problem_of",
+    "rows_of",
+    "type_of",
+]
 
 #: The dtypes of most kernels.
 FLOATS = ("float32", "float16", "bfloat16")
@@ -35,6 +45,7 @@ class Call:
     Attributes:
       tensors: argument of the kernel -> position among the op's inputs and then outputs.
       values: argument -> number.
+      kernel: other than the operation's, where another one computes this node.
       fault: of a kernel with the arguments ``fault`` and ``code`` the error that it may find, of the two numbers that it reports.
     """
 
@@ -42,6 +53,7 @@ class Call:
     tensors: Mapping[str, int]
     values: Mapping[str, float] = field(default_factory=dict)
     fault: Callable[[int, int], errors.GraphdockError] | None = None
+    kernel: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,12 @@ def problem_of(ctx: PrepareContext, dims: Mapping[str, int], types: Mapping[str,
 
 def precision_of(ctx: PrepareContext) -> str:
     return PRECISIONS[ctx.options.get("matmul_precision", "highest")]
+
+
+def activation_of(ctx: PrepareContext) -> str:
+    """The attribute of fused ops, as kernels have it."""
+    name: str = ctx.attr("activation")
+    return "gelu_erf" if name == "gelu" else name
 
 
 def rows_of(dims: tuple[int, ...], begin: int) -> dict[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from graphdock.contracts import KernelRefused, PrepareContext
 
 from graphdock_triton.kernels.spec import Problem
-from graphdock_triton.operations.call import Call, Operation
+from graphdock_triton.operations.call import Call, Operation, activation_of
 from graphdock_triton.operations.call import dims_of as _dims
 from graphdock_triton.operations.call import precision_of as _precision
 from graphdock_triton.operations.call import problem_of as _problem
@@ -157,13 +157,12 @@ def _fused_matmul(ctx: PrepareContext) -> Call:
     dims = {"batch": 1, "m": m, "n": n, "k": k, "c_m": n, "a_batch": 0, "b_batch": 0, "c_batch": 0}
     dims |= {"a_m": 1, "a_k": a1} if left else {"a_m": a1, "a_k": 1}
     dims |= {"b_k": 1, "b_n": b1} if right else {"b_k": b1, "b_n": 1}
-    activation = {"gelu": "gelu_erf"}.get(ctx.attr("activation"), ctx.attr("activation"))
     kept = ctx.outputs[1].used
     problem = _problem(
         ctx,
         dims,
         dict.fromkeys("TCB", _type(ctx, 0)),
-        flags={"ACTIVATION": activation, "PRECISION": _precision(ctx)},
+        flags={"ACTIVATION": activation_of(ctx), "PRECISION": _precision(ctx)},
         present=frozenset({"bias", *(["pre"] if kept else ())}),
     )
     tensors = {"a": 0, "b": 1, "bias": 2, "c": 3} | ({"pre": 4} if kept else {})

@@ -1,9 +1,10 @@
-"""Calls for images with channels last: batch norm and convolutions. Imports no triton."""
+"""Calls for images: batch norm with channels last, and convolutions. Imports no triton."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from graphdock.contracts import KernelRefused, PrepareContext
 
@@ -11,6 +12,7 @@ from graphdock_triton.operations.call import (
     FLOATS,
     Call,
     Operation,
+    activation_of,
     dims_of,
     precision_of,
     problem_of,
@@ -64,33 +66,63 @@ def _before(padding: str, explicit: int, size: int, out: int, stride: int, span:
     return explicit if padding == "EXPLICIT" else 0
 
 
-def _conv2d(ctx: PrepareContext) -> Call:
-    (images, height, width, channels), (rows, columns, _, filters) = dims_of(ctx, 0), dims_of(ctx, 1)
-    if ctx.attr("data_format") != "NHWC":
-        raise KernelRefused("it takes channels in the last dim")
+def _window(ctx: PrepareContext) -> dict[str, int]:
+    """The dims of a convolution of two inputs, as the kernel has them. Raises KernelRefused where they are not known."""
+    x, (rows, columns, _, filters) = dims_of(ctx, 0), dims_of(ctx, 1)
     made = ctx.outputs[0].shape
-    if made is None or made[1] is None or made[2] is None:
+    if made is None or None in made:
         raise KernelRefused("shapes are not known")
-    size, out, window = (height, width), (made[1], made[2]), (rows, columns)
-    stride, dilation = _middle(ctx.attr("strides")), _middle(ctx.attr("dilations"))
-    padding, explicit = ctx.attr("padding"), ctx.attr("explicit_paddings") or (0,) * 8
+    at = slice(2, 4) if _first(ctx) else slice(1, 3)
+    size, out, window = x[at], [d for d in made[at] if d is not None], (rows, columns)
+    stride, dilation = ctx.attr("strides")[at], ctx.attr("dilations")[at]
+    padding, explicit = ctx.attr("padding"), tuple(ctx.attr("explicit_paddings") or (0,) * 8)[::2][at]
     span = [(w - 1) * d + 1 for w, d in zip(window, dilation, strict=True)]
-    before = [_before(padding, explicit[2 + 2 * i], size[i], out[i], stride[i], span[i]) for i in range(2)]
-    if window == (1, 1) and stride == (1, 1) and out == size and not any(before):
-        raise KernelRefused("a window of one element is a product of matrices, which the cuda plugin has a library for")
-    dims = {
-        "places": images * math.prod(out), "filters": filters, "window": rows * columns * channels, "channels": channels,
-        "x_height": height, "x_width": width, "y_height": out[0], "y_width": out[1], "w_width": columns,
+    before = [_before(padding, explicit[i], size[i], out[i], stride[i], span[i]) for i in range(2)]
+    channels = x[1] if _first(ctx) else x[3]
+    return {
+        "places": x[0] * math.prod(out), "filters": filters, "window": rows * columns * channels, "channels": channels,
+        "x_height": size[0], "x_width": size[1], "y_height": out[0], "y_width": out[1], "w_width": columns,
         "stride_h": stride[0], "stride_w": stride[1], "top": before[0], "left": before[1],
         "dilation_h": dilation[0], "dilation_w": dilation[1],
     }  # fmt: skip
-    problem = problem_of(ctx, dims, dict.fromkeys("TYB", type_of(ctx, 0)), flags={"PRECISION": precision_of(ctx)})
+
+
+def _first(ctx: PrepareContext) -> bool:
+    return bool(ctx.attr("data_format") == "NCHW")
+
+
+def _is_product(dims: Mapping[str, int]) -> bool:
+    """Whether a window of one element meets every element: with channels last, a product of two matrices."""
+    same = dims["x_height"] == dims["y_height"] and dims["x_width"] == dims["y_width"]
+    steps = dims["stride_h"] * dims["stride_w"] == 1 and not dims["top"] + dims["left"]
+    return dims["window"] == dims["channels"] and same and steps
+
+
+def _conv2d(ctx: PrepareContext) -> Call:
+    dims = _window(ctx)
+    if _is_product(dims) and not _first(ctx):
+        raise KernelRefused("a window of one element is a product of matrices, which the cuda plugin has a library for")
+    flags = {"PRECISION": precision_of(ctx), "FIRST": _first(ctx)}
+    problem = problem_of(ctx, dims, dict.fromkeys("TYB", type_of(ctx, 0)), flags=flags)
     return Call(problem, {"x": 0, "weights": 1, "y": 2})
 
 
-def _middle(numbers: Sequence[int]) -> tuple[int, int]:
-    """Of four numbers, one per dim, those of height and width."""
-    return numbers[1], numbers[2]
+def _fused_conv2d(ctx: PrepareContext) -> Call:
+    """``(input, filter, bias) -> (y, before)``; a product of matrices by the kernel of those."""
+    dims = _window(ctx)
+    flags: dict[str, Any] = {"ACTIVATION": activation_of(ctx), "PRECISION": precision_of(ctx)}
+    kept = ctx.outputs[1].used
+    present = frozenset({"bias", *(["pre"] if kept else ())})
+    places = {"bias": 2, **({"pre": 4} if kept else {})}
+    if _is_product(dims) and not _first(ctx):
+        m, k, n = dims["places"], dims["channels"], dims["filters"]
+        steps = {"a_m": k, "a_k": 1, "b_k": n, "b_n": 1, "c_m": n, "a_batch": 0, "b_batch": 0, "c_batch": 0}
+        sizes = {"batch": 1, "m": m, "n": n, "k": k}
+        problem = problem_of(ctx, sizes | steps, dict.fromkeys("TCB", type_of(ctx, 0)), flags=flags, present=present)
+        return Call(problem, {"a": 0, "b": 1, "c": 3, **places}, {"alpha": 1.0}, kernel="matmul")
+    flags["FIRST"] = _first(ctx)
+    problem = problem_of(ctx, dims, dict.fromkeys("TYB", type_of(ctx, 0)), flags=flags, present=present)
+    return Call(problem, {"x": 0, "weights": 1, "y": 3, **places})
 
 
 _NORMED = {"T": FLOATS, "U": ("float32",)}
@@ -100,4 +132,5 @@ CALLS = (
     Operation("FusedBatchNorm", "batch_norm", _batch_norm, _NORMED),
     Operation("FusedBatchNormGrad", "batch_norm_grad", _batch_norm_grad, _NORMED),
     Operation("Conv2D", "conv2d", _conv2d, {"T": FLOATS}),
+    Operation("FusedConv2D", "conv2d", _fused_conv2d, {"T": FLOATS}, name="fused_conv2d"),
 )

@@ -93,6 +93,34 @@ def attending(layers):
     return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], {x: random.randn(2, 8, 16).astype(np.float32)}
 
 
+def convolutional(layers):
+    """Layers of convolutions with bias and activation, as ``tf.layers`` makes them, and their training step."""
+    random = np.random.RandomState(3)
+    image, label = tf.placeholder(tf.float32, [2, 4, 4, 4]), tf.placeholder(tf.int32, [2])
+    y = image
+    for _ in range(layers):
+        y = tf.layers.conv2d(y, 4, 3, padding="same", activation=tf.nn.relu)
+    seen = tf.reduce_mean(y, [1, 2])
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=label, logits=seen))
+    return [loss, tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)], {
+        image: random.randn(2, 4, 4, 4).astype(np.float32),
+        label: [3, 1],
+    }
+
+
+def clipped(layers):
+    """Dense layers, trained by gradients whose global norm is clipped."""
+    random = np.random.RandomState(3)
+    y = x = tf.placeholder(tf.float32, [6, 8])
+    for _ in range(layers):
+        y = tf.layers.dense(y, 8, activation=tf.tanh)
+    loss = tf.reduce_mean(tf.square(y - 0.5))
+    variables = tf.trainable_variables()
+    gradients, norm = tf.clip_by_global_norm(tf.gradients(loss, variables), 0.01)
+    train = tf.train.GradientDescentOptimizer(0.5).apply_gradients(zip(gradients, variables, strict=True))
+    return [norm, loss, train], {x: random.randn(6, 8).astype(np.float32)}
+
+
 def trained(process_host, program, layers, backends):
     """Losses of three steps, and what the fourth launched."""
     tools, host = toolkit(seed=2), process_host(Host())
@@ -113,8 +141,14 @@ def trained(process_host, program, layers, backends):
 
 @pytest.mark.parametrize(
     "program",
-    [encoder, *[pytest.param(p, marks=pytest.mark.exhaustive) for p in (lstm, residual, dropping, attending)]],
-    ids=["encoder", "lstm", "residual", "dropping", "attending"],
+    [
+        encoder,
+        *[
+            pytest.param(p, marks=pytest.mark.exhaustive)
+            for p in (lstm, residual, convolutional, dropping, attending, clipped)
+        ],
+    ],
+    ids=["encoder", "lstm", "residual", "convolutional", "dropping", "attending", "clipped"],
 )
 def test_launches_of_a_training_step(process_host, program):
     before = compiling.use(InterpretingCompiler())

@@ -9,8 +9,8 @@ from graphdock.contracts import errors
 from graphdock.plugin.host import Host
 from graphdock_cuda.testing import find_compiler, toolkit
 from graphdock_cuda.testing.install import install
-from graphdock_triton import compiling
-from graphdock_triton.operations import launching
+from graphdock_triton import compiling, tuning
+from graphdock_triton.operations import choosing, launching
 from graphdock_triton.testing.compiler import InterpretingCompiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler for the emulated CUDA")
@@ -107,8 +107,6 @@ def test_what_a_kernel_cannot_do_it_refuses_with_the_reason(session):
     last = "it takes channels in the last dim"
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [2, 3, 4, 4])
-        conv = tf.nn.conv2d(x, normal(3, 3, 3, 2), [1, 1, 1, 1], "SAME", data_format="NCHW")
-        assert refused(session, conv, "triton.conv2d") == (last, "cuda.conv2d")
         point = tf.nn.conv2d(x, normal(1, 1, 4, 2), [1, 1, 1, 1], "VALID")
         assert "a product of matrices" in refused(session, point, "triton.conv2d")[0]
         normed = tf.nn.fused_batch_norm(x, normal(3), normal(3), data_format="NCHW")[0]
@@ -135,3 +133,84 @@ def test_where_triton_cannot_be_imported_the_cuda_plugin_computes(session, monke
         assert "triton, which can't be imported: no compiler here" in reason and kernel == "cuda.softmax"
         with session() as sess:
             np.testing.assert_allclose(sess.run(y, {given: x}), np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_channels_are_last_or_first(session, data_format):
+    """A window of one element is a product of matrices where channels are last: of bias and activation the library's too."""
+    first = data_format == "NCHW"
+    x = normal(2, 3, 5, 4) if first else normal(2, 5, 4, 3)
+    with tf.Graph().as_default():
+        given = tf.placeholder(tf.float32, x.shape)
+        steps = [1, 1, 2, 1] if first else [1, 2, 1, 1]
+        wide = tf.nn.conv2d(given, normal(3, 2, 3, 4), steps, "SAME", data_format=data_format)
+        point = tf.layers.conv2d(
+            given, 4, 1, activation=tf.nn.relu6, data_format="channels_first" if first else "channels_last"
+        )
+        fetches, results = [wide, point], []
+        for backends in (["cpu"], BACKENDS):
+            with session(backends) as sess:
+                sess.run([v.assign(normal_of(v)) for v in tf.global_variables()])
+                results.append(sess.run(fetches, {given: x}))
+                kernels = sess.explain(fetches, {given: x}).kernels()
+    for want, got in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    assert kernels["triton.conv2d"] == kernels["triton.fused_conv2d"] == 1
+
+
+def normal_of(variable):
+    """The same for each session."""
+    return np.random.default_rng(len(variable.name)).normal(size=variable.shape.as_list()).astype(np.float32)
+
+
+def product():
+    x, w, b = (tf.placeholder(tf.float32, shape) for shape in ([70, 40], [40, 80], [80]))
+    return (x, w, b), tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b)), "matmul"
+
+
+def convolution():
+    x, w, b = (tf.placeholder(tf.float32, shape) for shape in ([1, 9, 8, 3], [3, 3, 3, 40], [40]))
+    return (x, w, b), tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), b)), "conv2d"
+
+
+def scores():
+    q, k, v = (tf.placeholder(tf.float32, [1, 40, 16]) for _ in range(3))
+    return (q, k, v), tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.25), v), "attention"
+
+
+@pytest.mark.parametrize("program", [product, convolution, scores])
+def test_configurations_are_chosen_kept_and_not_for_deterministic_sessions(session, program, tmp_path, monkeypatch):
+    """What is kept is taken by sessions that ask for nothing, what is estimated is measured where that is asked for."""
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    with tf.Graph().as_default():
+        given, y, name = program()
+        feed = {x: normal(*x.shape.as_list()) for x in given}
+
+        def run(how, **fields):
+            compiler = InterpretingCompiler()
+            compiling.use(compiler)
+            with session(options={"triton": {"tune": how}}, **fields) as sess:
+                found = sess.run(y, feed)
+            jobs = [j for j in compiler.compiled if j.name.startswith(name)]
+            return found, [{n: v for n, v in j.constants.items() if n.startswith("BLOCK")} for j in jobs]
+
+        problems = []
+        look = choosing._subject
+        monkeypatch.setattr(choosing, "_subject", lambda kernel, p: problems.append(p) or look(kernel, p))
+        guess, guessed = run("measure", deterministic=True)
+        assert not list(tmp_path.rglob("*.choice")) and len(guessed) == 1
+        for how, by in (("estimate", "estimated"), ("measure", "measured")):
+            found, tried = run(how)
+            (path,) = tmp_path.rglob(f"{name}-*.choice")
+            assert tuning._read(path)[1] == by and len(tried) > 1
+            np.testing.assert_allclose(found, guess, rtol=1e-5, atol=1e-5)
+        kernel = launching.hand_written()[name]
+        others = [
+            c for c in kernel.configs(problems[-1]) if dict(c.blocks) != dict(kernel.configs(problems[-1])[0].blocks)
+        ]
+        tuning._write(path, choosing._name(others[-1]), "measured")
+        found, taken = run("kept")
+        blocks = {n: v for n, v in others[-1].blocks.items() if n.startswith("BLOCK")}
+        assert taken == [blocks] != guessed
+        np.testing.assert_allclose(found, guess, rtol=1e-5, atol=1e-5)
+        assert run("kept", deterministic=True)[1] == guessed

@@ -232,6 +232,25 @@ def test_a_dense_layer_is_one_launch(lab, activation):
     assert (kernels["cuda.matmul_lt"], kernels["cuda.mat_mul_with_sums"]) == (1, 1)  # of the gradients
 
 
+@pytest.mark.parametrize(("activation", "data_format"), [("gelu_tanh", "NHWC"), ("relu", "NCHW"), (None, "NHWC")])
+def test_a_convolutional_layer_is_one_launch(lab, activation, data_format):
+    """Whatever its window is: patterns are told strides and padding."""
+    from graphdock_std import fused
+
+    def build(x, w, b):
+        steps = [1, 2, 1, 1] if data_format == "NHWC" else [1, 1, 1, 2]
+        y = tf.nn.conv2d(x, w, steps, "VALID", data_format=data_format)
+        y = tf.nn.bias_add(y, b, data_format)
+        if activation is not None:
+            y = fused.activate(y, activation)
+        return [y, *tf.gradients(tf.sin(y), [x, w, b])], nothing()
+
+    x = normal(2, 6, 5, 3) if data_format == "NHWC" else normal(2, 3, 6, 5)
+    kernels, launched = lab.same(build, {"x": x, "w": normal(3, 2, 3, 4), "b": normal(4)}, rtol=1e-4)
+    assert kernels["triton.fused_conv2d"] == 1 and launched["conv2d_conv_tiles"] == 1
+    assert kernels["cuda.conv2d_backprop_input"] == kernels["cuda.conv2d_backprop_filter"] == 1
+
+
 def test_a_dense_layer_whose_gradient_nobody_asks_for_keeps_nothing_for_it(lab, monkeypatch):
     from graphdock_triton.operations import calls
 

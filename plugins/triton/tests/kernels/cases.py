@@ -188,3 +188,7 @@ def _conv() -> Iterator[tuple[str, Kernel, Problem]]:
         flags = {"ACTIVATION": "relu", "PRECISION": "tf32"}
         problem = Problem(dims, {"T": kind, "Y": kind, "B": "fp32"}, flags, frozenset({"bias"}))
         yield f"conv2d {kind} {size} {channels} {filters} {width}", conv.conv2d, problem
+        if (kind, width) == ("bf16", 3):
+            flags, present = flags | {"FIRST": True, "ACTIVATION": "gelu_tanh"}, frozenset({"bias", "pre"})
+            turned = Problem(dims, {"T": kind, "Y": kind, "B": kind}, flags, present)
+            yield f"conv2d first {kind} {size} {channels} {filters} {width}", conv.conv2d, turned

@@ -27,6 +27,7 @@ def reference(x, weights, out, strides, before, dilations):
 
 
 def problem(x, weights, y, kind, strides, before, dilations, present=(), **flags):
+    """Of arrays with channels last, whatever the flags say."""
     height, width, channels, filters = weights.shape
     dims = {"places": y[..., 0].size, "filters": filters, "window": height * width * channels, "channels": channels}
     dims |= {
@@ -78,3 +79,21 @@ def test_bias_activation_and_residual_follow_and_nan_stays_in_its_windows(first)
     expected = np.maximum(linear + residual, 0) if first else np.maximum(linear, 0) + residual
     assert_close(y, expected, "fp32", 8)
     assert np.isnan(y[0, 0, 0]).all() and np.isnan(y).sum() == 4
+
+
+@pytest.mark.parametrize(("kind", "activation"), [("fp32", "relu6"), ("bf16", "none")])
+def test_channels_first_are_the_same_transposed_and_what_is_activated_is_kept(kind, activation):
+    rng = np.random.default_rng(4)
+    x, weights = draw(rng, (2, 7, 6, 5), kind), draw(rng, (3, 2, 5, 18), kind)
+    bias = draw(rng, 18, scale=4.0)
+    steps = ((2, 1), (1, 0), (1, 1))
+    y, pre = empty((2, 18, 4, 6), kind), empty((2, 18, 4, 6), kind)
+    turned = np.empty_like(x, shape=(2, 5, 7, 6))
+    turned[...] = x.transpose(0, 3, 1, 2)
+    made = problem(
+        x, weights, y.transpose(0, 2, 3, 1), kind, *steps, ("bias", "pre"), ACTIVATION=activation, FIRST=True
+    )
+    interpret(conv2d, made, SMALL, x=turned, weights=weights, y=y, pre=pre, bias=bias)
+    expected = (reference(wide(x), wide(weights), (4, 6), *steps) + wide(bias)).transpose(0, 3, 1, 2)
+    assert_close(pre, expected, kind, 12)
+    assert_close(y, np.clip(expected, 0, 6) if activation == "relu6" else expected, kind, 12)
