@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
 import pytest
+import threadpoolctl
+from graphdock_cpu import blas
 from graphdock_cpu.blas import OneThread
 from threadpoolctl import threadpool_info, threadpool_limits
+
+from tests.laws.lab import interrupted
 
 
 @pytest.fixture
@@ -55,9 +60,141 @@ def test_it_lasts_until_the_last_thread_has_left(three):
     assert allowed() == {3}
 
 
-def test_who_was_kept_from_leaving_leaves_next_time(three):
-    one = OneThread()
+class Library:
+    """One that says what it was told."""
+
+    def __init__(self):
+        self.number = 3
+
+    def get(self):
+        return self.number
+
+    def set(self, number):
+        self.number = number
+
+
+@pytest.fixture
+def library(monkeypatch):
+    found = Library()
+    monkeypatch.setattr(blas, "_libraries", lambda: [found])
+    return found
+
+
+def kept_from_leaving(one):
     one.__enter__()  # Ctrl-C came before the block
+
+
+def test_who_was_kept_from_leaving_leaves_next_time(library):
+    one = OneThread()
+    kept_from_leaving(one)
+    assert library.number == 1
     with one:
-        assert allowed() == {1}
-    assert allowed() == {3}
+        assert library.number == 1
+    assert library.number == 3
+
+
+def inside(one, function=lambda: None):
+    with one:
+        return function()
+
+
+def test_a_step_within_a_step_leaves_the_outer_one_inside(library):
+    one = OneThread()
+
+    def outer():
+        inside(one)
+        assert one.held and library.number == 1
+        kept_from_leaving(one)
+
+    inside(one, outer)
+    assert not one.held and library.number == 3
+
+
+def test_a_thread_that_ended_inside_is_forgotten(library):
+    one = OneThread()
+    thread = threading.Thread(target=kept_from_leaving, args=(one,))
+    with one:
+        thread.start()
+        thread.join(60)
+    assert library.number == 3
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals are the main thread's")
+@pytest.mark.parametrize("levels", [1, 2])
+def test_ctrl_c_anywhere_gives_back(library, levels):
+    one, at, late = OneThread(), 0, 0
+    while interrupted(lambda: inside(one, (lambda: inside(one)) if levels == 2 else lambda: None), at):
+        late += library.number != 3
+        inside(one)
+        assert library.number == 3 and not one.held, f"after an interrupt at point {at}"
+        at += 1
+    assert at > 20 * levels and late <= 1  # only before the first try of the last __exit__
+
+
+def test_only_where_all_listen(monkeypatch):
+    real = threadpoolctl.threadpool_info()
+    assert OneThread().holds
+    for other in (
+        {"user_api": "blas", "internal_api": "mkl", "threading_layer": "intel", "filepath": "libmkl_rt.so"},
+        {"user_api": "blas", "internal_api": "openblas", "threading_layer": "openmp", "filepath": "libopenblas.so"},
+    ):
+        monkeypatch.setattr(threadpoolctl, "threadpool_info", lambda other=other: [*real, other])
+        assert not OneThread().holds  # NumPy may be the one that calls it
+    monkeypatch.setattr(threadpoolctl, "threadpool_info", list)
+    assert not OneThread().holds
+    with OneThread():
+        pass
+
+
+def test_threads_that_ask_at_once_get_the_same(monkeypatch):
+    monkeypatch.setattr(blas, "_MADE", {})
+    both, found = threading.Barrier(2, timeout=60), []
+
+    def slow():
+        both.wait()  # both are about to make one
+        return []
+
+    monkeypatch.setattr(blas, "_libraries", slow)
+    threads = [threading.Thread(target=lambda: found.append(blas.one_thread())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found[0] is found[1] is blas.one_thread()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("forks_inside", [False, True])
+def test_a_child_forgets_its_parents_threads(three, monkeypatch, forks_inside):
+    one, there, leave = OneThread(), threading.Event(), threading.Event()
+    monkeypatch.setattr(blas, "_MADE", {"one": one})
+
+    def other():
+        with one, one._lock:  # where the fork finds it
+            there.set()
+            leave.wait(60)
+
+    def forked():
+        child = os.fork()
+        if child == 0:
+            before = allowed()
+            with one:
+                pass
+            os._exit(0 if before == ({1} if forks_inside else {3}) and one.held == forks_inside else 1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def run():
+        thread.start()
+        assert there.wait(60)
+        try:
+            assert forked() == 0
+        finally:
+            leave.set()
+            thread.join(60)
+
+    thread = threading.Thread(target=other)
+    if forks_inside:
+        inside(one, run)
+    else:
+        run()
+    assert allowed() == {3} and not one.held

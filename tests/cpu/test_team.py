@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 from graphdock_cpu import team as teams
-from graphdock_cpu.team import Team
+from graphdock_cpu.team import Team, Threads
 
 from tests.laws.lab import interrupted
 
@@ -85,6 +86,44 @@ def test_the_first_error_is_raised_when_nothing_is_at_work_any_more(bad):
     assert squares(team)
 
 
+def test_what_ends_another_thread_is_raised_too():
+    team, both = Team(2), threading.Barrier(2, timeout=60)
+    mine = threading.current_thread()
+
+    def part():
+        both.wait()
+        if threading.current_thread() is not mine:
+            raise SystemExit("of a part")
+
+    for _ in range(2):  # the thread is there for the next one
+        with pytest.raises(SystemExit, match="of a part"):
+            team.run([part, part])
+
+
+def test_teams_of_all_sizes_share_as_many_threads_as_the_largest_needs(monkeypatch):
+    begun, begin = [], threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda self: (begun.append(self.name), begin(self))[1])
+    threads = Threads()
+    for size in (2, 5, 3, 4, 9):
+        assert squares(Team(size, threads), 5)
+    assert begun == [f"graphdock-cpu-{i}" for i in range(1, 5)]  # five parts need no more
+    assert teams.team(3)._threads is teams.team(2)._threads and teams.team(3) is teams.team(3)
+
+
+def test_a_system_without_more_threads_is_asked_again_for_those_that_are_missing(monkeypatch):
+    def start(self):
+        if self.name == "graphdock-cpu-2":
+            raise RuntimeError("can't start new thread")
+        return begin(self)
+
+    team, begin = Team(3), threading.Thread.start
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError, match="can't start"):
+            squares(team, 3)
+    assert squares(team, 3) and team._threads.begun == 2
+
+
 def test_infinite_results_are_quiet_on_every_thread():
     team, both = Team(2), threading.Barrier(2, timeout=60)
     y = np.empty(2)
@@ -138,6 +177,40 @@ def test_ctrl_c_anywhere_leaves_nobody_at_work():
         assert squares(team, 3, 10)
         at += 1
     assert at > 10
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals are the main thread's")
+def test_ctrl_c_pressed_again_and_again_leaves_nobody_at_work():
+    team, both, at_work = Team(2), threading.Barrier(2, timeout=60), []
+    mine = threading.current_thread()
+
+    def part():
+        if threading.current_thread() is not mine:
+            at_work.append(1)
+            both.wait()
+            for _ in range(3):
+                pressed.clear()
+                while not pressed.wait(0.01):  # the main thread hears while it waits, but not when it is about to
+                    signal.pthread_kill(mine.ident, signal.SIGINT)
+            at_work.pop()
+        else:
+            both.wait()
+
+    pressed = threading.Event()
+
+    def press(*args):
+        pressed.set()
+        if at_work:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            team.run([part, part])
+        assert not at_work
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert squares(team)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

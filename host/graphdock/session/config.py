@@ -74,7 +74,8 @@ class SessionConfig:
       plan_cache_size: most plans kept per session; those used longest ago are dropped first.
       shape_policy: ``exact``, ``generic``, or ``auto``: generic after eight shapes of one signature.
       intra_op_threads: on so many threads a kernel may compute. 0 for one per core that the process may use, and no more than
-        ``OMP_NUM_THREADS`` says where it is set.
+        ``OMP_NUM_THREADS`` says where it is set. Products of matrices in plans without large convolutions are computed on the
+        threads of BLAS, whatever is said here; ``OPENBLAS_NUM_THREADS`` limits those.
       inter_op_threads: 0 leaves the choice to graphdock; nothing else is taken yet.
       deterministic: only kernels that give the same bits on every run.
       check_numerics: stop a step at the first NaN or infinity, naming the op.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import itertools
+import os
+import sys
 import threading
 from collections.abc import Callable
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,18 +30,21 @@ class OneThread:
     """A context in which OpenBLAS computes on the thread that calls it, in the whole process. Any thread may enter, many at once.
 
     OpenBLAS's own threads spin for tens of milliseconds after a product, in the way of any other thread: where threads of ours
-    share the work, they must do the products too. What it was allowed before holds again when the last one has left.
+    share the work, they must do the products too. What it was allowed before holds again when the last one has left. A thread may
+    enter within, from another function: where a step's Python function runs a step.
     """
 
     def __init__(self) -> None:
         self._libraries = _libraries()
         self._lock = threading.Lock()
-        self._inside: dict[int, int] = {}
-        self._before: list[int] = []
+        # By thread: the functions that have entered and not left. One that Ctrl-C kept from leaving is not on the thread's stack
+        # any more when the next one leaves.
+        self._inside: dict[int, set[FrameType]] = {}
+        self._before: list[int] | None = None
 
     @property
     def holds(self) -> bool:
-        """Whether there is an OpenBLAS that listens. The threads of any other BLAS stay its own business."""
+        """Whether every BLAS of the process is an OpenBLAS that listens. The threads of any other stay its own business."""
         return bool(self._libraries)
 
     @property
@@ -49,36 +53,80 @@ class OneThread:
         return threading.get_ident() in self._inside
 
     def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._before = [library.get() for library in self._libraries]
-                for library in self._libraries:
-                    library.set(1)
-            # by thread: what an interrupt keeps from leaving, the thread's next turn takes along
-            self._inside[threading.get_ident()] = 1
+        frame = sys._getframe(1)
+        try:
+            with self._lock:
+                first = not self._inside
+                self._inside.setdefault(threading.get_ident(), set()).add(frame)
+                if first:
+                    self._keep_to_one()
+        except BaseException:  # Ctrl-C
+            self._leave(frame)
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        try:
+            self._leave(sys._getframe(1))
+        except BaseException:  # Ctrl-C
+            self._leave(sys._getframe(1))
+            raise
+
+    def _keep_to_one(self) -> None:
+        if self._before is None:  # else Ctrl-C kept the last one from giving back
+            self._before = [library.get() for library in self._libraries]
+        for library in self._libraries:
+            library.set(1)
+
+    def _leave(self, frame: FrameType) -> None:
+        """May be called again, where it was kept from its end."""
         with self._lock:
-            self._inside.pop(threading.get_ident(), None)
-            if not self._inside:
-                for library, number in zip(self._libraries, self._before, strict=True):
-                    library.set(number)
+            mine = self._inside.get(threading.get_ident(), set())
+            mine.discard(frame)
+            if mine:
+                mine.intersection_update(_stack(frame))
+            if not mine:
+                self._inside.pop(threading.get_ident(), None)
+            for thread in self._inside.keys() - sys._current_frames().keys():
+                del self._inside[thread]
+            self._give_back()
+
+    def _give_back(self) -> None:
+        if not self._inside and self._before is not None:
+            for library, number in zip(self._libraries, self._before, strict=True):
+                library.set(number)
+            self._before = None
+
+    def after_fork(self) -> None:
+        """In a child: nobody is inside but the thread that forked, if it is."""
+        self._lock = threading.Lock()
+        self._inside = {thread: frames for thread, frames in self._inside.items() if thread == threading.get_ident()}
+        self._give_back()
+
+
+def _stack(frame: FrameType | None) -> list[FrameType]:
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
 
 
 def _libraries() -> list[_Library]:
+    """Every BLAS of the process; none of them where one does not listen, for NumPy may be the one that calls it."""
     from threadpoolctl import threadpool_info
 
     assert np.dot is not None  # NumPy has loaded its BLAS
-    paths = [
-        found["filepath"]
-        for found in threadpool_info()
-        if found["internal_api"] == "openblas" and found["threading_layer"] == "pthreads"
-    ]
-    # threadpoolctl sets a number from one thread of a process only
-    made = [_library(ctypes.CDLL(path)) for path in paths]
-    return [library for library in made if library is not None]
+    made = [_found(found) for found in threadpool_info() if found["user_api"] == "blas"]
+    listening = [library for library in made if library is not None]
+    return listening if len(listening) == len(made) else []
+
+
+def _found(found: dict[str, Any]) -> _Library | None:
+    if found["internal_api"] != "openblas" or found["threading_layer"] != "pthreads":
+        return None
+    return _library(ctypes.CDLL(found["filepath"]))  # threadpoolctl sets a number from one thread of a process only
 
 
 def _library(loaded: Any) -> _Library | None:
@@ -89,7 +137,18 @@ def _library(loaded: Any) -> _Library | None:
     return None
 
 
-@functools.cache
+_MADE: dict[str, OneThread] = {}
+
+
 def one_thread() -> OneThread:
     """The process's context; the first call looks for OpenBLAS, which takes milliseconds."""
-    return OneThread()
+    return _MADE.get("one") or _MADE.setdefault("one", OneThread())
+
+
+def _forked() -> None:
+    for made in _MADE.values():
+        made.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -7,7 +7,6 @@ Python code runs, costs nothing but the parallelism. Handing over takes some 20 
 
 from __future__ import annotations
 
-import functools
 import os
 import queue
 import threading
@@ -17,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Part", "Team", "team"]
+__all__ = ["Part", "Team", "Threads", "team"]
 
 #: One part of a kernel's work. Parts of one run write different memory.
 Part: TypeAlias = Callable[[], Any]
@@ -25,49 +24,57 @@ Part: TypeAlias = Callable[[], Any]
 _Job: TypeAlias = "tuple[deque[tuple[int, Part]], dict[int, BaseException], threading.Lock]"
 
 
+class Threads:
+    """Threads that wait for jobs. They begin when a team asks for them, and end with the process."""
+
+    def __init__(self) -> None:
+        self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self.begun = 0
+        self._lock = threading.Lock()
+
+    def begin(self, number: int) -> None:
+        """See to it that there are as many. Raises RuntimeError where the system gives no more."""
+        with self._lock:
+            while self.begun < number:
+                name = f"graphdock-cpu-{self.begun + 1}"
+                threading.Thread(target=_serve, args=(self.jobs,), name=name, daemon=True).start()
+                self.begun += 1
+
+
 class Team:
     """``size`` threads, of which the one that calls is one. Any number of threads may call at once; they share the others.
 
-    The threads begin with the first run, and end with the process.
+    Args:
+      threads: the others, which several teams may share; None for some of its own.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, threads: Threads | None = None) -> None:
         self.size = size
-        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._started = False
+        self._threads = Threads() if threads is None else threads
 
     def run(self, parts: Sequence[Part]) -> None:
         """Call every part, each once, in any order. When this returns or raises, none is at work any more.
 
         Raises what a part raises: of several that fail, the first of ``parts``. The parts behind it may have been left out.
         """
-        if not self._started:
-            self._start()
+        others = min(self.size, len(parts)) - 1
+        if self._threads.begun < others:
+            self._threads.begin(others)
         left = deque(enumerate(parts))
         failed: dict[int, BaseException] = {}
-        held = [threading.Lock() for _ in range(min(self.size, len(parts)) - 1)]
+        held = [threading.Lock() for _ in range(others)]
         # Ctrl-C may come at any call: the outer `finally` waits where the inner one was kept from it.
         try:
             try:
                 for lock in held:
-                    self._jobs.put((left, failed, lock))
-                _work(left, failed)
+                    self._threads.jobs.put((left, failed, lock))
+                _work(left, failed, Exception)
             finally:
                 _wait(left, held)
         finally:
             _wait(left, held)
         if failed:
             raise failed[min(failed)]
-
-    def _start(self) -> None:
-        with self._lock:
-            if not self._started:
-                for number in range(1, self.size):
-                    threading.Thread(
-                        target=_serve, args=(self._jobs,), name=f"graphdock-cpu-{number}", daemon=True
-                    ).start()
-                self._started = True
 
 
 def _serve(jobs: queue.SimpleQueue[_Job]) -> None:
@@ -79,10 +86,10 @@ def _serve(jobs: queue.SimpleQueue[_Job]) -> None:
 def _take(left: deque[tuple[int, Part]], failed: dict[int, BaseException], held: threading.Lock) -> None:
     # before the first look at what is left: whoever empties it knows then that this lock is held, or that nothing was taken
     with held:
-        _work(left, failed)
+        _work(left, failed, BaseException)  # nobody else hears of a SystemExit of another thread
 
 
-def _work(left: deque[tuple[int, Part]], failed: dict[int, BaseException]) -> None:
+def _work(left: deque[tuple[int, Part]], failed: dict[int, BaseException], caught: type[BaseException]) -> None:
     while left:
         try:
             number, part = left.popleft()
@@ -90,23 +97,42 @@ def _work(left: deque[tuple[int, Part]], failed: dict[int, BaseException]) -> No
             return
         try:
             part()
-        except Exception as error:  # noqa: BLE001 - whatever a part raises, its caller raises
+        except caught as error:  # whatever a part raises, its caller raises
             failed[number] = error
             left.clear()
 
 
-def _wait(left: deque[tuple[int, Part]], held: Sequence[threading.Lock]) -> None:
+def _wait(left: deque[tuple[int, Part]], held: list[threading.Lock]) -> None:
+    """Until nobody is at work, however often Ctrl-C is pressed meanwhile; ``held`` is empty then."""
+    pressed = None
     left.clear()
-    for lock in held:
-        with lock:
-            pass
+    while held:
+        try:
+            with held[-1]:
+                pass
+            held.pop()
+        except KeyboardInterrupt as error:
+            pressed = error
+    if pressed is not None:
+        raise pressed
 
 
-@functools.cache
+#: The teams of the process, by size; and their threads, of which there are no more than the largest team needs.
+_TEAMS: dict[int, Team] = {}
+_THREADS = Threads()
+
+
 def team(size: int) -> Team:
     """The process's team of that size."""
-    return Team(size)
+    return _TEAMS.get(size) or _TEAMS.setdefault(size, Team(size, _THREADS))
+
+
+def _begin_anew() -> None:
+    """A child has none of its parent's threads."""
+    global _THREADS
+    _THREADS = Threads()
+    _TEAMS.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=team.cache_clear)  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_begin_anew)
