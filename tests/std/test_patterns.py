@@ -320,3 +320,46 @@ def test_a_product_that_is_cut_into_other_rows_keeps_its_slope(host, process_hos
         with tf.Session(host=host) as session:
             (note,) = session.explain(y, feed).plan.placement.notes
     assert (note.claimed, note.what) == (0, "the product is cut into other rows")
+
+
+def _one_angle(x):
+    """The same angle for all numbers of a head."""
+    a, b = tf.split(x, 2, -1)
+    angle = tf.constant(np.linspace(0, 1, 4, dtype=np.float32)[:, None])
+    return x * tf.cos(angle) + tf.concat([-b, a], -1) * tf.sin(angle)
+
+
+def _by_zero(x):
+    return tf.matmul(tf.nn.softmax(tf.matmul(x, x, transpose_b=True) / 0.0), x)
+
+
+def _never_seen(x):
+    low = np.where(np.tri(4) > 0, 0, -np.inf).astype(np.float32)
+    return tf.matmul(tf.nn.softmax(tf.matmul(x, x, transpose_b=True) * 0.5 + low), x)
+
+
+@pytest.mark.parametrize(
+    ("build", "op", "refused"),
+    [
+        (_one_angle, None, "the angles are not as many as numbers of a head"),
+        (_by_zero, None, "the scores are multiplied or divided by zero"),
+        (_never_seen, "Attention", None),
+    ],
+)
+def test_constants_that_are_odd(host, process_host, build, op, refused):
+    """One number for many, zero, infinity: a program's numbers are what they are without patterns."""
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [2, 4, 6])
+        y = build(x)
+        feed, results = {x: np.random.default_rng(3).standard_normal((2, 4, 6))}, []
+        fetches = [y] if op is None else [y, tf.gradients(tf.sin(y), x)[0]]
+        for fusion in (True, False):
+            with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+                plan = session.explain(fetches, feed).plan
+                results.append(session.run(fetches, feed))
+                if fusion:
+                    assert refused is None or refused in {n.what for n in plan.placement.notes}
+                    assert op is None or op in {n.op for n in plan.graph.nodes}
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)

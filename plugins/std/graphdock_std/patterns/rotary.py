@@ -108,6 +108,8 @@ def _of_positions(found: Found) -> str | None:
         table = found.constants.get(name)
         if table is None and x[-1] != 2 * cos[-1]:
             return "the angles are not half as many as numbers of a head"
+        if table is not None and table.shape[-1] != x[-1]:
+            return "the angles are not as many as numbers of a head"
         if table is not None and not np.array_equal(*np.split(np.asarray(table), 2, -1)):
             return "the angles do not stand twice, side by side"
     return None
