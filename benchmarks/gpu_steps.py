@@ -233,6 +233,7 @@ def _torch_network(torch: Any, asked: Asked, where: Any, wrap: Callable[[Any], A
     from benchmarks.network_sessions import DATA, initial_value
     from benchmarks.network_texts import TEXTS, Parameters
     from benchmarks.network_torch import Torch
+    from benchmarks.networks import torch_optimizer
 
     f, text, sizes = Torch(last=True, device=where), TEXTS[asked.program], asked.sizes
     half = torch.bfloat16 if asked.precision == "bfloat16" else None
@@ -254,12 +255,7 @@ def _torch_network(torch: Any, asked: Asked, where: Any, wrap: Callable[[Any], A
         return text(f, Parameters(dict(zip(names, cast, strict=True))), *floats, **sizes)[0]
 
     run = wrap(forward)
-    name, settings = asked.optimizer
-    if name == "Adam":
-        betas = (settings["beta1"], settings["beta2"])
-        optimizer = torch.optim.Adam(leaves, settings["learning_rate"], betas, settings["epsilon"], fused=True)
-    else:
-        optimizer = torch.optim.SGD(leaves, settings["learning_rate"], settings.get("momentum", 0.0), fused=True)
+    optimizer = torch_optimizer(*asked.optimizer, leaves)
 
     def call() -> float:
         loss = run(leaves, sent())

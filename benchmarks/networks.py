@@ -11,7 +11,7 @@ Below each table stands what the dearest kernels of graphdock's step take.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from types import ModuleType
@@ -95,12 +95,7 @@ def in_torch(network: str, sizes: Sizes, optimizer: str | None, last: bool = Fal
                 return run(*fed)
 
         return Case(infer, lambda: [infer().numpy()])
-    settings, leaves = OPTIMIZERS[optimizer], list(p.all.values())
-    if optimizer == "Adam":
-        betas = (settings["beta1"], settings["beta2"])
-        chosen = torch.optim.Adam(leaves, settings["learning_rate"], betas, settings["epsilon"], fused=True)
-    else:
-        chosen = torch.optim.SGD(leaves, settings["learning_rate"], settings.get("momentum", 0.0), fused=True)
+    chosen = torch_optimizer(optimizer, OPTIMIZERS[optimizer], list(p.all.values()))
 
     def call() -> Any:
         loss = run(*fed)
@@ -114,6 +109,16 @@ def in_torch(network: str, sizes: Sizes, optimizer: str | None, last: bool = Fal
             return [forward(*fed).numpy()]
 
     return Case(call, values)
+
+
+def torch_optimizer(optimizer: str, settings: Mapping[str, float], leaves: Sequence[Any]) -> Any:
+    """PyTorch's, fused. settings: as OPTIMIZERS has them."""
+    import torch
+
+    if optimizer == "Adam":
+        betas = (settings["beta1"], settings["beta2"])
+        return torch.optim.Adam(leaves, settings["learning_rate"], betas, settings["epsilon"], fused=True)
+    return torch.optim.SGD(leaves, settings["learning_rate"], settings.get("momentum", 0.0), fused=True)
 
 
 def in_jax(network: str, sizes: Sizes, optimizer: str | None) -> Case:

@@ -52,7 +52,7 @@ def seeds(quick, all_of_them):
     ]
 
 
-def same(got, expected, what):
+def assert_same(got, expected, what):
     got, expected = np.asarray(got), np.asarray(expected)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), what
     if expected.dtype.kind == "f":  # NumPy's sine differs in the last bit between a strided and a contiguous array
@@ -76,7 +76,7 @@ def test_random_graphs(seed):
             expected = plain.run(fetches, feeds)
             for _ in range(ORDERS):
                 for i, a, b in zip(fetched, sess.run(fetches, feeds), expected, strict=True):
-                    same(a, b, f"v{i} of\n{program.listing()}")
+                    assert_same(a, b, f"v{i} of\n{program.listing()}")
 
 
 @pytest.mark.parametrize("seed", seeds(25, 400))
@@ -124,7 +124,7 @@ def test_random_loops_and_branches(seed):
             expected = plain.run(everything, feed_dict)
             for _ in range(ORDERS):
                 for tensor, a, b in zip(everything, sess.run(everything, feed_dict), expected, strict=True):
-                    same(a, b, tensor.name)
+                    assert_same(a, b, tensor.name)
 
 
 def draws(rng, depth=2):
@@ -159,7 +159,7 @@ def test_random_ops_draw_the_same_numbers_in_any_order(seed):
                 each.run(counter.initializer)
             for step in range(ORDERS):
                 for tensor, a, b in zip(tensors, sess.run(tensors), plain.run(tensors), strict=True):
-                    same(a, b, f"step {step}, {tensor.name}")
+                    assert_same(a, b, f"step {step}, {tensor.name}")
 
 
 @pytest.mark.parametrize("seed", seeds(8, 40))
@@ -192,7 +192,7 @@ def test_gradients_of_loops_and_branches(seed):
         with tf.Session(graph=graph) as plain, shuffled(graph, seed) as sess:
             for _ in range(ORDERS):
                 for tensor, a, b in zip(fetches, sess.run(fetches, feeds), plain.run(fetches, feeds), strict=True):
-                    same(a, b, tensor.name)
+                    assert_same(a, b, tensor.name)
 
 
 def test_an_update_that_runs_elsewhere_than_its_variable_lives():

@@ -193,11 +193,11 @@ def test_a_failing_asynchronous_step_fails_itself_and_no_other():
     host = Host()
     queued.install(host)
     with tf.Graph(host=host).as_default():
-        _fail_between_updates(tf.SessionConfig(backends=("queued", "cpu")), host)
+        assert_that_one_step_fails_alone(tf.SessionConfig(backends=("queued", "cpu")), host)
     host.close()
 
 
-def _fail_between_updates(config, host):
+def assert_that_one_step_fails_alone(config, host):
     v = tf.Variable([1.0])
     index = tf.placeholder(tf.int32, [])
     update = v.assign_add([1.0], read_value=False)

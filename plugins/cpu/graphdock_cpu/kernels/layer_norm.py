@@ -106,14 +106,8 @@ def _layer_norm_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     wide = _common(ctx, statistics)
     rows = _Rows(shapes[1], ctx.attr("begin_norm_axis"), wide.np, 4)
     totals, products, part, factors = (np.empty(rows.width, wide.np) for _ in range(4))
-    subtract, multiply, add, divide, copyto, dot = (
-        np.subtract,
-        np.multiply,
-        np.add,
-        np.divide,
-        np.copyto,
-        np.dot,
-    )
+    subtract, multiply, add, divide = np.subtract, np.multiply, np.add, np.divide
+    copyto, dot = np.copyto, np.dot
 
     def compute(
         dy: Any,

@@ -23,7 +23,7 @@ from graphdock_cpu.kernels.common import (
     mode_input,
     ufunc_kernel,
 )
-from graphdock_cpu.kernels.sharing import Rows, bound, share_rows
+from graphdock_cpu.kernels.sharing import Rows, share_rows
 
 __all__ = ["KERNELS"]
 
@@ -221,7 +221,7 @@ def _through(
         if not known(shape) or ctx.inputs[0].shape != shape:
             return Bound(function, scratch=scratch)
         compute, wanted = share_rows(ctx, Rows("rr", 8), [tuple(shape or ())] * 2, lambda _: (function, scratch))
-        return bound(compute, wanted)
+        return Bound(compute, scratch=wanted)
     dtype = ctx.outputs[0].dtype.np
 
     def fresh(x: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from graphdock.contracts import ArgInfo, Bound, BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels.common import is_half, known
-from graphdock_cpu.kernels.sharing import FLOPS, TILE, Shared, aligned, bound, pieces, product, share, share_count
+from graphdock_cpu.kernels.sharing import FLOPS, TILE, Shared, aligned, pieces, product, share, share_count
 
 __all__ = ["KERNELS"]
 
@@ -38,13 +38,13 @@ def _mat_mul(ctx: BuildContext) -> Bound | Callable[..., Any]:
     shared = _shared(ctx, a.shape, b.shape, ta, tb)
     few = matrices and tb and not ta and a.dtype is dtypes.float32 and _few_rows(a.shape, b.shape)
     if shared is not None and not few:
-        return bound(_turned(shared, multiply, ta, tb))
+        return _turned(shared, multiply, ta, tb)
     if not (ta or tb):
         return multiply
     if matrices:
         if few:
             scratch = (Scratch(a.dtype, (b.shape[0], a.shape[0])),)  # type: ignore[index, arg-type]
-            return bound(_transposed_product if shared is None else _shared_transposed(shared.count), scratch)
+            return Bound(_transposed_product if shared is None else _shared_transposed(shared.count), scratch=scratch)
         return _TURNED_DOT[ta, tb]
 
     def batched(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:

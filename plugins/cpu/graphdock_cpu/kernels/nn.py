@@ -222,60 +222,28 @@ def _l2_loss_sum(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
 _X = {"activations": ("features",)}
 _MODES = ("planned", "fresh", "inplace")
 
+
+def _of_each(op: str, make: Make, weight: float) -> KernelDef:
+    """The kernel of an activation; ``weight`` as in :class:`Rows`."""
+    computes = bind(make, like_first, Rows("rr", weight))
+    return KernelDef(op, "cpu", computes, layout="strided", inplace=_X, modes=_MODES)
+
+
 KERNELS = [
     *softmax.KERNELS,
-    KernelDef(
-        "Relu",
-        "cpu",
-        bind(_activation(_relu, scratch=0), like_first, Rows("rr", 1)),
-        layout="strided",
-        inplace=_X,
-        modes=_MODES,
-    ),
+    _of_each("Relu", _activation(_relu, scratch=0), 1),
+    _of_each("Relu6", _activation(_relu6, scratch=0), 2),
+    _of_each("Elu", _activation(_elu), 4),
+    _of_each("Selu", _activation(_selu), 5),
+    _of_each("LeakyRelu", _activation(_leaky_relu, "alpha"), 4),
+    _of_each("Softplus", _activation(_softplus), 8),
+    _of_each("Softsign", _activation(_softsign), 4),
     KernelDef(
         "ReluGrad",
         "cpu",
         bind(_relu_grad, like_first, Rows("rrr", 3)),
         layout="strided",
         inplace={"backprops": ("features",)},
-        modes=_MODES,
-    ),
-    KernelDef(
-        "Relu6",
-        "cpu",
-        bind(_activation(_relu6, scratch=0), like_first, Rows("rr", 2)),
-        layout="strided",
-        inplace=_X,
-        modes=_MODES,
-    ),
-    KernelDef(
-        "Elu", "cpu", bind(_activation(_elu), like_first, Rows("rr", 4)), layout="strided", inplace=_X, modes=_MODES
-    ),
-    KernelDef(
-        "Selu", "cpu", bind(_activation(_selu), like_first, Rows("rr", 5)), layout="strided", inplace=_X, modes=_MODES
-    ),
-    KernelDef(
-        "LeakyRelu",
-        "cpu",
-        bind(_activation(_leaky_relu, "alpha"), like_first, Rows("rr", 4)),
-        layout="strided",
-        inplace=_X,
-        modes=_MODES,
-    ),
-    KernelDef(
-        "Softplus",
-        "cpu",
-        bind(_activation(_softplus), like_first, Rows("rr", 8)),
-        layout="strided",
-        inplace=_X,
-        modes=_MODES,
-    ),
-    KernelDef(
-        "Softsign",
-        "cpu",
-        bind(_activation(_softsign), like_first, Rows("rr", 4)),
-        layout="strided",
-        inplace=_X,
         modes=_MODES,
     ),
     KernelDef(

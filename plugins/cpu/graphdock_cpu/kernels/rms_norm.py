@@ -79,14 +79,8 @@ def _rms_norm_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     rows = _Rows(shapes[1], wide.np)
     each, roots, slopes = np.ones(rows.step, wide.np), np.empty(rows.step, wide.np), np.empty(rows.step, wide.np)
     products, part, factors = (np.empty(rows.width, wide.np) for _ in range(3))
-    subtract, multiply, add, divide, copyto, dot = (
-        np.subtract,
-        np.multiply,
-        np.add,
-        np.divide,
-        np.copyto,
-        np.dot,
-    )
+    subtract, multiply, add, divide = np.subtract, np.multiply, np.add, np.divide
+    copyto, dot = np.copyto, np.dot
 
     def compute(
         dy: Any, x: Any, gamma: Any, inverse: Any, dx: Any, to_gamma: Any, grads: Any, normals: Any, spare: Any

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, Scratch
 
-from graphdock_cpu.kernels.sharing import Made, Rows, Shape, bound, share_rows
+from graphdock_cpu.kernels.sharing import Made, Rows, Shape, share_rows
 
 __all__ = ["Made", "Make", "Shape", "Shapes", "bind", "like_first", "widened"]
 
@@ -41,7 +41,7 @@ def bind(make: Make, outputs: Shapes, rows: Rows | None = None) -> Callable[[Bui
                 compute, scratch = make(ctx, shapes[:count])
             else:
                 compute, scratch = share_rows(ctx, rows, shapes, lambda some: make(ctx, some[:count]))
-            return bound(compute, scratch)
+            return Bound(compute, scratch=scratch)
         count = len(ctx.inputs)
         makes: dict[tuple[Shape, ...], Made] = {}
 

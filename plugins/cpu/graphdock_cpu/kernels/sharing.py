@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import Bound, BuildContext, Scratch
+from graphdock.contracts import BuildContext, Scratch
 
 from graphdock_cpu import team as teams
 from graphdock_cpu.blas import one_thread
@@ -30,7 +30,6 @@ __all__ = [
     "Shared",
     "TILE",
     "aligned",
-    "bound",
     "elementwise",
     "pieces",
     "product",
@@ -75,19 +74,13 @@ def pieces(extent: int, count: int, multiple: int = 1) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
-def bound(compute: Callable[..., Any], scratch: tuple[Scratch, ...] = ()) -> Bound:
-    """A kernel; one that is :class:`Shared` and ``leads`` has BLAS keep to one thread while its plan runs."""
-    leads = isinstance(compute, Shared) and compute.leads
-    return Bound(compute, scratch=scratch, within=one_thread() if leads else None)
-
-
 class Shared:
     """A kernel on a team of ``count`` threads, where BLAS keeps to one; where it does not, on the thread that calls it.
 
     Args:
       cut: ``cut(*args)`` gives the parts. ``after``: ``after(*args)`` is called when they are done.
       whole: what is called where it is not shared; None for the parts one by one.
-      leads: so large that its plan is to keep BLAS to one thread.
+      leads: so large that its plan is to run within :func:`~graphdock_cpu.blas.one_thread`.
     """
 
     __slots__ = ("after", "count", "cut", "leads", "whole")

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, DType, Scratch, errors
 
-from graphdock_cpu.kernels.sharing import bound
+from graphdock_cpu.blas import one_thread
+from graphdock_cpu.kernels.sharing import Shared
 
 __all__ = [
     "Method",
@@ -136,7 +137,8 @@ def bind_sized(
         shapes = [i.shape for i in ctx.inputs]
         if not ctx.fresh and all(s is not None and None not in s for s in shapes):
             compute, scratch = make(ctx, [tuple(s) for s in shapes if s is not None], tuple(ctx.outputs[0].shape or ()))
-            return bound(compute, scratch)
+            leads = isinstance(compute, Shared) and compute.leads
+            return Bound(compute, scratch=scratch, within=one_thread() if leads else None)
         count = len(ctx.inputs)
         kept: dict[Any, tuple[Callable[..., Any], tuple[Scratch, ...]]] = {}
 

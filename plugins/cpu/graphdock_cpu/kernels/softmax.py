@@ -349,19 +349,12 @@ def _batch(ctx: BuildContext, shapes: Sequence[Shape]) -> int:
 _MODES = ("planned", "fresh", "inplace")
 
 KERNELS = [
-    KernelDef(
-        "Softmax",
-        "cpu",
-        bind(_over_rows(_softmax), like_first, Rows("rr", 6, _batch)),
-        inplace={"softmax": ("logits",)},
-        modes=_MODES,
-    ),
-    KernelDef(
-        "LogSoftmax",
-        "cpu",
-        bind(_over_rows(_log_softmax), like_first, Rows("rr", 6, _batch)),
-        inplace={"logsoftmax": ("logits",)},
-        modes=_MODES,
+    *(
+        KernelDef(op, "cpu", bind(_over_rows(make), like_first, Rows("rr", 6, _batch)), inplace=inplace, modes=_MODES)
+        for op, make, inplace in (
+            ("Softmax", _softmax, {"softmax": ("logits",)}),
+            ("LogSoftmax", _log_softmax, {"logsoftmax": ("logits",)}),
+        )
     ),
     KernelDef("SoftmaxCrossEntropyWithLogits", "cpu", bind(_cross_entropy, _losses, Rows("rrrr", 8, _batch))),
     KernelDef(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import ArgInfo, Bound, BuildContext, In, KernelDef, Out, Scratch, errors, shape
 
-from graphdock_cpu.kernels.sharing import Shared, bound, pieces, share_count
+from graphdock_cpu.kernels.sharing import Shared, pieces, share_count
 
 __all__ = ["BLOCK", "Rule", "dense_kernel", "sparse_kernel"]
 
@@ -68,7 +68,7 @@ def _build(ctx: BuildContext, rule: Rule) -> Bound:
     size = math.prod(grad.shape or ()) if known else 0  # type: ignore[arg-type]
     count = share_count(ctx, size * _PASSES)
     found = pieces(size, count, BLOCK) if count > 1 else [slice(None)]
-    return bound(_blocked(ctx, rule, update, wide.np, found), scratch * len(found))
+    return Bound(_blocked(ctx, rule, update, wide.np, found), scratch=scratch * len(found))
 
 
 def _check_fits(ctx: BuildContext, held: ArgInfo, grad: ArgInfo) -> None:

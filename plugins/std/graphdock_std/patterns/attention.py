@@ -143,7 +143,7 @@ def attentions() -> Iterator[Pattern]:
                         ),
                         not_on=PARTS,
                         rank=rank,
-                        check=_for_scores if dropped else _fits,
+                        check=_fits,
                     )
 
 
@@ -153,25 +153,23 @@ def _drawn(rank: int) -> dict[str, Operand]:
     return {"draws": draws, "rate": Operand((), "float32"), "factor": Operand(())}
 
 
-def _for_scores(found: Found) -> str | None:
-    """None where there is a number for each of the scores, and what holds without dropout holds."""
-    if found.shapes["draws"] != (*found.shapes["query"][:-1], found.shapes["key"][-2]):
-        return "weights are dropped together"
-    return _fits(found)
-
-
 def _fits(found: Found) -> str | None:
     if found.constants.get("scale") == 0:
         return "the scores are multiplied or divided by zero"
+    if "draws" in found.shapes and found.shapes["draws"] != _scores(found):
+        return "weights are dropped together"
     if "bias" in found.shapes:
         return _of_scores(found)
     return _causal(found) if "low" in found.constants else None
 
 
+def _scores(found: Found) -> tuple[int, ...]:
+    return (*found.shapes["query"][:-1], found.shapes["key"][-2])
+
+
 def _of_scores(found: Found) -> str | None:
     """None where the bias broadcasts to the scores, and not they to it."""
-    scores = (*found.shapes["query"][:-1], found.shapes["key"][-2])
-    pairs = zip(reversed(found.shapes["bias"]), reversed(scores), strict=False)
+    pairs = zip(reversed(found.shapes["bias"]), reversed(_scores(found)), strict=False)
     return None if all(b in (1, s) for b, s in pairs) else "what is added is larger than the scores"
 
 
