@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 
 import numpy as np
@@ -177,6 +178,7 @@ def test_a_child_forgets_its_parents_threads(three, monkeypatch, forks_inside):
     def forked():
         child = os.fork()
         if child == 0:
+            signal.alarm(60)  # a child that waits for ever fails
             before = allowed()
             with one:
                 pass

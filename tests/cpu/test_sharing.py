@@ -9,7 +9,7 @@ from graphdock.testing.conformance import Conformance
 from graphdock_cpu import blas
 from graphdock_cpu import team as teams
 from graphdock_cpu.kernels import sharing
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 #: Ops that threads share: those of each way of cutting.
@@ -32,6 +32,7 @@ ONE_PIECE = {
 }
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400), st.integers(1, 9), st.sampled_from([1, 4, 16]))
 def test_pieces_are_the_whole(extent, count, multiple):
     found = sharing.pieces(extent, count, multiple)

@@ -190,13 +190,15 @@ def test_ctrl_c_pressed_again_and_again_leaves_nobody_at_work():
             both.wait()
             for _ in range(3):
                 pressed.clear()
-                while not pressed.wait(0.01):  # the main thread hears while it waits, but not when it is about to
+                while not (
+                    pressed.wait(0.01) or over.is_set()
+                ):  # the main thread hears while it waits, but not when it is about to
                     signal.pthread_kill(mine.ident, signal.SIGINT)
             at_work.pop()
         else:
             both.wait()
 
-    pressed = threading.Event()
+    pressed, over = threading.Event(), threading.Event()
 
     def press(*args):
         pressed.set()
@@ -209,6 +211,7 @@ def test_ctrl_c_pressed_again_and_again_leaves_nobody_at_work():
             team.run([part, part])
         assert not at_work
     finally:
+        over.set()
         signal.signal(signal.SIGINT, before)
     assert squares(team)
 
