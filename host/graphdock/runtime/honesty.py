@@ -159,7 +159,10 @@ def _nothing() -> None:
 
 
 def _share(a: Any, b: Any, device: Device) -> bool:
-    """Whether two buffers overlap, as far as the device can tell."""
+    """Whether two buffers overlap, or elements of histories, as far as the device can tell."""
+    if isinstance(a, list) or isinstance(b, list):
+        mine, theirs = (x if isinstance(x, list) else [x] for x in (a, b))
+        return any(_share(x, y, device) for x in mine for y in theirs)
     if a is b:
         return not isinstance(a, np.generic)
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):

@@ -215,7 +215,8 @@ def _matmul_with_sums(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
 
     def compute(a: Any, b: Any, y: Any, sums: Any) -> None:
         left, right, y[...] = _wide_product(ctx, a, b)
-        sums[...] = left.sum(1) if of_a else right.sum(0)
+        ones = np.ones(len(right), right.dtype)  # as sums over first or last axes go on a cpu
+        sums[...] = np.dot(left, ones) if of_a else np.dot(ones, right)
 
     return compute, ()
 

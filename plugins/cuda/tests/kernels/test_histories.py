@@ -11,6 +11,12 @@ import pytest
 from graphdock import ops
 
 
+@pytest.fixture(autouse=True)
+def loops_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is written out: histories are lists."""
+    monkeypatch.setattr("graphdock.runtime.unroll.LIMIT", 0)
+
+
 def _running(x: Any, **more: Any) -> Any:
     """Running sums of the rows of a tensor, by a loop over them."""
 
@@ -26,6 +32,17 @@ def test_rows_are_taken_and_kept_on_the_gpu(on_cuda: Any, shape: tuple[int, ...]
     x = np.random.default_rng(0).integers(0, 3, shape).astype(dtype)
     (got,) = on_cuda(_running, x)
     np.testing.assert_array_equal(got, np.cumsum(x, 0, dtype=dtype))
+
+
+def test_debug_mode_looks_at_the_elements(kit: Any) -> None:
+    with tf.Graph(host=kit.host).as_default():
+        x = tf.placeholder(tf.float32, [4, 3])
+        states = _running(x)
+        config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", debug=True)
+        with tf.Session(config=config, host=kit.host) as session:
+            got = session.run([states, *tf.gradients(states, x)], {x: np.ones((4, 3), np.float32)})
+    np.testing.assert_array_equal(got[0][:, 0], [1, 2, 3, 4])
+    np.testing.assert_array_equal(got[1][:, 0], [4, 3, 2, 1])
 
 
 def test_more_rows_than_one_launch_takes(on_cuda: Any) -> None:
