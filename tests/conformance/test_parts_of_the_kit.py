@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from graphdock.contracts import OpDef
+import pytest
+from graphdock.contracts import KernelDef, KernelRefused, OpDef, PrepareContext, Prepared
+from graphdock.plugin.host import Host
+from graphdock.testing import queued
+from graphdock.testing.conformance import Conformance, Refused
 from graphdock.testing.numeric import central_differences, difference
 from graphdock.testing.report import Compliance
 from graphdock.testing.samples import bindings
@@ -48,3 +53,24 @@ def test_nan_equals_nan_and_dtypes_must_agree() -> None:
     assert difference(a, a.copy()) is None
     assert difference(a, np.array([1.0, 0.0], np.float32)) is not None
     assert "dtype is float32" in str(difference(a, a.astype(np.float64)))
+
+
+def test_a_decomposition_is_not_the_kernel_that_refused() -> None:
+    """The step's numbers are right, and say nothing of the kernel."""
+    host = Host()
+    queued.install(host, seed=1)
+    host.backend("queued")
+    (standing,) = [k for k in host.kernels.for_op("Rsqrt") if k.kernel.device == "queued"]
+
+    def refuse(ctx: PrepareContext) -> Prepared:
+        raise KernelRefused("its source does not compile")
+
+    proud = replace(standing, kernel=KernelDef("Rsqrt", "queued", prepare=refuse, name="proud"))
+    host.kernels._by_op["Rsqrt"] = tuple(
+        [proud if k is standing else k for k in host.kernels.for_op("Rsqrt") if k.kernel.device in ("queued", "host")]
+    )
+    kit = Conformance("queued", host=host, oracle="reference")
+    for kind in ("value", "gradient"):
+        case = next(c for c in kit.cases("Rsqrt") if c.kind == kind)
+        with pytest.raises(Refused, match="the kernels of queued refuse .*Rsqrt.*what Rsqrt decomposes to ran instead"):
+            kit.check(case)

@@ -20,7 +20,7 @@ from graphdock.session.config import SessionConfig
 from graphdock.session.run_options import RunMetadata
 from graphdock.session.session import Session
 from graphdock.shape import compatible, show
-from graphdock.testing.case import Case, ConformanceError, Missing
+from graphdock.testing.case import Case, ConformanceError, Missing, Refused
 from graphdock.testing.numeric import difference, same_bits
 from graphdock.testing.programs import Program, build
 
@@ -80,6 +80,7 @@ class Bench:
 
         Raises:
           Missing: it is another plugin's (a backend for another's device).
+          Refused: its kernels refuse the node, which its decomposition computes.
         """
         if not self.host.ops.get(case.op).verb.kernel:
             return None
@@ -88,6 +89,10 @@ class Bench:
         # what ran once counts as a step of random ops: begin again
         session._ordinals._next.clear()
         found = None
+        if self.host.ops.get(case.op).decomposition is not None and not any(
+            n.op == case.op for n in metadata.plan.kernel_nodes
+        ):
+            raise Refused(f"the kernels of {self.backend} refuse {case.id}; what {case.op} decomposes to ran instead")
         for node in metadata.plan.kernel_nodes:
             registered = metadata.plan.placement.kernels[node]
             if node.op != case.op:
