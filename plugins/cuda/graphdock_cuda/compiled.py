@@ -132,7 +132,7 @@ _lock = threading.Lock()
 
 
 class Images:
-    """Code of one GPU. Safe from any thread; loading is never done within a recording."""
+    """Code of one GPU. Safe from any thread. What a recording turns out to need is loaded once that has been given up."""
 
     def __init__(self, toolkit: Toolkit, device: CudaDevice) -> None:
         self._driver = toolkit.driver
@@ -165,7 +165,13 @@ class Images:
         return found
 
     def load(self, key: str, image: bytes, entry: str, shared: int = 0) -> int:
-        """A kernel of an image that anyone made: ``key`` names the image for good."""
+        """A kernel of an image that anyone made: ``key`` names the image for good.
+
+        Within a recording nothing is loaded: FailedPreconditionError is raised, and the queue records anew when it has been.
+        """
+        recording = self._device.recording
+        if recording is not None and key not in self._modules:
+            raise recording.want(f"load {entry}", functools.partial(self.load, key, image, entry, shared))
         with self._loading, self._device.current():
             try:
                 module = self._modules.get(key)

@@ -47,14 +47,20 @@ class CudaEvent:
 
 
 class _Recording:
-    """What one capture records. ``broken`` is the first call that was refused; ``members`` the queues that it took in."""
+    """What one capture records.
 
-    __slots__ = ("broken", "members", "open")
+    Attributes:
+      broken: the first call that was refused. ``wanted``: does it, where the recording may begin anew behind it.
+      members: the queues that it took in.
+    """
+
+    __slots__ = ("broken", "members", "open", "wanted")
 
     def __init__(self, origin: CudaQueue) -> None:
         self.broken: Exception | None = None
         self.members = [origin]
         self.open = True
+        self.wanted: Callable[[], object] | None = None
 
     def refuse(self, call: str, why: str = "") -> Exception:
         error = errors.FailedPreconditionError(
@@ -63,6 +69,12 @@ class _Recording:
         )
         self.broken = self.broken or error
         return error
+
+    def want(self, call: str, do: Callable[[], object]) -> Exception:
+        """Refuse a call that has to be made once, by ``do``: a branch that no step has taken yet finds what it needs here."""
+        if self.broken is None:
+            self.wanted = do
+        return self.refuse(call)
 
 
 class CudaQueue(Queue):
@@ -245,7 +257,15 @@ class CudaQueue(Queue):
             assert self.recording is not None
             raise self.recording.refuse("capture", "it records already")
         self.device.pool.settle()
-        graph = self._recorded(body)
+        graph = None
+        while graph is None:
+            recording = _Recording(self)
+            try:
+                graph = self._recorded(body, recording)
+            except errors.FailedPreconditionError:
+                if recording.wanted is None:
+                    raise
+                recording.wanted()
         with self._calling("instantiate a recorded segment"):
             try:
                 executable = self.driver.instantiate(graph)
@@ -253,9 +273,8 @@ class CudaQueue(Queue):
                 self.driver.graph_destroy(graph)
         return _Replay(self, executable)
 
-    def _recorded(self, body: Callable[[], None]) -> int:
+    def _recorded(self, body: Callable[[], None], recording: _Recording) -> int:
         """The graph of what ``body`` queues. The collector rests: what it would free may not be freed within a recording."""
-        recording = _Recording(self)
         driver, collecting = self.driver, gc.isenabled()
         with _collector, self._calling("record a segment"):
             gc.disable()

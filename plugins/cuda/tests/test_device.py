@@ -144,6 +144,33 @@ def test_what_a_recording_forbids_is_refused_and_the_queue_goes_on(device: CudaD
         queue.synchronize()
 
 
+def test_a_recording_that_needs_code_begins_anew_when_that_is_loaded(device: CudaDevice) -> None:
+    """A branch that no step took before is recorded all the same, with kernels that were loaded for none."""
+    queue, x = device.new_queue(), put(device, np.arange(5, dtype=np.float32))
+    sources = [
+        TWICE,
+        source(name="more", code="GD_KERNEL(more)(float* x, i64 n) { GD_GRID_LOOP(i64, i, n) x[i] += 1; }"),
+    ]
+    tried: list[int] = []
+
+    def body() -> None:
+        tried.append(len(tried))
+        for each in sources:
+            function = device.images.function(each, each.name)
+            Launcher(device).launch(queue, function, (1,), (32,), (u64(x.address), i64(5))).run()
+
+    with device.current():
+        queue.capture(body)()
+        queue.synchronize()
+        np.testing.assert_array_equal(got(device, x), np.arange(5) * 2 + 1)
+        assert len(tried) == 3
+
+        broken = source(name="broken", code="this is no C++")
+        with pytest.raises(errors.KernelRefused, match="does not compile"):
+            queue.capture(lambda: device.images.function(broken, "broken"))  # type: ignore[arg-type, return-value]
+        queue.capture(lambda: None)()
+
+
 def test_an_error_within_a_recording_passes_through(device: CudaDevice) -> None:
     queue = device.new_queue()
 

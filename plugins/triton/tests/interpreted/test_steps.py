@@ -357,6 +357,27 @@ def test_ops_that_ran_in_different_numbers_of_steps_draw_each_with_its_own(lab):
             np.testing.assert_allclose(left, right, rtol=1e-6)
 
 
+def test_a_branch_that_no_step_took_is_recorded_with_its_regions(lab):
+    """A region that reads a variable, or a part of one that lies oddly, or that draws, is bound to addresses when it first runs."""
+    with tf.Graph().as_default():
+        x, p = tf.Variable(normal(24)), tf.placeholder(tf.float32, [])
+        cut = tf.reshape(x, [4, 6])
+        going = tf.reduce_sum(x * x) * p > 0
+        fetches = tf.cond(
+            going,
+            lambda: [tf.tanh(x[1:9]) * 2.0, tf.nn.dropout(cut * 3.0, rate=0.5, seed=1)],
+            lambda: [tf.sin(x[3:11]) * 2.0, tf.nn.dropout(cut, rate=0.4, seed=2)],
+        )
+        results = []
+        for backends in (["cpu"], BACKENDS):
+            with lab.session(backends) as sess:
+                sess.run(x.initializer)
+                results.append([sess.run(fetches, {p: sign}) for sign in (1.0, 1.0, -1.0, 1.0)])
+    for want, got in zip(*results, strict=True):
+        for left, right in zip(want, got, strict=True):
+            np.testing.assert_allclose(left, right, rtol=2e-5)
+
+
 @pytest.mark.exhaustive
 def test_tiles_of_a_region_that_draws_are_measured_and_draw_the_same(lab, tmp_path, monkeypatch):
     monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
