@@ -89,6 +89,7 @@ def tiles(program: RegionProgram, layout: Layout, block_k: int, block_r: int, sh
         even_reduced=reduced % block_r == 0,
         wide=largest >= 2**31 - block_k * block_r,
         blocks=program.draws
+        and bool(program.axes)  # a single number is no tile of them
         and side[1] % _DRAWN == 0
         and (not layout.reduced or (side[0] % _DRAWN == 0 and _in_order(program, layout))),
     )

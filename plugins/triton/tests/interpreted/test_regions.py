@@ -148,6 +148,7 @@ def test_draws_within_a_region_are_numpys_numbers(seed):
         ((40, 8), (0,), (8, 8, 2)),
         ((6, 4, 8), (1,), (8, 4)),
         ((5, 7), (1,), (4, 8)),
+        ((), (), (32, 1)),
     ],
 )
 def test_numbers_for_every_place_are_drawn_by_blocks_wherever_the_tiles_lie(dtype, extents, reduced, block):
@@ -163,7 +164,7 @@ def test_numbers_for_every_place_are_drawn_by_blocks_wherever_the_tiles_lie(dtyp
     axes = tuple(Axis(f"a{i}", n) for i, n in enumerate(extents))
     program = RegionProgram("drawn", axes, (), tuple(terms.terms), tuple(outputs), ("s",))
     kernel, streams = region_kernel(program, block), random_streams(np.random.default_rng(1), program)
-    by_blocks = extents[-1] % 8 == 0 and extents != (6, 4, 8)
+    by_blocks = extents != () and extents[-1] % 8 == 0 and extents != (6, 4, 8)
     assert (f"_draws_{dtype}(" in kernel.text.source.partition("def region_")[2]) == by_blocks
     for got, want in zip(run_region(kernel, [], streams), evaluate(program, [], streams), strict=True):
         np.testing.assert_array_equal(got, want)
