@@ -9,8 +9,13 @@ import zlib
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 PACKAGES = Path(__file__).parent / "packages"
+
+
+settings.register_profile("graphdock", deadline=None)  # a busy machine is no fault
+settings.load_profile("graphdock")
 
 
 def not_in_the_sample(items):
