@@ -161,6 +161,22 @@ def test_attributes_ranks_and_closed_inputs():
         assert (matcher.extend(Match(), [(graph.outputs[0], value)]) is not None) == fits
 
 
+def test_what_the_fewest_read_leads_on_first():
+    """As in a loop that was written out: all its steps read one weight, and each its own value."""
+    small, large = Drawn(), Drawn()
+    weight, value, arriving = small.input(), small.input(), small.input()
+    targets = [small.add("Sub", value, arriving), small.add("Sub", arriving, weight)]
+    graph = small.builder.finish(targets)
+    shared = large.input()
+    steps = [(large.input(), large.input()) for _ in range(50)]
+    large.builder.finish([large.add("Sub", *two) for g, x in steps for two in ((g, shared), (x, g))])
+    matcher = Matcher(Index(large.builder.graph), graph)
+    g, x = steps[-1]
+    found = matcher.extend(Match(), [(weight, shared), (value, x)], targets)
+    assert found.values[arriving] is g
+    assert matcher._tries == 2
+
+
 def test_a_search_ends():
     """Sums of the same things in a hundred ways: given up, and in little time."""
     small, large = Drawn(), Drawn()

@@ -136,7 +136,7 @@ class Matcher:
                     branch.rest[node] = rest
                 yield from self._solve(branch, [*goals, *pairs], wanted, rims)
             return
-        led = _led_to(wanted, match)
+        led = self._led_to(wanted, match)
         if led is None:
             if all(n in match.found for n in wanted):
                 yield match
@@ -147,6 +147,20 @@ class Matcher:
                 return
             if candidate.op == following.op and candidate not in match.taken:
                 yield from self._solve(match.copy(), [(following.outputs[0], candidate.outputs[0])], wanted, rims)
+
+    def _led_to(self, wanted: Sequence[PlanNode], match: Match) -> tuple[PlanNode, int] | None:
+        """A node that is still to be found, and a position where it reads what is known: what the fewest read, as each is tried."""
+        for tells in (_tells, _tabulates):
+            found = [
+                (node, position)
+                for node in wanted
+                if node not in match.found
+                for position, value in enumerate(node.inputs)
+                if value in match.values and tells(value)
+            ]
+            if found:
+                return min(found, key=lambda f: len(self._index.readers.get(match.values[f[0].inputs[f[1]]], ())))
+        return None
 
     def _enters(self, mine: Value, theirs: Value) -> bool:
         if mine.dtype is not theirs.dtype or theirs.shape is None or mine.shape is None:
@@ -189,17 +203,6 @@ def _needed(targets: Sequence[Value]) -> list[PlanNode]:
         found[node] = None
         waiting.extend(v.node for v in node.inputs)
     return list(found)
-
-
-def _led_to(wanted: Sequence[PlanNode], match: Match) -> tuple[PlanNode, int] | None:
-    """A node that is still to be found, and a position where it reads what is known."""
-    for tells in (_tells, _tabulates):
-        for node in wanted:
-            if node not in match.found:
-                for position, value in enumerate(node.inputs):
-                    if value in match.values and tells(value):
-                        return node, position
-    return None
 
 
 def _tells(value: Value) -> bool:
