@@ -4083,6 +4083,19 @@ CASES: dict[str, dict] = {
             },
             {
                 "inputs": {
+                    "query": {"shape": (3, 4)},
+                    "key": {"shape": (5, 4)},
+                    "value": {"shape": (5, 4)},
+                    "stream": {"value": (7, 11, 0, 0, 0), "dtype": "uint64"},
+                    "rate": {"value": 0.5, "dtype": "float32"},
+                    "factor": {"shape": ()},
+                },
+                "attrs": {"scale": 0.5},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
                     "query": {"shape": (2, 2, 3, 4)},
                     "key": {"shape": (2, 2, 8, 4)},
                     "value": {"shape": (2, 2, 8, 4)},
@@ -4151,6 +4164,23 @@ CASES: dict[str, dict] = {
                 "attrs": {"scale": 0.5},
                 "types": {},
                 "note": "what DroppedAttention gives is not asked of a decomposition",
+            },
+            {
+                "inputs": {
+                    "output_backprop": {"shape": (2, 2)},
+                    "query": {"shape": (2, 2), "low": 0.0, "high": 0.0},
+                    "key": {"shape": (2, 2)},
+                    "value": {"value": ((1.0, 2.0), (3.0, 4.0))},
+                    "output": {"value": ((5.0, 7.0), (4.5, 6.0))},
+                    "log_sum": {"value": (2.0, 2.0)},
+                    "stream": {"value": (7, 11, 5, 3, 2), "dtype": "uint64"},
+                    "rate": {"value": 0.5, "dtype": "float32"},
+                    "factor": {"value": 2.0},
+                    "bias": {"value": ((0.0, 1.0986123),)},
+                },
+                "attrs": {"scale": 0.5},
+                "types": {"T": ("float32", "float16", "bfloat16")},
+                "note": "weights of a quarter, of which one is dropped, and three",
             },
         ),
         "errors": (),

@@ -2632,7 +2632,7 @@ def dropped_attention_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:dropped_attention_grad",
         reference="graphdock_std.reference.fused:dropped_attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:129",
+        source="specs/fused.yaml:130",
     )
 
 
@@ -2683,7 +2683,7 @@ def fused_mat_mul() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
         reference="graphdock_std.reference.fused:fused_matmul",
         package="graphdock_std",
-        source="specs/fused.yaml:170",
+        source="specs/fused.yaml:172",
     )
 
 
@@ -2726,7 +2726,7 @@ def mat_mul_with_sums() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_with_sums",
         reference="graphdock_std.reference.fused:matmul_with_sums",
         package="graphdock_std",
-        source="specs/fused.yaml:219",
+        source="specs/fused.yaml:221",
     )
 
 
@@ -2750,7 +2750,7 @@ def gelu_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:gelu_grad",
         reference="graphdock_std.reference.fused:gelu_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:266",
+        source="specs/fused.yaml:268",
     )
 
 
@@ -2779,7 +2779,7 @@ def gelu_tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:gelu_tanh_grad",
         reference="graphdock_std.reference.fused:gelu_tanh_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:288",
+        source="specs/fused.yaml:290",
     )
 
 
@@ -2821,7 +2821,7 @@ def mat_mul_gelu_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_gelu_grad",
         reference="graphdock_std.reference.fused:matmul_gelu_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:312",
+        source="specs/fused.yaml:314",
     )
 
 
@@ -2884,7 +2884,7 @@ def fused_conv2d() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_conv2d",
         reference="graphdock_std.reference.fused:fused_conv",
         package="graphdock_std",
-        source="specs/fused.yaml:354",
+        source="specs/fused.yaml:356",
     )
 
 
@@ -13115,7 +13115,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "f00a27abd4c85010",
+    "fused.yaml": "7e9eeaf9661be303",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",
