@@ -8,6 +8,7 @@ import pytest
 from graphdock import ops
 from graphdock.runtime import stages, unroll
 
+pytestmark = pytest.mark.plain  # debug mode looks between iterations, and keeps loops
 ROWS = np.random.default_rng(1).standard_normal((4, 3, 2)).astype(np.float32)
 
 
