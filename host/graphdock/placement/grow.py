@@ -68,9 +68,8 @@ def grow(nodes: Sequence[PlanNode], kinds: Kinds) -> list[list[PlanNode]]:
     rank: dict[PlanNode, int] = {}
     kind: dict[PlanNode, Hashable] = {}
     group: dict[PlanNode, list[PlanNode]] = {}
-    carried: dict[
-        PlanNode, dict[PlanNode, None]
-    ] = {}  # the floating nodes that a node needs, itself among them if it floats
+    # the floating nodes that a node needs, itself among them if it floats
+    carried: dict[PlanNode, dict[PlanNode, None]] = {}
     for node in nodes:
         edges = (*(v.node for v in node.inputs), *node.control, *node.order)
         needed = {f: None for n in edges if n in carried and n in kinds.floating for f in carried[n]}

@@ -396,9 +396,7 @@ attention = Kernel(
     arguments=(
         *_OPERANDS,
         tensor("o", "T", "out", "like q"),
-        tensor(
-            "logs", "fp32", "out", "[batch, heads, queries]: the logarithm, of base 2, of a row's sum", optional=True
-        ),
+        tensor("logs", "fp32", "out", "[batch, heads, queries]: logarithm, base 2, of a row's sum", optional=True),
         *_strides("q", "k", "v", "o"),
         *_BIAS,
         *_DROPOUT,
@@ -434,10 +432,7 @@ attention_grad = Kernel(
     stages=(
         Stage(
             attention_deltas,
-            lambda p, c: (
-                cdiv(p.dims["queries"], _constants(p, c)["DELTA_ROWS"]),
-                p.dims["batch"] * p.dims["heads"],
-            ),
+            lambda p, c: (cdiv(p.dims["queries"], _constants(p, c)["DELTA_ROWS"]), p.dims["batch"] * p.dims["heads"]),
             warps=4,
         ),
         Stage(
