@@ -35,11 +35,21 @@ class Index:
     def __init__(self, level: PlanGraph) -> None:
         self.readers: dict[Value, list[PlanNode]] = {}
         self.by_op: dict[str, list[PlanNode]] = {}
+        self._attrs: dict[PlanNode, dict[str, Any]] = {}
         self.escaping, self.targets = set(level.outputs), set(level.targets)
         for node in level.nodes:
             self.by_op.setdefault(node.op, []).append(node)
             for value in node.inputs:
                 self.readers.setdefault(value, []).append(node)
+
+    def attrs(self, node: PlanNode) -> dict[str, Any]:
+        """What two nodes of one op, in the plan or in a pattern, have to have in common, as values that can be compared."""
+        found = self._attrs.get(node)
+        if found is None:
+            counts = {a.count for a in node.opdef.inputs}
+            found = {k: attr_key(v) for k, v in node.attrs.items() if not k.startswith("_") and k not in counts}
+            self._attrs[node] = found
+        return found
 
 
 @dataclass(slots=True)
@@ -145,7 +155,7 @@ class Matcher:
         for candidate in dict.fromkeys(self._index.readers.get(match.values[following.inputs[position]], ())):
             if self._tries > _TRIES:
                 return
-            if candidate.op == following.op and candidate not in match.taken:
+            if self._alike(following, candidate, match, following in rims):
                 yield from self._solve(match.copy(), [(following.outputs[0], candidate.outputs[0])], wanted, rims)
 
     def _led_to(self, wanted: Sequence[PlanNode], match: Match) -> tuple[PlanNode, int] | None:
@@ -188,8 +198,7 @@ class Matcher:
             or [v.dtype for v in node.outputs] != [v.dtype for v in other.outputs]
         ):
             return False
-        counts = {a.count for a in node.opdef.inputs}
-        return _attrs(node, counts) == _attrs(other, counts)
+        return self._index.attrs(node) == self._index.attrs(other)
 
 
 def _needed(targets: Sequence[Value]) -> list[PlanNode]:
@@ -217,10 +226,6 @@ def _tabulates(value: Value) -> bool:
 
 def _sums(node: PlanNode) -> bool:
     return "aggregate" in node.opdef.traits
-
-
-def _attrs(node: PlanNode, counts: set[str | None]) -> dict[str, Any]:
-    return {k: attr_key(v) for k, v in node.attrs.items() if not k.startswith("_") and k not in counts}
 
 
 def _operands(
