@@ -67,7 +67,7 @@ bench: env ## Run every benchmark beside its peers (installs them on first use)
 	$(BIN)/python -m benchmarks.setup
 	$(BIN)/python -m benchmarks
 
-bench-gpu: env ## Training steps on a GPU beside PyTorch and JAX (where they are installed)
+bench-gpu: env ## Kernels and training steps on a GPU beside PyTorch and JAX (where they are installed)
 	$(BIN)/python -m benchmarks.gpu
 
 clean: ## Remove what the commands above made

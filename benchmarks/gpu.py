@@ -1,11 +1,12 @@
-"""Training steps on a GPU beside PyTorch and JAX, launch overhead, copies and products: issue 8's fourth show.
+"""Training steps on a GPU beside PyTorch and JAX, launch overhead, copies, products and single kernels.
 
     python -m benchmarks.gpu [--programs vgg,transformer] [--precisions tf32,bfloat16] [--budget 240] [--out FILE]
 
 Each framework is a process of its own, one after the other, with a share of the budget; what one leaves is for those behind it. A
 framework that fails, hangs or runs out of its share costs its own rows alone, which say so. ``graphdock`` convolves by cuDNN
 where it is installed (``graphdock doctor`` says so), ``graphdock/own`` by its own kernels. Rows are medians of steps after
-warm-up; "x" is how many times what graphdock takes, so that less than 1 is quicker than graphdock.
+warm-up; "x" is how many times what graphdock takes, so that less than 1 is quicker than graphdock. Kernels are beside the best that
+this card did in the same run: a copy's bytes per second, or a product's operations.
 
 ``--device emulated --tiny`` tries all of it out on a machine without a GPU; its times mean nothing.
 """
@@ -26,7 +27,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_steps import CONVOLVING, FRAMEWORKS, NETWORKS, PLAIN, PRECISIONS, Asked, make
+from benchmarks.gpu_kernels import CASES
+from benchmarks.gpu_steps import CONVOLVING, COPY, FRAMEWORKS, FUSING, NETWORKS, PLAIN, PRECISIONS, Asked, make
 
 __all__ = ["SHARES", "main", "run_all", "table", "work"]
 
@@ -71,6 +73,8 @@ def measure(framework: str, asked: Asked, seconds: float) -> Row:
 def work(framework: str, every: Sequence[Asked], seconds: float) -> Iterator[Row]:
     """All measurements of one framework, each as soon as it is there. ``graphdock/own`` has rows of convolutions alone."""
     for asked in every:
+        if (asked.program in CASES or asked.program == COPY) and framework not in FUSING:
+            continue
         if framework == "graphdock/own" and asked.program not in CONVOLVING:
             continue
         yield measure(framework, asked, seconds)
@@ -120,8 +124,8 @@ def table(rows: Sequence[Row], every: Sequence[Asked]) -> list[str]:
     for asked in every:
         mine = [r for r in rows if (r.get("program"), r.get("precision")) == (asked.program, asked.precision)]
         own = next((r.get("seconds") for r in mine if r["framework"] == "graphdock"), None)
-        unit = PLAIN.get(asked.program, "us")
-        name = f"{asked.program:16}" + f"{asked.precision if _rounds(asked.program) else '':9}"
+        unit, most = asked.unit, _most(rows, asked)
+        name = f"{asked.program:25}" + f"{asked.precision if _rounds(asked.program) else '':9}"
         for row in sorted(mine, key=lambda r: "error" in r):
             if "error" in row:
                 lines.append(f"{name} {row['framework']:17} {row['error']}")
@@ -129,9 +133,23 @@ def table(rows: Sequence[Row], every: Sequence[Asked]) -> list[str]:
             times = f"x {row['seconds'] / own:6.2f}" if own else ""
             loss = f"  loss {row['loss']:.4g}" if "loss" in row else ""
             number = asked.per_second(row["seconds"])
-            lines.append(f"{name} {row['framework']:17} {number:12.1f} {unit:7} {times}{loss}")
+            share = f"  {number / most:.2f} of the card's" if most else ""
+            lines.append(f"{name} {row['framework']:17} {number:12.1f} {unit:7} {times}{loss}{share}")
     lines += [f"{r['framework']}: {r['error']}" for r in rows if "program" not in r]
     return lines
+
+
+def _most(rows: Sequence[Row], asked: Asked) -> float:
+    """What the card did at most in this run of what a kernel does: bytes copied, or operations of products; 0 where neither ran."""
+    if asked.program not in CASES:
+        return 0.0
+    seen = [(asked._replace(program=r["program"]), r) for r in rows if "seconds" in r]
+    if asked.unit == "GB/s":
+        found = [a.per_second(r["seconds"]) for a, r in seen if a.program == COPY]
+    else:
+        rounded = [(a, r) for a, r in seen if a.program.startswith("product") and r["precision"] == asked.precision]
+        found = [a.per_second(r["seconds"]) for a, r in rounded]
+    return max(found, default=0.0)
 
 
 def _rounds(program: str) -> bool:
@@ -141,20 +159,25 @@ def _rounds(program: str) -> bool:
 
 def _asked(given: argparse.Namespace) -> list[Asked]:
     """What is measured, small things first: they take little, and say most of what a step costs."""
-    wanted = given.programs.split(",") if given.programs else [*PLAIN, *NETWORKS]
-    for name, known in ((wanted, {**PLAIN, **NETWORKS}), (given.precisions.split(","), PRECISIONS)):
+    wanted = _named(given.programs) if given.programs else [*PLAIN, *NETWORKS, *CASES]
+    for name, known in ((wanted, {**PLAIN, **NETWORKS, **CASES}), (given.precisions.split(","), PRECISIONS)):
         if missing := [x for x in name if x not in known]:
             raise SystemExit(f"no such thing: {', '.join(missing)}; there are {', '.join(known)}")
     found = []
     for program in wanted:
-        every = given.precisions.split(",") if _rounds(program) else ["float32"]
+        every = given.precisions.split(",") if _rounds(program) else ["bfloat16" if program in CASES else "float32"]
         found += [Asked(program, precision, given.device, given.tiny) for precision in every]
     return found
 
 
+def _named(programs: str) -> list[str]:
+    groups: Mapping[str, Sequence[str]] = {"kernels": [*CASES], "networks": [*NETWORKS], "plain": [*PLAIN]}
+    return [name for word in programs.split(",") for name in groups.get(word, [word])]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--programs", help="some of them, with commas between; default all")
+    parser.add_argument("--programs", help="some, with commas between; plain, networks and kernels are all of those")
     parser.add_argument("--frameworks", default=",".join(FRAMEWORKS))
     parser.add_argument("--precisions", default="tf32,bfloat16")
     parser.add_argument("--seconds", type=float, default=1.0, help="that each measurement takes after its warm-up")

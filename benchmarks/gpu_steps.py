@@ -7,6 +7,8 @@ those of benchmarks/networks.py, fed from the host in every step. In ``bfloat16`
 Copies are of arrays as programs have them; PyTorch's are of pinned memory, which is what the bus gives. PyTorch's products are
 cuBLAS's.
 
+Single kernels are those of benchmarks/gpu_kernels.py.
+
 Devices: ``cuda``; ``emulated``, graphdock's GPU that runs on the CPU, and ``cpu`` for the others: to try this file out.
 """
 
@@ -18,7 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["CONVOLVING", "FRAMEWORKS", "NETWORKS", "PLAIN", "PRECISIONS", "Asked", "Step", "make"]
+from benchmarks.gpu_kernels import CASES, graphdock_kernel, torch_kernel
+
+__all__ = ["CONVOLVING", "COPY", "FRAMEWORKS", "FUSING", "NETWORKS", "PLAIN", "PRECISIONS", "Asked", "Step", "make"]
 
 Step = Callable[[], Any]
 PRECISIONS = ("float32", "tf32", "bfloat16")
@@ -53,12 +57,17 @@ PLAIN = {
     "100 launches": "us",
     "copy to the GPU": "GB/s",
     "copy from the GPU": "GB/s",
+    "copy on the GPU": "GB/s",
     "product 1024": "TFLOP/s",
     "product 4096": "TFLOP/s",
     "product 8192": "TFLOP/s",
 }
-#: Products that follow one another in one step.
-CHAIN = 10
+#: What memory-bound kernels are compared with: what it reads and what it writes counts.
+COPY = "copy on the GPU"
+#: Frameworks that compute single kernels, and copy on the GPU.
+FUSING = ("graphdock", "graphdock/triton", "torch", "torch/compile")
+#: Products that follow one another in one step, and copies on the GPU.
+CHAIN, COPIES = 10, 4
 
 
 class Asked(NamedTuple):
@@ -78,10 +87,19 @@ class Asked(NamedTuple):
 
     def per_second(self, seconds: float) -> float:
         """A step's seconds in the program's unit; microseconds stay a time."""
-        unit = PLAIN.get(self.program, "us")
+        unit = self.unit
+        if self.program in CASES:
+            case = CASES[self.program]
+            done = case.work(**case.tiny) if self.tiny else case.work(**case.sizes) * case.count
+            return done / seconds / (1e9 if unit == "GB/s" else 1e12)
         if unit == "GB/s":
-            return self.count * 4 / seconds / 1e9
+            return self.count * (8 * COPIES if self.program == COPY else 4) / seconds / 1e9
         return CHAIN * 2 * self.count**3 / seconds / 1e12 if unit == "TFLOP/s" else seconds * 1e6
+
+    @property
+    def unit(self) -> str:
+        """What the program is counted in."""
+        return CASES[self.program].unit if self.program in CASES else PLAIN.get(self.program, "us")
 
     @property
     def sizes(self) -> Mapping[str, Any]:
@@ -118,6 +136,8 @@ def graphdock_step(asked: Asked, backends: tuple[str, ...] = ("cuda", "cpu"), cu
     host = _host(asked.device)
     with tf.Graph(host=host).as_default() as graph:
         session = tf.Session(graph=graph, config=config, host=host)
+        if asked.program in CASES:
+            return graphdock_kernel(tf, session, CASES[asked.program], asked.tiny)[0]
         made = _network if asked.program in NETWORKS else _plain
         return made(tf, session, asked)
 
@@ -154,6 +174,9 @@ def _plain(tf: Any, session: Any, asked: Asked) -> Step:
         session.run(tf.global_variables_initializer())
         if asked.program == "copy from the GPU":
             return lambda: session.run(held)
+        if asked.program == COPY:
+            others = [tf.Variable(tf.zeros(asked.count)) for _ in range(COPIES)]
+            return _running(tf, session, tf.group(*[other.assign(held).op for other in others]))
         x = tf.placeholder(tf.float32, [asked.count])
         call = session.make_callable([held.assign(x).op], feed_list=[x])
         return lambda: call(array)
@@ -188,6 +211,8 @@ def torch_step(asked: Asked, mode: str) -> Step:
     def there(value: Any) -> Any:
         return value.to(where)
 
+    if asked.program in CASES:
+        return torch_kernel(torch, where, CASES[asked.program], asked.tiny, wrap)[0]
     if asked.program in NETWORKS:
         return _torch_network(torch, asked, where, wrap)
     with torch.no_grad():
@@ -197,6 +222,9 @@ def torch_step(asked: Asked, mode: str) -> Step:
             far = there(host).clone()
             if asked.program == "copy from the GPU":
                 return lambda: host.copy_(far)
+            if asked.program == COPY:
+                others = [far.clone() for _ in range(COPIES)]
+                return lambda: _done(torch, where, [other.copy_(far) for other in others])
             return lambda: _done(torch, where, far.copy_(host, non_blocking=True))
         if asked.program == "null step":
             one, add = torch.ones(1), wrap(lambda x: x + 1.0)

@@ -9,20 +9,36 @@ Triton, PyTorch (which brings cuDNN) and JAX are expected on that machine.
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 ROOT = Path(__file__).parents[1]
-NEEDED = (
-    "pluggy ml_dtypes click rich markdown-it-py mdurl pygments jinja2 "
-    "markupsafe pydantic pydantic-core annotated-types typing-extensions typing-inspection pyyaml pytest "
-    "iniconfig packaging nvmath-python cuda-bindings cuda-pathfinder cuda-core "
-    # the front end alone, of a version that needs no compiler of its own: cuDNN is PyTorch's
-    "nvidia-cudnn-frontend<1.28"
-).split()
+#: Besides what graphdock and pytest require; of cuDNN, which PyTorch brings, a front end that needs no compiler.
+BESIDES = ("nvmath-python", "cuda-bindings", "cuda-pathfinder", "cuda-core", "nvidia-cudnn-frontend<1.28")
+#: What that machine has, and what only Windows wants.
+THERE = {"numpy", "triton", "colorama"}
 #: The largest that the wheels may be together.
 LIMIT = 60 << 20
+
+
+def needed() -> list[str]:
+    """The packages that graphdock and pytest require here, and what GPUs want besides."""
+    found: set[str] = set()
+    waiting = [*tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"], "pytest"]
+    while waiting:
+        wanted = Requirement(waiting.pop())
+        name = canonicalize_name(wanted.name)
+        if name in found | THERE or (wanted.marker is not None and not wanted.marker.evaluate({"extra": ""})):
+            continue
+        found.add(name)
+        waiting += importlib.metadata.requires(name) or ()
+    return [*sorted(found), *BESIDES]
 
 
 def main() -> int:
@@ -37,7 +53,7 @@ def main() -> int:
     target = ["--only-binary=:all:", "--python-version", given.python, "--implementation", "cp"]
     for glibc in ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014"):
         target += ["--platform", f"{glibc}_x86_64"]
-    subprocess.run([*pip, "download", "--quiet", "--no-deps", *target, "-d", given.folder, *NEEDED], check=True)
+    subprocess.run([*pip, "download", "--quiet", "--no-deps", *target, "-d", given.folder, *needed()], check=True)
     total = sum(f.stat().st_size for f in given.folder.glob("*.whl"))
     print(f"{len(list(given.folder.glob('*.whl')))} wheels, {total / 2**20:.1f} MiB in {given.folder}")
     return 0 if total <= LIMIT else 1

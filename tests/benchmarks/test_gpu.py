@@ -55,9 +55,37 @@ def test_the_table_compares_with_graphdock_and_says_what_is_missing() -> None:
     assert Asked("copy to the GPU", "float32").per_second(1.0) == pytest.approx(0.268435456)
 
 
+def test_kernels_are_compared_with_what_the_card_did_at_most_in_the_run() -> None:
+    every = [Asked("softmax", "bfloat16"), Asked("dense layer", "bfloat16")]
+    rows = [
+        {"program": "softmax", "precision": "bfloat16", "framework": "graphdock", "seconds": 1e-3},
+        {"program": "dense layer", "precision": "bfloat16", "framework": "graphdock", "seconds": 2e-3},
+    ]
+    assert all("of the card's" not in line for line in gpu.table(rows, every))
+    rows += [
+        {"program": "copy on the GPU", "precision": "float32", "framework": "torch", "seconds": 1e-3},
+        {"program": "copy on the GPU", "precision": "float32", "framework": "graphdock", "seconds": 2e-3},
+        {"program": "product 8192", "precision": "tf32", "framework": "torch", "seconds": 1e-9},
+        {"program": "product 8192", "precision": "bfloat16", "framework": "torch", "seconds": 20e-3},
+    ]
+    softmax, dense = gpu.table(rows, every)
+    moved, copied = 4 * 2 * 2 * 16384 * 4096, 4 * 2 * 4 * (1 << 26)
+    assert softmax.split()[:4] == ["softmax", "graphdock", f"{moved / 1e6:.1f}", "GB/s"]
+    assert softmax.endswith(f"{moved / copied:.2f} of the card's")
+    operations, most = 4 * 2 * 8192 * 4096 * 4096 / 2e-3, 10 * 2 * 8192**3 / 20e-3
+    assert dense.endswith(f"{operations / most:.2f} of the card's")
+
+
+def test_frameworks_that_compute_no_single_kernels_have_no_rows_of_them() -> None:
+    every = [Asked(name, "float32", "cpu", True) for name in ("softmax", "copy on the GPU")]
+    assert not list(gpu.work("jax", every, 0.0)) and not list(gpu.work("graphdock/own", every[:1], 0.0))
+
+
 def test_every_program_runs_on_the_cpu() -> None:
     """All but the networks, one of which stands for them; what fails is a row with the reason."""
-    every = [Asked(name, "float32", "cpu", True) for name in (*gpu_steps.PLAIN, "alexnet")]
+    every = [
+        Asked(name, "float32", "cpu", True) for name in (*gpu_steps.PLAIN, "alexnet", "softmax", "gelu with gradient")
+    ]
     rows = list(gpu.work("graphdock", every, 0.0))
     assert [r["program"] for r in rows if "seconds" in r] == [a.program for a in every], rows
     (failed,) = gpu.work("graphdock", [Asked("no such thing", "float32", "cpu")], 0.0)
