@@ -29,8 +29,9 @@ KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
 
 _PARTS = ("philox.cuh", "block.cuh", "rows.cuh", "exponentials.cuh", "attention.cuh")
-#: Queries of a chunk, and keys that one of them sees, are multiples of these, where there are more: tiles of tensor cores are whole.
-_QUERIES, _KEYS = 16, 8
+#: Queries of a chunk, and keys that one of them sees, are multiples of these, where there are more: a guess at tiles of the library
+#: that are whole, and rows that are aligned.
+_QUERIES, _KEYS = 64, 8
 _TYPES = {"T": FLOATS}
 
 
@@ -81,8 +82,10 @@ def parts_of(matrices: int, queries: int, keys: int, causal: bool, most: int) ->
     for matrix in range(matrices):
         parts = []
         for end in range(queries, 0, -rows):
-            seen = max(end + keys - queries, 1) if causal else keys
-            parts.append(Part(matrix, 1, max(end - rows, 0), end, min(keys, -(-seen // _KEYS) * _KEYS)))
+            begin = max(end - rows, 0)
+            # a query that sees nothing has NaN for every key
+            seen = end + keys - queries if causal and begin + keys >= queries else keys
+            parts.append(Part(matrix, 1, begin, end, min(keys, -(-seen // _KEYS) * _KEYS)))
         yield parts
 
 
@@ -116,7 +119,7 @@ class _Scores:
     def parts(self, narrow: DType, kinds: int) -> Iterator[list[Part]]:
         """Chunks for which ``kinds`` numbers of a score are held, and as many again in ``narrow`` where that is another dtype."""
         each = kinds * (self.dtype.size + (narrow.size if narrow is not self.dtype else 0))
-        most = int(self._w.options.get("workspace", 1 << 25)) // each
+        most = self._w.device.workspace // each
         return parts_of(self.matrices, *self.sizes, bool(self._w.attr("causal")), most)
 
     def scratch(self, part: Part, wide: Operand, narrow: DType) -> Operand:
