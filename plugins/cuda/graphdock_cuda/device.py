@@ -31,7 +31,7 @@ class CudaDevice(QueuedDevice):
 
     Args:
       pinned: staging memory, shared by the GPUs of a process.
-      options: the plugin's, resolved.
+      options: the plugin's, resolved. ``workspace``: of those, bytes that a kernel may use besides its operands.
 
     Attributes:
       pool: its memory. ``images``: compiled code, loaded here.
@@ -46,6 +46,7 @@ class CudaDevice(QueuedDevice):
         self.name = f"cuda:{info.index}"
         self.options = options
         self.lanes = int(options.get("lanes", 2))
+        self.workspace = int(options.get("workspace", 1 << 25))
         self.fetch_bytes = FETCH_BYTES
         self.pinned = pinned
         self.pool = Pool(self.driver, self.index, int(options.get("memory_limit", 0)))
@@ -225,7 +226,7 @@ class CudaDevice(QueuedDevice):
         if gemm not in self._plans:
             with self.current():
                 blas = self.toolkit.blas() if self.toolkit.blas is not None else None
-                plans = blas.plans(gemm, int(self.options.get("workspace", 1 << 25))) if blas is not None else ()
+                plans = blas.plans(gemm, self.workspace) if blas is not None else ()
             self._plans[gemm] = plans[0] if plans else None
         return self._plans[gemm]
 
@@ -235,7 +236,7 @@ class CudaDevice(QueuedDevice):
         if self.toolkit.dnn is None:
             raise Unsupported("there is no cuDNN")
         with self.current():
-            return self.toolkit.dnn().plan(convolution, int(self.options.get("workspace", 1 << 25)))
+            return self.toolkit.dnn().plan(convolution, self.workspace)
 
     @functools.cached_property
     def undecided(self) -> str:  # type: ignore[override]

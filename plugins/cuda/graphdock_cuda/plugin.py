@@ -13,6 +13,7 @@ FAMILIES: tuple[str, ...] = (
     "arithmetic",
     "array",
     "array_values",
+    "attention",
     "bins",
     "bits",
     "candidates",

@@ -15,8 +15,9 @@ A kernel whose output's shape depends on values is told by a function of a :clas
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -166,7 +167,8 @@ class Work:
 
     Attributes:
       node: attributes complete. ``device``: for facts (``architecture``). ``options``: the session's, of this plugin.
-      steps: what was told so far. ``scratch_bytes``: of all scratch buffers; ``out_shapes``: as ``output`` was told.
+      steps: what was told so far. ``scratch_bytes``: of all scratch buffers that are held at once; ``out_shapes``: as ``output``
+        was told.
     """
 
     def __init__(
@@ -189,6 +191,7 @@ class Work:
         self._values = values
         self.steps: list[Step] = []
         self.scratch_bytes = 0
+        self._scratch_end = 0
         self.out_shapes: dict[int, tuple[int, ...]] = {}
 
     # -- what is known
@@ -258,11 +261,19 @@ class Work:
         return Operand("output", index, dtype, told)
 
     def scratch(self, dtype: DType, shape: Sequence[int] | int) -> Operand:
-        """A buffer that lives for one call, aligned to 256 bytes."""
+        """A buffer that lives for one call, or as long as what is ``temporary``; aligned to 256 bytes."""
         dims = (shape,) if isinstance(shape, int) else tuple(int(d) for d in shape)
-        made = Operand("scratch", 0, dtype, dims, self.scratch_bytes)
-        self.scratch_bytes += -(-max(made.nbytes, 1) // 256) * 256
+        made = Operand("scratch", 0, dtype, dims, self._scratch_end)
+        self._scratch_end += -(-max(made.nbytes, 1) // 256) * 256
+        self.scratch_bytes = max(self.scratch_bytes, self._scratch_end)
         return made
+
+    @contextlib.contextmanager
+    def temporary(self) -> Iterator[None]:
+        """Scratch within is given back behind: what is told later takes the same memory, since steps run in order."""
+        begin = self._scratch_end
+        yield
+        self._scratch_end = begin
 
     # -- what is to be done
 
@@ -302,14 +313,16 @@ class Work:
         plan = self.device.gemm_plan(gemm)
         if plan is None:
             return False
-        workspace = self.scratch(dtypes.uint8, plan.workspace) if plan.workspace else None
+        with self.temporary():
+            workspace = self.scratch(dtypes.uint8, plan.workspace) if plan.workspace else None
         self._do(Step("gemm", (a, b, d, bias, aux, workspace), what=plan))
         return True
 
     def convolution(self, convolution: Convolution, x: Operand, w: Operand, y: Operand) -> None:
         """A convolution by the network library. Raises Unsupported where there is none, or it has no algorithm for it."""
         plan = self.device.convolution_plan(convolution)
-        workspace = self.scratch(dtypes.uint8, plan.workspace) if plan.workspace else None
+        with self.temporary():
+            workspace = self.scratch(dtypes.uint8, plan.workspace) if plan.workspace else None
         self._do(Step("convolution", (x, w, y, workspace), what=plan))
 
     def _do(self, step: Step) -> None:

@@ -239,11 +239,12 @@ class Compiler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
-    """``D = act(alpha * op(A) @ op(B) + bias)``, row-major, batched over a leading dim.
+    """``D = act(alpha * op(A) @ op(B) + bias)``, row-major, batched over a leading dim; or that added to D.
 
     Attributes:
       m, n, k: of the product after transposition. ``batch``: how many, each ``stride`` elements further (0 for a shared operand).
-      dtype: of A, B and D; sums are kept in float32 for it and narrower ones, in float64 for float64.
+      dtype: of A and B; sums are kept in float32 for it and narrower ones, in float64 for float64. ``out``: dtype of D; empty for
+        the same, or float32 for float16 and bfloat16.
       transpose_a, transpose_b: the operand lies transposed.
       operands: what operands of float32 may be rounded to before they are multiplied: ``float32``, ``tf32``, ``bfloat16``,
         ``float16``. Sums are kept in float32 all the same, other dtypes are left as they are.
@@ -252,6 +253,7 @@ class Gemm:
         and ``n`` is divisible by 8. Those of gradients, of one batch too: ``dgelu`` multiplies by the slope of gelu at ``aux``,
         of which the same holds; ``sums_a`` and ``sums_b`` write to ``bias`` the ``m`` sums of the rows of op(A), or the ``n`` of
         the columns of op(B).
+      adds: the product is added to what D holds; without an epilogue.
     """
 
     m: int
@@ -267,6 +269,13 @@ class Gemm:
     alpha: float = 1.0
     operands: str = "float32"
     epilogue: str = "none"
+    out: str = ""
+    adds: bool = False
+
+    @property
+    def result(self) -> str:
+        """The dtype of D."""
+        return self.out or self.dtype
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class _Request:
         kind, compute, scale = _TYPES[gemm.dtype]
         if gemm.dtype == "float32":
             compute = FLOAT32[gemm.operands]
-        self.alpha, self.beta = np.array([gemm.alpha], scale), np.zeros(1, scale)
+        self.alpha, self.beta = np.array([gemm.alpha], scale), np.array([gemm.adds], scale)
         self.lock = threading.Lock()
         self.desc = lt.matmul_desc_create(compute, _SCALE_TYPES[scale])
         m, n, k = gemm.m, gemm.n, gemm.k
@@ -112,7 +112,7 @@ class _Request:
         right = (m, k, m) if gemm.transpose_a else (k, m, k)
         self.left = self._layout(kind, left, gemm.stride_b)
         self.right = self._layout(kind, right, gemm.stride_a)
-        self.result = self._layout(kind, (n, m, n), gemm.stride_d)
+        self.result = self._layout(_TYPES[gemm.result][0], (n, m, n), gemm.stride_d)
         attributes = lt.MatmulDescAttribute
         if gemm.transpose_b:
             self.describe(attributes.TRANSA, np.int32, _TRANSPOSED)

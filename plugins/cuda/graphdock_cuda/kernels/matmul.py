@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphdock.contracts import KernelDef
 
@@ -21,7 +21,17 @@ from graphdock_cuda.kernels.elementwise import MAX_RANK, broadcast_shape, merged
 from graphdock_cuda.launch import raw
 from graphdock_cuda.work import Operand, Work
 
-__all__ = ["ACTIVATIONS", "KERNELS", "Product", "gemm_of", "multiply", "parts_of", "product_of", "tile_of"]
+__all__ = [
+    "ACTIVATIONS",
+    "KERNELS",
+    "Product",
+    "gemm_of",
+    "library_or_own",
+    "multiply",
+    "parts_of",
+    "product_of",
+    "tile_of",
+]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
@@ -94,11 +104,14 @@ def multiply(
     bias: Operand | None = None,
     activation: str = "none",
     alpha: float = 1.0,
+    adds: bool = False,
 ) -> None:
     """Launch the package's own product ``d = activation(alpha * op(a) op(b) + bias)``; any dtype of numbers.
 
     Args:
+      d: of the dtype of ``a`` and ``b``, or float32 where those are narrower.
       bias: ``n`` elements, added to every row. ``activation``: one of ``ACTIVATIONS``; of floats alone.
+      adds: the product is added to what ``d`` holds.
     """
     if not d.size:
         return
@@ -118,14 +131,17 @@ def multiply(
         "complex.cuh",
         "gemm.cuh",
         "matmul.cuh",
-        TYPE=w.ctype(d),
+        TYPE=w.ctype(a),
+        RESULT=w.ctype(d),
         GD_TILE=str(tile),
         GD_A_ALONG=str(int(not p.transpose_a)),
         GD_B_ALONG=str(int(p.transpose_b)),
         BIAS=str(int(bias is not None)),
         ACTIVATION=ACTIVATIONS[activation],
+        ADDS=str(int(adds)),
     )
-    sums = w.scratch(wide, (parts, p.batches, p.m, p.n)) if parts > 1 else d
+    with w.temporary():
+        sums = w.scratch(wide, (parts, p.batches, p.m, p.n)) if parts > 1 else d
     args = (d, d if bias is None else bias)
     w.launch(made, "matmul", (tiles, parts, min(p.batches, 65535)), 256, a, b, *args, sums, packed)
     if parts > 1:
@@ -178,7 +194,8 @@ def matmul_sum(w: Work) -> None:
     transposed = bool(w.attr("transpose_a")), bool(w.attr("transpose_b"))
     a = _side_by_side(w, w.named("a"), -2 if transposed[0] else -1)
     b = _side_by_side(w, w.named("b"), -1 if transposed[1] else -2)
-    _library_or_own(w, a, b, product_of(a.shape, b.shape, *transposed))
+    product = product_of(a.shape, b.shape, *transposed)
+    library_or_own(w, a, b, w.output(product.out), product)
 
 
 def _side_by_side(w: Work, parts: Sequence[Operand], axis: int) -> Operand:
@@ -197,11 +214,16 @@ def matmul_lt(w: Work) -> None:
 
     It does not refuse those: shapes may be known in the step alone, when no other kernel can be chosen.
     """
-    _library_or_own(w, *_product(w))
+    a, b, product = _product(w)
+    library_or_own(w, a, b, w.output(product.out), product)
 
 
-def _library_or_own(w: Work, a: Operand, b: Operand, product: Product) -> None:
-    d = w.output(product.out)
-    gemm = gemm_of(w, product, d.dtype.name)
+def library_or_own(
+    w: Work, a: Operand, b: Operand, d: Operand, product: Product, alpha: float = 1.0, adds: bool = False
+) -> None:
+    """``d = alpha * op(a) op(b)``, or that added to ``d``; of the dtypes that :func:`multiply` takes."""
+    gemm = gemm_of(w, product, a.dtype.name)
+    if gemm is not None and (alpha != 1.0 or adds or d.dtype is not a.dtype):
+        gemm = replace(gemm, alpha=alpha, adds=adds, out=d.dtype.name if d.dtype is not a.dtype else "")
     if d.size and (gemm is None or not w.gemm(gemm, a, b, d)):
-        multiply(w, a, b, d, product)
+        multiply(w, a, b, d, product, alpha=alpha, adds=adds)

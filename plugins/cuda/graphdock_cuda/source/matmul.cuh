@@ -1,7 +1,9 @@
-// Products of matrices, batched. TYPE: of the elements; GD_TILE, GD_A_ALONG, GD_B_ALONG: see gemm.cuh; BIAS, ACTIVATION: of the results.
+// Products of matrices, batched. TYPE: of the elements; RESULT: of the results; GD_TILE, GD_A_ALONG, GD_B_ALONG: see gemm.cuh;
+// BIAS, ACTIVATION: of the results; ADDS: whether they are added to what is there.
 // Blocks: tiles along x, parts of the inner dim along y, batches along z. After complex.cuh and gemm.cuh.
 
 typedef TYPE T;
+typedef RESULT D;
 typedef compute_t<T> R;
 
 struct Matrix {
@@ -30,7 +32,15 @@ GD_DEVICE R finished(R sum, const T* bias, i64 column, const Product& p) {
 #endif
 }
 
-GD_KERNEL(matmul)(const T* a, const T* b, T* d, const T* bias, R* sums, Product p) {
+GD_DEVICE void put(D* to, R result) {
+#if ADDS
+  store(to, sum_of(load(to), result));
+#else
+  store(to, result);
+#endif
+}
+
+GD_KERNEL(matmul)(const T* a, const T* b, D* d, const T* bias, R* sums, Product p) {
   const i64 across = ceil_div<i64>(p.n, 16 * GD_TILE);
   const i64 row = blockIdx.x / across * (16 * GD_TILE), column = blockIdx.x % across * (16 * GD_TILE);
   const Part part = part_of(p.k, p.parts);
@@ -40,18 +50,18 @@ GD_KERNEL(matmul)(const T* a, const T* b, T* d, const T* bias, R* sums, Product 
     const i64 first = batch * p.m * p.n;
     R* mine = sums + blockIdx.y * p.batches * p.m * p.n + first;
     product_tile<R, GD_TILE, GD_A_ALONG, GD_B_ALONG>(left, right, p.m, p.n, row, column, part.begin, part.end, [&](i64 i, i64 j, R sum) {
-      if (p.parts == 1) store(d + first + i * p.n + j, finished(sum, bias, j, p));
+      if (p.parts == 1) put(d + first + i * p.n + j, finished(sum, bias, j, p));
       else mine[i * p.n + j] = sum;
     });
   }
 }
 
 // The sums of all parts, in order.
-GD_KERNEL(matmul_join)(const R* sums, T* d, const T* bias, Product p) {
+GD_KERNEL(matmul_join)(const R* sums, D* d, const T* bias, Product p) {
   const i64 count = p.batches * p.m * p.n;
   GD_GRID_LOOP(i64, i, count) {
     R sum = sums[i];
     for (int part = 1; part < p.parts; ++part) sum = sum_of(sum, sums[part * count + i]);
-    store(d + i, finished(sum, bias, i % p.n, p));
+    put(d + i, finished(sum, bias, i % p.n, p));
   }
 }

@@ -89,6 +89,8 @@ class FakeBlas:
     def plans(self, gemm: Gemm, workspace: int) -> Sequence[GemmPlan]:
         if gemm.dtype not in _DTYPES or "relu_aux" in gemm.epilogue:
             return ()
+        if gemm.result not in (gemm.dtype, "float32") or (gemm.result, gemm.dtype) == ("float32", "float64"):
+            return ()
         if gemm.epilogue not in GRADIENTS and _activation(gemm) not in EPILOGUES:
             return ()
         if gemm.batch > 1 and (gemm.epilogue in GRADIENTS or "aux" in gemm.epilogue):
@@ -104,17 +106,19 @@ class FakeBlas:
         self, gemm: Gemm, scratch: int, stream: int, a: int, b: int, d: int, bias: int, aux: int, workspace: int
     ) -> None:
         driver = self._driver
-        size = _DTYPES[gemm.dtype].itemsize
+        size, result_size = _DTYPES[gemm.dtype].itemsize, _DTYPES[gemm.result].itemsize
         reads = [
             (a, _reach(gemm.m * gemm.k, gemm.stride_a, gemm.batch)),
             (b, _reach(gemm.k * gemm.n, gemm.stride_b, gemm.batch)),
         ]
-        writes = [(d, _reach(gemm.m * gemm.n, gemm.stride_d, gemm.batch) * size)]
+        writes = [(d, _reach(gemm.m * gemm.n, gemm.stride_d, gemm.batch) * result_size)]
         if "bias" in gemm.epilogue:
             reads.append((bias, gemm.n))
         if gemm.epilogue == "dgelu":
             reads.append((aux, gemm.m * gemm.n))
         reads = [(address, count * size) for address, count in reads]
+        if gemm.adds:
+            reads.append(writes[0])
         if "aux" in gemm.epilogue:
             writes.append((aux, gemm.m * gemm.n * size))
         if gemm.epilogue in _SUMS:
@@ -163,7 +167,7 @@ def _at(address: int, count: int, dtype: np.dtype[Any]) -> Array:
 
 
 def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, aux: int, workspace: int) -> None:
-    dtype = _DTYPES[gemm.dtype]
+    dtype, result_dtype = _DTYPES[gemm.dtype], _DTYPES[gemm.result]
     wide = np.dtype(np.float64 if gemm.dtype == "float64" else np.float32)
     m, n, k = gemm.m, gemm.n, gemm.k
     added = _at(bias, n, dtype).astype(wide) if "bias" in gemm.epilogue else wide.type(0)
@@ -191,5 +195,7 @@ def _multiply(gemm: Gemm, a: int, b: int, d: int, bias: int, aux: int, workspace
             if gemm.epilogue in _SUMS:
                 summed = left.sum(1) if gemm.epilogue == "sums_a" else right.sum(0)
                 _at(bias, summed.size, dtype)[:] = summed.astype(dtype)
-            result = result.astype(dtype)
-        _at(d + number * gemm.stride_d * dtype.itemsize, m * n, dtype)[:] = result.reshape(-1)
+            made = _at(d + number * gemm.stride_d * result_dtype.itemsize, m * n, result_dtype)
+            if gemm.adds:
+                result = result + made.astype(wide).reshape(m, n)
+            made[:] = result.astype(result_dtype).reshape(-1)

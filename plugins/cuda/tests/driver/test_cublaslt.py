@@ -12,7 +12,7 @@ import pytest
 from graphdock_cuda.driver.api import Gemm
 from graphdock_cuda.driver.cublaslt import FLOAT32, CublasLt
 
-_TYPES = {0: np.float32, 1: np.float64}
+_TYPES = {0: np.float32, 1: np.float64, 2: np.float16}
 
 
 class MatmulDescAttribute(enum.IntEnum):
@@ -182,7 +182,7 @@ class Library:
     ) -> None:
         meant, scale = self.made[desc], _TYPES[self.made[desc]["scale"]]
         factor, keep = (np.frombuffer(ctypes.string_at(x, 8), scale)[0] for x in (alpha, beta))
-        assert keep == 0 and (c, c_layout) == (d, d_layout)
+        assert keep in (0, 1) and (c, c_layout) == (d, d_layout)
         self.calls.append((stream, workspace, nbytes, _values(algorithm, 8)))
         for batch in range(self.made[d_layout][5]):
             left, right = self.matrix(a, a_layout, batch), self.matrix(b, b_layout, batch)
@@ -212,7 +212,7 @@ class Library:
             if epilogue & 32:
                 made = _gelu(made)
             result.setflags(write=True)
-            result[...] = made
+            result[...] = made + result if keep else made
 
 
 @pytest.fixture
@@ -228,9 +228,10 @@ def _run(
     shape: Any,
     bias: np.ndarray | None = None,
     aux: np.ndarray | None = None,
+    before: float = np.nan,
 ) -> Any:
     plan = blas.plans(gemm, 1 << 20)[0]
-    d = np.full(shape, np.nan, a.dtype)
+    d = np.full(shape, before, gemm.result)
     room = np.zeros(plan.workspace + 1, np.uint8)
     beside = (0 if x is None else x.ctypes.data for x in (bias, aux))
     plan.run(77, a.ctypes.data, b.ctypes.data, d.ctypes.data, *beside, room.ctypes.data)
@@ -248,6 +249,17 @@ def test_products(library: Library, dtype: str, transpose_a: bool, transpose_b: 
     gemm = Gemm(m, n, k, dtype, transpose_a, transpose_b, alpha=0.5)
     got = _run(CublasLt(library, lambda: 0), gemm, a, b, (m, n))
     np.testing.assert_allclose(got, 0.5 * ((a.T if transpose_a else a) @ (b.T if transpose_b else b)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "out"), [("float32", ""), ("float16", "float32")])
+def test_products_that_are_added(library: Library, dtype: str, out: str) -> None:
+    """The matrix that is added is the result; of halves it may be wider than they are."""
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-9, 9, (3, 4)).astype(dtype), rng.integers(-9, 9, (4, 5)).astype(dtype)
+    gemm = Gemm(3, 5, 4, dtype, alpha=0.5, out=out, adds=True)
+    got = _run(CublasLt(library, lambda: 0), gemm, a, b, (3, 5), before=0.25)
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got, 0.25 + 0.5 * (a.astype(float) @ b.astype(float)))
 
 
 @pytest.mark.parametrize("shared", [False, True])

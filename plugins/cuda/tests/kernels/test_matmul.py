@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import graphdock as tf
@@ -54,8 +54,23 @@ def test_an_empty_inner_dim_gives_zeros(run: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(run(lambda x, y: tf.matmul(x, y), *empty), np.zeros((3, 2)))
 
 
-def _work(kit: Any, *shapes: Any, options: dict[str, Any] | None = None) -> Work:
-    """A Work of float32 inputs and one output, of a node that says nothing."""
+def _launched(rig: Any, w: Work, inputs: Sequence[np.ndarray], out: np.ndarray) -> np.ndarray:
+    """The output, which held ``out``, after all launches of a Work."""
+    known = {"input": [rig.put(x) for x in inputs], "output": [rig.put(out)]}
+    known["scratch"] = [rig.put(np.zeros(w.scratch_bytes + 256, np.uint8))]
+    for step in w.steps:
+        assert step.source is not None
+        image = rig.tools.compiler.compile(step.source.text, "m", "sm_90a")
+        args = [known[x.kind][x.index] + x.offset if isinstance(x, Operand) else x for x in step.args]
+        rig.launch(
+            rig.driver.function(rig.driver.load(image), step.entry), *args, grid=step.grid, block=step.block
+        )
+    found: np.ndarray = rig.get(known["output"][0], out.size, out.dtype).reshape(out.shape)
+    return found
+
+
+def _work(kit: Any, *shapes: Any, options: dict[str, Any] | None = None, dtype: Any = tf.float32) -> Work:
+    """A Work of inputs and one float32 output, of a node that says nothing."""
 
     class Node:
         op, origin, site, attrs = "MatMul", None, None, {}
@@ -63,7 +78,7 @@ def _work(kit: Any, *shapes: Any, options: dict[str, Any] | None = None) -> Work
     class Device:
         info = kit.host.open_device("/device:cuda:0").info
 
-    inputs = [("x", tf.float32, s) for s in shapes]
+    inputs = [("x", dtype, s) for s in shapes]
     return Work(Node(), Device(), inputs, [("y", tf.float32, None)], {}, options or {})  # type: ignore[arg-type]
 
 
@@ -76,25 +91,42 @@ def test_bias_and_activation(kit: Any, rig: Any, activation: str, m: int, n: int
     d = w.output((m, n))
     multiply(w, *w.inputs[:2], d, product_of(a.shape, b.shape, False, False), w.inputs[2], activation, alpha=0.25)
     assert len(w.steps) == (2 if k > 1000 else 1)
-    inputs, out, room = [rig.put(x) for x in (a, b, bias)], rig.put(np.zeros((m, n), np.float32)), None
-    room = rig.put(np.zeros(w.scratch_bytes + 256, np.uint8))
-
-    def address(x: Operand) -> int:
-        return {"input": inputs, "output": [out], "scratch": [room]}[x.kind][x.index] + x.offset
-
-    for step in w.steps:
-        function = rig.driver.function(
-            rig.driver.load(rig.tools.compiler.compile(step.source.text, "m", "sm_90a")), step.entry
-        )
-        args = [address(x) if isinstance(x, Operand) else x for x in step.args]
-        rig.launch(function, *args, grid=step.grid, block=step.block)
+    got = _launched(rig, w, (a, b, bias), np.zeros((m, n), np.float32))
     x = 0.25 * (a.astype(np.float64) @ b) + bias
     want = {
         "none": x,
         "relu": np.maximum(x, 0),
         "gelu": 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
     }
-    np.testing.assert_allclose(rig.get(out, m * n, np.float32).reshape(m, n), want[activation], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(got, want[activation], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(20, 17, 40), (3, 5, 2000)])
+def test_products_of_halves_are_added_to_what_is_wider(kit: Any, rig: Any, m: int, n: int, k: int) -> None:
+    """In one part of the inner dim, and in several."""
+    rng = np.random.default_rng(5)
+    a, b, before = (
+        rng.standard_normal(s).astype(t)
+        for s, t in (((m, k), np.float16), ((k, n), np.float16), ((m, n), np.float32))
+    )
+    w = _work(kit, a.shape, b.shape, dtype=tf.float16)
+    product = product_of(a.shape, b.shape, False, False)
+    multiply(w, *w.inputs, w.output((m, n)), product, alpha=0.5, adds=True)
+    want = before + 0.5 * (a.astype(np.float64) @ b.astype(np.float64))
+    np.testing.assert_allclose(_launched(rig, w, (a, b), before), want, rtol=1e-4, atol=1e-4)
+
+
+def test_scratch_of_what_is_temporary_is_taken_again(kit: Any) -> None:
+    """Steps run in order: parts that are told one after the other need the memory of the largest."""
+    w = _work(kit)
+    kept = w.scratch(tf.float32, 64)
+    with w.temporary():
+        first = w.scratch(tf.float32, (3, 64))
+        with w.temporary():
+            assert w.scratch(tf.float32, 1).offset == 1024
+        assert w.scratch(tf.float32, 1).offset == 1024
+    assert [kept.offset, first.offset, w.scratch(tf.float32, 1).offset] == [0, 256, 256]
+    assert w.scratch_bytes == 1280
 
 
 def test_what_the_library_is_asked_for(kit: Any) -> None:

@@ -15,15 +15,15 @@ from graphdock_cuda.testing.state import Misuse
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
 
 
-def _run(rig, gemm, a, b, bias=None, plan=0, count=None, aux=0):
+def _run(rig, gemm, a, b, bias=None, plan=0, count=None, aux=0, before=None):
     d = rig.driver
     found = FakeBlas(d).plans(gemm, 1 << 20)[plan]
-    size = np.dtype(DTYPES[gemm.dtype]).itemsize
+    size = np.dtype(DTYPES[gemm.result]).itemsize
     count = count or gemm.m * gemm.n * gemm.batch
-    out = d.malloc(count * size, rig.s)
+    out = d.malloc(count * size, rig.s) if before is None else rig.put(before)
     work = d.malloc(found.workspace, rig.s) if found.workspace else 0
     found.run(rig.s, rig.put(a), rig.put(b), out, 0 if bias is None else rig.put(bias), aux, work)
-    got = rig.get(out, count, DTYPES[gemm.dtype])
+    got = rig.get(out, count, DTYPES[gemm.result])
     d.verify()
     return got
 
@@ -42,6 +42,18 @@ def test_products_with_epilogues(rig, dtype, epilogue):
     got = _run(rig, Gemm(5, 3, 7, dtype, alpha=0.5, epilogue=epilogue), a, b, bias).reshape(5, 3)
     exact = ml_dtypes.finfo(DTYPES[dtype]).eps
     np.testing.assert_allclose(got.astype(float), wanted.astype(float), rtol=4 * exact, atol=4 * exact)
+
+
+@pytest.mark.parametrize(("dtype", "out"), [("float16", "float32"), ("bfloat16", "float32"), ("float16", ""), ("float64", "")])
+def test_products_that_are_added_and_wider_results(rig, dtype, out):
+    rng = np.random.default_rng(7)
+    a, b = (rng.standard_normal(s).astype(DTYPES[dtype]) for s in ((2, 5, 7), (2, 7, 3)))
+    gemm = Gemm(5, 3, 7, dtype, batch=2, stride_a=35, stride_b=21, stride_d=15, alpha=0.5, out=out, adds=True)
+    before = rng.standard_normal((2, 5, 3)).astype(DTYPES[out or dtype])
+    got = _run(rig, gemm, a, b, before=before).reshape(2, 5, 3)
+    wanted = before.astype(float) + 0.5 * (a.astype(float) @ b.astype(float))
+    exact = ml_dtypes.finfo(DTYPES[out or dtype]).eps
+    np.testing.assert_allclose(got.astype(float), wanted, rtol=4 * exact, atol=4 * exact)
 
 
 def test_what_gelu_is_applied_to_is_a_second_result(rig):
@@ -130,6 +142,8 @@ def test_what_it_has_no_plan_for(rig):
     blas = FakeBlas(rig.driver)
     assert not blas.plans(Gemm(2, 2, 2, "int32"), 0)
     assert not blas.plans(Gemm(2, 2, 2, "float32", epilogue="tanh"), 0)
+    assert not blas.plans(Gemm(2, 2, 2, "float64", out="float32"), 0)
+    assert not blas.plans(Gemm(2, 2, 2, "float32", out="float16"), 0)
     assert not blas.plans(Gemm(2, 12, 2, "float32", epilogue="gelu_aux_bias"), 0)  # rows of aux are of eights
     assert not blas.plans(Gemm(2, 12, 2, "float32", epilogue="dgelu"), 0)
     assert not blas.plans(Gemm(2, 8, 2, "float32", batch=2, epilogue="sums_b"), 0)
