@@ -70,6 +70,13 @@ template <class W> struct Moments {
   }
 };
 
+// A sum.
+template <class W> struct Sum {
+  W total;
+  GD_DEVICE void add(W value) { total += value; }
+  GD_DEVICE void join(const Sum& other) { total += other.total; }
+};
+
 // Two sums at once.
 template <class W> struct Two {
   W first, second;

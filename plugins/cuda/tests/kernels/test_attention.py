@@ -79,7 +79,9 @@ def limit(kit: Conformance, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], 
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("matrices", "queries", "keys"), [(7, 5, 9), (3, 70, 37), (2, 37, 70), (1, 1, 40), (2, 20, 20)])
+@pytest.mark.parametrize(
+    ("matrices", "queries", "keys"), [(7, 5, 9), (3, 70, 37), (2, 37, 70), (1, 1, 40), (2, 20, 20)]
+)
 @pytest.mark.parametrize("most", [1, 100, 640, 1300])
 def test_parts_are_all_scores_once(matrices: int, queries: int, keys: int, causal: bool, most: int) -> None:
     seen = np.zeros((matrices, queries, keys), int)
@@ -100,7 +102,14 @@ def test_parts_are_all_scores_once(matrices: int, queries: int, keys: int, causa
     [((2, 3, 33, 5), 21, False, (3, 1, 21), 0.3), ((3, 21, 4), 33, True, None, None), ((1, 2, 40, 8), 40, True, (40, 40), 0.5)],
 )  # fmt: skip
 def test_chunks(
-    run: Callable[..., Any], limit: Callable[[int], None], workspace: int, shape: Any, keys: int, causal: bool, bias: Any, rate: float | None
+    run: Callable[..., Any],
+    limit: Callable[[int], None],
+    workspace: int,
+    shape: Any,
+    keys: int,
+    causal: bool,
+    bias: Any,
+    rate: float | None,
 ) -> None:
     """All matrices in one chunk, some of them, some queries of one, a few queries."""
     *outer, queries, depth = shape
@@ -123,7 +132,9 @@ def test_chunks(
         *[pytest.param(ml_dtypes.bfloat16, rate, marks=pytest.mark.exhaustive) for rate in (None, 0.25)],
     ],
 )
-def test_sums_over_chunks_are_kept_wide(run: Callable[..., Any], limit: Callable[[int], None], dtype: Any, rate: float | None) -> None:
+def test_sums_over_chunks_are_kept_wide(
+    run: Callable[..., Any], limit: Callable[[int], None], dtype: Any, rate: float | None
+) -> None:
     """Of thirty chunks of queries, whose gradients of keys and values are rounded once."""
     arrays = _normal(2, (1, 480, 8), (1, 24, 8), (1, 24, 8), (1, 480, 8), dtype=dtype)
     attrs: dict[str, Any] = {"scale": 0.35}
@@ -135,7 +146,9 @@ def test_sums_over_chunks_are_kept_wide(run: Callable[..., Any], limit: Callable
     for mine, theirs in zip(got[3:], whole[3:], strict=True):
         largest = float(np.abs(theirs.astype(np.float64)).max())
         unit = 2e-15 if dtype is np.float64 else float(ml_dtypes.finfo(dtype).eps)
-        np.testing.assert_allclose(mine.astype(np.float64), theirs.astype(np.float64), rtol=2 * unit, atol=largest * unit)
+        np.testing.assert_allclose(
+            mine.astype(np.float64), theirs.astype(np.float64), rtol=2 * unit, atol=largest * unit
+        )
 
 
 def test_rows_that_a_block_has(run: Callable[..., Any]) -> None:
@@ -168,7 +181,9 @@ def test_without_the_matrix_library(alone: Host, dtype: Any) -> None:
 
 @pytest.mark.parametrize("workspace", [1 << 25, 1000])
 @pytest.mark.parametrize("keys", [8, 13])
-def test_the_same_weights_are_dropped_as_on_a_cpu(run: Callable[..., Any], limit: Callable[[int], None], keys: int, workspace: int) -> None:
+def test_the_same_weights_are_dropped_as_on_a_cpu(
+    run: Callable[..., Any], limit: Callable[[int], None], keys: int, workspace: int
+) -> None:
     """Values that are ones on the diagonal show each weight. The gradient of values shows which are dropped there."""
     zeros, eye = np.zeros((3, 26, 4), np.float32), np.broadcast_to(np.eye(keys, dtype=np.float32), (3, keys, keys))
     grad = np.broadcast_to(np.eye(26, keys, dtype=np.float32), (3, 26, keys))
@@ -182,7 +197,9 @@ def test_the_same_weights_are_dropped_as_on_a_cpu(run: Callable[..., Any], limit
 
 
 @pytest.mark.parametrize("workspace", [1 << 25, 1200])
-def test_rows_that_see_nothing_are_nan_and_others_are_not(run: Callable[..., Any], limit: Callable[[int], None], workspace: int) -> None:
+def test_rows_that_see_nothing_are_nan_and_others_are_not(
+    run: Callable[..., Any], limit: Callable[[int], None], workspace: int
+) -> None:
     q, k, v, grad = _normal(5, (2, 20, 4), (2, 16, 4), (2, 16, 3), (2, 20, 3))
     bias = np.zeros((20, 16), np.float32)
     bias[7], bias[8, 3:], bias[9, 4], bias[10, 5] = -np.inf, -np.inf, np.inf, np.nan
@@ -206,7 +223,9 @@ def test_rows_that_see_nothing_are_nan_and_others_are_not(run: Callable[..., Any
     assert np.isnan(hidden[0][:, :4]).all() and not np.isnan(hidden[0][:, 4:]).any()
 
 
-@pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 0, 4)), ((2, 0, 4), (2, 3, 4)), ((2, 3, 0), (2, 5, 0)), ((0, 3, 4), (0, 5, 4))])
+@pytest.mark.parametrize(
+    "shapes", [((2, 3, 4), (2, 0, 4)), ((2, 0, 4), (2, 3, 4)), ((2, 3, 0), (2, 5, 0)), ((0, 3, 4), (0, 5, 4))]
+)
 def test_nothing_to_attend_to(run: Callable[..., Any], shapes: Any) -> None:
     """No keys, no queries, no depth, no matrices."""
     queries, keys = shapes
@@ -241,7 +260,9 @@ def test_scratch_is_bounded_whatever_the_length(kit: Any) -> None:
     assert w.scratch_bytes <= (1 << 25) + sums
 
 
-def test_a_step_that_is_replayed_draws_anew_as_the_cpu_does(run: Callable[..., Any], on_both: Callable[..., Any]) -> None:
+def test_a_step_that_is_replayed_draws_anew_as_the_cpu_does(
+    run: Callable[..., Any], on_both: Callable[..., Any]
+) -> None:
     """As people write it: the pattern finds it, forward and backward, with weights that are dropped."""
     q, k, v, bias = _normal(8, (2, 2, 20, 8), (2, 2, 20, 8), (2, 2, 20, 8), (2, 1, 1, 20))
 

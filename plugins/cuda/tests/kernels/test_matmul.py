@@ -62,9 +62,7 @@ def _launched(rig: Any, w: Work, inputs: Sequence[np.ndarray], out: np.ndarray) 
         assert step.source is not None
         image = rig.tools.compiler.compile(step.source.text, "m", "sm_90a")
         args = [known[x.kind][x.index] + x.offset if isinstance(x, Operand) else x for x in step.args]
-        rig.launch(
-            rig.driver.function(rig.driver.load(image), step.entry), *args, grid=step.grid, block=step.block
-        )
+        rig.launch(rig.driver.function(rig.driver.load(image), step.entry), *args, grid=step.grid, block=step.block)
     found: np.ndarray = rig.get(known["output"][0], out.size, out.dtype).reshape(out.shape)
     return found
 
@@ -106,8 +104,7 @@ def test_products_of_halves_are_added_to_what_is_wider(kit: Any, rig: Any, m: in
     """In one part of the inner dim, and in several."""
     rng = np.random.default_rng(5)
     a, b, before = (
-        rng.standard_normal(s).astype(t)
-        for s, t in (((m, k), np.float16), ((k, n), np.float16), ((m, n), np.float32))
+        rng.standard_normal(s).astype(t) for s, t in (((m, k), np.float16), ((k, n), np.float16), ((m, n), np.float32))
     )
     w = _work(kit, a.shape, b.shape, dtype=tf.float16)
     product = product_of(a.shape, b.shape, False, False)

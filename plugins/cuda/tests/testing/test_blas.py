@@ -44,7 +44,9 @@ def test_products_with_epilogues(rig, dtype, epilogue):
     np.testing.assert_allclose(got.astype(float), wanted.astype(float), rtol=4 * exact, atol=4 * exact)
 
 
-@pytest.mark.parametrize(("dtype", "out"), [("float16", "float32"), ("bfloat16", "float32"), ("float16", ""), ("float64", "")])
+@pytest.mark.parametrize(
+    ("dtype", "out"), [("float16", "float32"), ("bfloat16", "float32"), ("float16", ""), ("float64", "")]
+)
 def test_products_that_are_added_and_wider_results(rig, dtype, out):
     rng = np.random.default_rng(7)
     a, b = (rng.standard_normal(s).astype(DTYPES[dtype]) for s in ((2, 5, 7), (2, 7, 3)))
