@@ -324,6 +324,45 @@ def test_gradients_of_dense_layers_end_in_products(host, process_host, rank):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
 
 
+#: Rank of the logits, type of the labels, what is done with the losses of the rows, and whether something but ones is known to
+#: arrive at them before they are there.
+LOSSES = [
+    (2, "int64", tf.reduce_mean, True),
+    (2, "int32", tf.reduce_sum, False),
+    (2, "int64", lambda loss: tf.reduce_mean(loss * tf.placeholder_with_default(np.float32(0.3), [])), True),
+    (3, "int32", lambda loss: tf.reduce_mean(loss * np.float32([1, 0, 2])), True),
+    (2, "float32", tf.reduce_mean, True),
+    (3, "float32", lambda loss: tf.reduce_sum(tf.sin(tf.reduce_mean(loss))), False),
+]
+
+
+@pytest.mark.parametrize(("rank", "labels", "ends", "known"), LOSSES)
+def test_a_loss_and_the_gradient_of_its_logits_are_one_op(host, process_host, rank, labels, ends, known):
+    process_host(host)
+    random, dims = np.random.default_rng(5), (4, 3, 6)[-rank:]
+    with tf.Graph(host=host).as_default():
+        x, w = tf.placeholder(tf.float32, dims), tf.placeholder(tf.float32, [6])
+        logits = x * w
+        sparse = labels != "float32"
+        y = tf.placeholder(labels, dims[:-1] if sparse else dims)
+        function = tf.nn.sparse_softmax_cross_entropy_with_logits if sparse else tf.nn.softmax_cross_entropy_with_logits
+        loss = ends(function(labels=y, logits=logits))
+        fetches = [loss, *tf.gradients(loss, [x, w])]
+        feed = {x: random.standard_normal(dims), w: random.standard_normal(6)}
+        feed[y] = random.integers(0, 6, dims[:-1]) if sparse else np.eye(6)[random.integers(0, 6, dims[:-1])]
+        found = []
+        for fusion in (True, False):
+            with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+                if fusion:
+                    plan = session.explain(fetches, feed).plan
+                found.append(session.run(fetches, feed))
+    ops = [n.op for n in plan.graph.nodes]
+    plain = "SparseSoftmaxCrossEntropyWith" if sparse else "SoftmaxCrossEntropyWith"
+    assert (ops.count(f"{plain}Gradient"), ops.count(f"{plain}Logits")) == (known, not known)
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
 def test_a_product_that_is_cut_into_other_rows_keeps_its_slope(host, process_host):
     process_host(host)
     with tf.Graph(host=host).as_default():

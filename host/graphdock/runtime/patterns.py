@@ -7,7 +7,8 @@ refuse when they are prepared is not made again: the plan is begun anew without 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -42,17 +43,22 @@ class _Place:
       sums: sum of the plan that has summands beyond the patterns' -> what it adds by now.
     """
 
-    def __init__(self, index: Index, change: Rewriter) -> None:
+    def __init__(self, index: Index, change: Rewriter, anchors: Collection[str]) -> None:
         self.index = index
         self.change = change
         self.gone: set[PlanNode] = set()
         self.sums: dict[PlanNode, list[Value]] = {}
+        self._anchors = anchors
         self._positions: dict[PlanNode, int] = {}
 
     def position(self, value: Value) -> int:
-        """Where the level has the node that makes a value: behind all that it needs. What enters the level stands before all."""
+        """Where the node that makes a value stands in one order of the level, behind all that it needs. What enters is before all.
+
+        Anchors of patterns come as late as that allows: what can be computed without them stands before them.
+        """
         if not self._positions:
-            self._positions = {node: i for i, node in enumerate(self.change.graph.nodes)}
+            order = _ordered(self.change.graph.nodes, self._anchors)
+            self._positions = {node: i for i, node in enumerate(order)}
         return -1 if value.node is None else self._positions[value.node]
 
     def put_sums(self) -> None:
@@ -74,6 +80,26 @@ class _Place:
                 self.change.insert(made, before=node)
                 total = made.outputs[0]
             self.change.replace(node, [total])
+
+
+def _ordered(nodes: Sequence[PlanNode], last: Collection[str]) -> Iterator[PlanNode]:
+    """The nodes, each behind all that it needs; those of some ops only when nothing else is left that could be next."""
+    waits = {n: {b for b in (*(v.node for v in n.inputs), *n.control, *n.order) if b is not None} for n in nodes}
+    followers: dict[PlanNode, list[PlanNode]] = {}
+    for node, before in waits.items():
+        for other in before:
+            followers.setdefault(other, []).append(node)
+    ready: tuple[deque[PlanNode], deque[PlanNode]] = deque(), deque()
+    for node in nodes:
+        if not waits[node]:
+            ready[node.op in last].append(node)
+    while ready[0] or ready[1]:
+        done = (ready[0] or ready[1]).popleft()
+        yield done
+        for node in followers.get(done, ()):
+            waits[node].discard(done)
+            if not waits[node]:
+                ready[node.op in last].append(node)
 
 
 class Patterns:
@@ -115,7 +141,7 @@ class Patterns:
             if anchors.isdisjoint([n.op for n in level.nodes]):
                 continue
             index = Index(level)
-            place = _Place(index, Rewriter(level))
+            place = _Place(index, Rewriter(level), anchors)
             with place.change:
                 for asked in known:
                     if any(o.drawn and o.drawn not in index.by_op for o in asked.pattern.inputs.values()):
@@ -363,7 +389,8 @@ def _check_order(
 ) -> None:
     """_NotHere where a value would wait for an input that it did not need, and that may be computed from another value.
 
-    One that stands before the value in the plan is not: whatever is replaced, each node waits for some that stood before it.
+    One that stands before the value in an order of the plan is not: whatever is replaced, each node waits for some that stood
+    before it.
     """
     mine, theirs = _sources(graph), _sources(standing)
     given = {**graph.inputs, **{_arriving(i): value for i, value in graph.arriving.items()}}

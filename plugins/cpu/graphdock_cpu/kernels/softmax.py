@@ -338,6 +338,23 @@ def _label_check(ctx: BuildContext, classes: int) -> Callable[[Any], None]:
     return check
 
 
+def _with_gradient(make: Make) -> Make:
+    """The kernel of a loss and its gradient for what arrives, by that of the loss and its derivative."""
+
+    def made(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
+        compute, scratch = make(ctx, shapes)
+        used, wide = ctx.outputs[1].used, ctx.outputs[1].dtype.accumulator.np
+
+        def scaled(x: Any, labels: Any, slope: Any, loss: Any, gradient: Any, *more: Any) -> None:
+            compute(x, labels, loss, gradient, *more)
+            if used:
+                gradient[...] = np.multiply(gradient, slope[..., None], dtype=wide)
+
+        return scaled, scratch
+
+    return made
+
+
 def _losses(ctx: BuildContext, shapes: Sequence[Shape]) -> Sequence[Shape]:
     return [shapes[0][:-1], shapes[0]]
 
@@ -360,4 +377,6 @@ KERNELS = [
     KernelDef(
         "SparseSoftmaxCrossEntropyWithLogits", "cpu", bind(_sparse_cross_entropy, _losses, Rows("rrrr", 6, _batch))
     ),
+    KernelDef("SoftmaxCrossEntropyWithGradient", "cpu", bind(_with_gradient(_cross_entropy), _losses)),
+    KernelDef("SparseSoftmaxCrossEntropyWithGradient", "cpu", bind(_with_gradient(_sparse_cross_entropy), _losses)),
 ]

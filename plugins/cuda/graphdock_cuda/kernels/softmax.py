@@ -13,7 +13,7 @@ from graphdock_cuda.compiled import source
 from graphdock_cuda.kernel import family
 from graphdock_cuda.kernels.rows import over_rows
 from graphdock_cuda.launch import i64
-from graphdock_cuda.work import ErrorWord, Work
+from graphdock_cuda.work import ErrorWord, Operand, Work
 
 __all__ = ["KERNELS"]
 
@@ -46,18 +46,38 @@ def log_softmax(w: Work) -> None:
 @kernel("SoftmaxCrossEntropyWithLogits")
 def cross_entropy(w: Work) -> None:
     """``(features, labels) -> (loss, backprop)``."""
-    x, labels = w.inputs
-    loss, backprop = w.output(x.shape[:-1]), w.output(x.shape, 1)
-    made = source(*_PARTS, "cross_entropy.cuh", TYPE=w.ctype(x))
-    rows, width = loss.size, x.shape[-1]
-    over_rows(w, made, rows, width, "cross_entropy_{}", x, labels, loss, backprop, i64(rows), i64(width))
+    _dense(w, None)
+
+
+@kernel("SoftmaxCrossEntropyWithGradient", inplace={"gradient": ("features",)}, modes=_MODES)
+def cross_entropy_with_gradient(w: Work) -> None:
+    """``(features, labels, slope) -> (loss, gradient)``."""
+    _dense(w, w.input(2))
 
 
 @kernel("SparseSoftmaxCrossEntropyWithLogits")
 def sparse_cross_entropy(w: Work) -> None:
     """``(features, labels) -> (loss, backprop)`` with one class index per row."""
-    x, labels = w.inputs
-    loss, backprop = w.output(x.shape[:-1]), w.output(x.shape, 1)
+    _sparse(w, None)
+
+
+@kernel("SparseSoftmaxCrossEntropyWithGradient", inplace={"gradient": ("features",)}, modes=_MODES)
+def sparse_cross_entropy_with_gradient(w: Work) -> None:
+    """``(features, labels, slope) -> (loss, gradient)`` with one class index per row."""
+    _sparse(w, w.input(2))
+
+
+def _dense(w: Work, slope: Operand | None) -> None:
+    x, labels = w.inputs[:2]
+    loss, slopes = w.output(x.shape[:-1]), w.output(x.shape, 1)
+    made = source(*_PARTS, "cross_entropy.cuh", TYPE=w.ctype(x), SCALED=str(int(slope is not None)))
+    rows, width = loss.size, x.shape[-1]
+    over_rows(w, made, rows, width, "cross_entropy_{}", x, labels, slope or x, loss, slopes, i64(rows), i64(width))
+
+
+def _sparse(w: Work, slope: Operand | None) -> None:
+    x, labels = w.inputs[:2]
+    loss, slopes = w.output(x.shape[:-1]), w.output(x.shape, 1)
     classes = x.shape[-1]
 
     def wrong(label: int, row: int) -> errors.GraphdockError:
@@ -68,6 +88,7 @@ def sparse_cross_entropy(w: Work) -> None:
             hint="features end in one column per class",
         )
 
-    made = source(*_PARTS, "sparse_cross_entropy.cuh", TYPE=w.ctype(x), LABEL=w.ctype(labels))
-    args = (x, labels, loss, backprop, i64(loss.size), i64(classes), ErrorWord(wrong))
+    scaled = str(int(slope is not None))
+    made = source(*_PARTS, "sparse_cross_entropy.cuh", TYPE=w.ctype(x), LABEL=w.ctype(labels), SCALED=scaled)
+    args = (x, labels, slope or x, loss, slopes, i64(loss.size), i64(classes), ErrorWord(wrong))
     over_rows(w, made, loss.size, classes, "sparse_cross_entropy_{}", *args)

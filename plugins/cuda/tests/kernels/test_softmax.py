@@ -33,23 +33,27 @@ def test_rows_that_are_not_finite(run: Callable[..., Any], width: int) -> None:
     np.testing.assert_allclose(soft[3], np.where(np.arange(width) == 2, 0, 1 / (width - 1)), rtol=1e-5)
 
 
+@pytest.mark.parametrize("arrives", [False, True])
 @pytest.mark.parametrize("width", [7, 1500])
-def test_cross_entropies_agree(run: Callable[..., Any], width: int) -> None:
+def test_cross_entropies_agree(run: Callable[..., Any], width: int, arrives: bool) -> None:
+    """With what arrives at the losses, which is multiplied in the same launch, and without."""
     rng = np.random.default_rng(3)
+    slope = rng.normal(0, 1, 5).astype(np.float32) if arrives else np.ones(5, np.float32)
     x, labels = rng.normal(0, 3, (5, width)).astype(np.float32), rng.integers(0, width, 5)
     one_hot = np.eye(width, dtype=np.float32)[labels]
 
-    def both(t: Any, hot: Any, index: Any) -> Any:
+    def both(t: Any, hot: Any, index: Any, reaches: Any) -> Any:
+        given = [reaches] if arrives else None
         sparse = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=index, logits=t)
         dense = tf.nn.softmax_cross_entropy_with_logits(labels=hot, logits=t)
-        return [sparse, dense, *tf.gradients(sparse, [t]), *tf.gradients(dense, [t])]
+        return [sparse, dense, *tf.gradients(sparse, [t], given), *tf.gradients(dense, [t], given)]
 
-    sparse, dense, by_sparse, by_dense = run(both, x, one_hot, labels)
+    sparse, dense, by_sparse, by_dense = run(both, x, one_hot, labels, slope)
     want = -np.log(_softmax(x)[np.arange(5), labels])
     np.testing.assert_allclose(sparse, want, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(dense, want, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(by_sparse, _softmax(x) - one_hot, atol=1e-6)
-    np.testing.assert_allclose(by_dense, _softmax(x) - one_hot, atol=1e-6)
+    np.testing.assert_allclose(by_sparse, (_softmax(x) - one_hot) * slope[:, None], atol=2e-6)
+    np.testing.assert_allclose(by_dense, (_softmax(x) - one_hot) * slope[:, None], atol=2e-6)
 
 
 @pytest.mark.parametrize("label", [-1, 4])

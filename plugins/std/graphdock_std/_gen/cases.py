@@ -4624,6 +4624,143 @@ CASES: dict[str, dict] = {
         "deterministic": "tolerance",
         "reference": "graphdock_std.reference.fused:fused_conv",
     },
+    "SoftmaxCrossEntropyWithGradient": {
+        "samples": (
+            {
+                "inputs": {
+                    "features": {"shape": (2, 3)},
+                    "labels": {"value": ((0.25, 0.5, 0.25), (1.0, 0.0, 0.0))},
+                    "slope": {"shape": (2,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "features": {"shape": (4,)},
+                    "labels": {"value": (0.5, 0.125, 0.125, 0.25)},
+                    "slope": {"shape": ()},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "features": {"shape": (2, 1, 2)},
+                    "labels": {"value": (((0.5, 0.5),), ((0.25, 0.75),))},
+                    "slope": {"shape": (2, 1)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {"features": {"shape": (0, 3)}, "labels": {"shape": (0, 3)}, "slope": {"shape": (0,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {"features": {"shape": (2, 3)}, "labels": {"shape": (2, 4)}, "slope": {"shape": (2,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "4",
+            },
+            {
+                "inputs": {"features": {"shape": (2, 3)}, "labels": {"shape": (2, 3)}, "slope": {"shape": (3,)}},
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "slope",
+            },
+        ),
+        "types": {"T": _FLOATS},
+        "args": {"features": "T", "labels": "T", "slope": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.002},
+            "bfloat16": {"rtol": 0.032, "atol": 0.016},
+            "float32": {"rtol": 4e-06, "atol": 4e-06},
+            "float64": {"rtol": 1e-12, "atol": 1e-13},
+        },
+        "gradcheck": ("features", "labels", "slope"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.fused:cross_entropy_with_gradient",
+    },
+    "SparseSoftmaxCrossEntropyWithGradient": {
+        "samples": (
+            {
+                "inputs": {
+                    "features": {"shape": (3, 4)},
+                    "labels": {"value": (0, 3, 1), "dtype": "int64"},
+                    "slope": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "features": {"shape": (3, 4)},
+                    "labels": {"value": (2, 2, 2), "dtype": "int32"},
+                    "slope": {"shape": (3,)},
+                },
+                "attrs": {},
+                "types": {"Tlabels": "int32"},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "features": {"shape": (2, 2, 3)},
+                    "labels": {"value": ((0, 1), (2, 0)), "dtype": "int64"},
+                    "slope": {"shape": (2, 2)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+            {
+                "inputs": {
+                    "features": {"shape": (0, 3)},
+                    "labels": {"shape": (0,), "dtype": "int64"},
+                    "slope": {"shape": (0,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+            },
+        ),
+        "errors": (
+            {
+                "inputs": {
+                    "features": {"shape": (2, 3)},
+                    "labels": {"value": (0, 1, 2), "dtype": "int64"},
+                    "slope": {"shape": (2,)},
+                },
+                "attrs": {},
+                "types": {},
+                "note": "",
+                "match": "labels",
+            },
+        ),
+        "types": {"T": _FLOATS, "Tlabels": ("int32", "int64")},
+        "args": {"features": "T", "labels": "Tlabels", "slope": "T"},
+        "tolerances": {
+            "float16": {"rtol": 0.004, "atol": 0.002},
+            "bfloat16": {"rtol": 0.032, "atol": 0.016},
+            "float32": {"rtol": 4e-06, "atol": 4e-06},
+            "float64": {"rtol": 1e-12, "atol": 1e-13},
+        },
+        "gradcheck": ("features", "slope"),
+        "gradcheck_options": {},
+        "deterministic": "tolerance",
+        "reference": "graphdock_std.reference.fused:sparse_cross_entropy_with_gradient",
+    },
     "CropAndResize": {
         "samples": (
             {

@@ -14,6 +14,10 @@ from graphdock_std.fused import convolved as _convolved
 from graphdock_std.fused import gelu_slope as _gelu_slope
 from graphdock_std.fused import gelu_tanh_slope as _gelu_tanh_slope
 from graphdock_std.fused import inner_sums as _inner_sums
+from graphdock_std.loss_with_gradient import softmax_loss as _softmax_loss
+from graphdock_std.loss_with_gradient import softmax_loss_gradient as _softmax_loss_gradient
+from graphdock_std.loss_with_gradient import sparse_softmax_loss as _sparse_softmax_loss
+from graphdock_std.loss_with_gradient import sparse_softmax_loss_gradient as _sparse_softmax_loss_gradient
 from graphdock_std.nn import half_squares as _half_squares
 from graphdock_std.recurrent import lstm_gates_slope as _lstm_gates_slope
 from graphdock_std.recurrent import lstm_output as _lstm_output
@@ -123,6 +127,20 @@ def fused_conv2d(
     before = _convolved(input, filter, bias, strides, padding, explicit_paddings, data_format, dilations)
     y = _activate(before, activation)
     return [y, before]
+
+
+def softmax_cross_entropy_with_gradient(*, features, labels, slope, T, **_unused):
+    """Builds SoftmaxCrossEntropyWithGradient from other ops."""
+    loss = _softmax_loss(features, labels)
+    gradient = _softmax_loss_gradient(features, labels, slope)
+    return [loss, gradient]
+
+
+def sparse_softmax_cross_entropy_with_gradient(*, features, labels, slope, T, Tlabels, **_unused):
+    """Builds SparseSoftmaxCrossEntropyWithGradient from other ops."""
+    loss = _sparse_softmax_loss(features, labels)
+    gradient = _sparse_softmax_loss_gradient(features, labels, slope)
+    return [loss, gradient]
 
 
 def squared_difference(*, x, y, T, **_unused):

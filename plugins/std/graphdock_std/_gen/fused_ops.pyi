@@ -16,6 +16,8 @@ __all__ = [
     "gelu_tanh_grad",
     "mat_mul_gelu_grad",
     "mat_mul_with_sums",
+    "softmax_cross_entropy_with_gradient",
+    "sparse_softmax_cross_entropy_with_gradient",
 ]
 
 class _AttentionOutputs(NamedTuple):
@@ -141,3 +143,25 @@ def fused_conv2d(
     activation: Literal["none", "relu", "relu6", "tanh", "sigmoid", "gelu", "gelu_tanh"] = "none",
     name: str | None = None,
 ) -> _FusedConv2DOutputs: ...
+
+class _SoftmaxCrossEntropyWithGradientOutputs(NamedTuple):
+    loss: Tensor
+    gradient: Tensor
+
+def softmax_cross_entropy_with_gradient(
+    features: TensorLike,
+    labels: TensorLike,
+    slope: TensorLike,
+    name: str | None = None,
+) -> _SoftmaxCrossEntropyWithGradientOutputs: ...
+
+class _SparseSoftmaxCrossEntropyWithGradientOutputs(NamedTuple):
+    loss: Tensor
+    gradient: Tensor
+
+def sparse_softmax_cross_entropy_with_gradient(
+    features: TensorLike,
+    labels: TensorLike,
+    slope: TensorLike,
+    name: str | None = None,
+) -> _SparseSoftmaxCrossEntropyWithGradientOutputs: ...

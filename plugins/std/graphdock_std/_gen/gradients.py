@@ -477,6 +477,32 @@ def fused_conv2d(op, grad_y, grad_before):
     return [grads_fused_conv_gradient[0], grads_fused_conv_gradient[1], grads_fused_conv_gradient[2]]
 
 
+def softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
+    """features, labels, slope: fn."""
+    _fn = _import_module("graphdock_std.loss_with_gradient")
+    grads_cross_entropy_with_gradient_gradient = _fn.cross_entropy_with_gradient_gradient(op, grad_loss, grad_gradient)
+    return [
+        grads_cross_entropy_with_gradient_gradient[0],
+        grads_cross_entropy_with_gradient_gradient[1],
+        grads_cross_entropy_with_gradient_gradient[2],
+    ]
+
+
+def sparse_softmax_cross_entropy_with_gradient(op, grad_loss, grad_gradient):
+    """features, slope: fn; labels: none."""
+    _fn = _import_module("graphdock_std.loss_with_gradient")
+    grads_sparse_cross_entropy_with_gradient_gradient = _fn.sparse_cross_entropy_with_gradient_gradient(
+        op,
+        grad_loss,
+        grad_gradient,
+    )
+    return [
+        grads_sparse_cross_entropy_with_gradient_gradient[0],
+        None,
+        grads_sparse_cross_entropy_with_gradient_gradient[1],
+    ]
+
+
 def crop_and_resize(op, grad_crops):
     """image: fn; boxes: formula; box_ind: none; crop_size: none."""
     image = op.inputs[0]

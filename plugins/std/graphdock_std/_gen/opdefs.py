@@ -2888,6 +2888,63 @@ def fused_conv2d() -> OpDef:
     )
 
 
+def softmax_cross_entropy_with_gradient() -> OpDef:
+    return OpDef(
+        name="SoftmaxCrossEntropyWithGradient",
+        version=1,
+        summary=(
+            "Cross-entropy between softmax(features) and labels, and the gradient of features for what arrives at "
+            "the loss."
+        ),
+        doc=(
+            "What SoftmaxCrossEntropyWithLogits gives, whose derivative is multiplied by the slope of its row: one "
+            "pass over the logits less. A kernel may leave out the output\nthat nothing reads."
+        ),
+        inputs=(
+            ArgDef("features", "T", shape="[*B, C]", doc="Logits."),
+            ArgDef("labels", "T", shape="[*B, C]", doc="A distribution over the classes per row."),
+            ArgDef("slope", "T", shape="[*B]", doc="What arrives at the loss of each row."),
+        ),
+        outputs=(ArgDef("loss", "T", shape="[*B]"), ArgDef("gradient", "T", shape="[*B, C]")),
+        types=(TypeVarDef("T", allow=_FLOATS),),
+        traits=frozenset({"pure"}),
+        cost={"flops": "9 * size(features)"},
+        gradient="graphdock_std._gen.gradients:softmax_cross_entropy_with_gradient",
+        gradient_kinds={"features": "fn", "labels": "fn", "slope": "fn"},
+        decomposition="graphdock_std._gen.decompositions:softmax_cross_entropy_with_gradient",
+        reference="graphdock_std.reference.fused:cross_entropy_with_gradient",
+        package="graphdock_std",
+        source="specs/fused.yaml:401",
+    )
+
+
+def sparse_softmax_cross_entropy_with_gradient() -> OpDef:
+    return OpDef(
+        name="SparseSoftmaxCrossEntropyWithGradient",
+        version=1,
+        summary=(
+            "Cross-entropy of softmax(features) with one class index per row, and the gradient of features for what "
+            "arrives at the loss."
+        ),
+        doc="As SoftmaxCrossEntropyWithGradient. A label outside [0, C) is an InvalidArgumentError when the step runs.",
+        inputs=(
+            ArgDef("features", "T", shape="[*B, C]", doc="Logits."),
+            ArgDef("labels", "Tlabels", shape="[*B]", doc="Class indices."),
+            ArgDef("slope", "T", shape="[*B]", doc="What arrives at the loss of each row."),
+        ),
+        outputs=(ArgDef("loss", "T", shape="[*B]"), ArgDef("gradient", "T", shape="[*B, C]")),
+        types=(TypeVarDef("T", allow=_FLOATS), TypeVarDef("Tlabels", allow=("int32", "int64"), default="int64")),
+        traits=frozenset({"pure"}),
+        cost={"flops": "7 * size(features)"},
+        gradient="graphdock_std._gen.gradients:sparse_softmax_cross_entropy_with_gradient",
+        gradient_kinds={"features": "fn", "labels": "none", "slope": "fn"},
+        decomposition="graphdock_std._gen.decompositions:sparse_softmax_cross_entropy_with_gradient",
+        reference="graphdock_std.reference.fused:sparse_cross_entropy_with_gradient",
+        package="graphdock_std",
+        source="specs/fused.yaml:434",
+    )
+
+
 def crop_and_resize() -> OpDef:
     return OpDef(
         name="CropAndResize",
@@ -12764,6 +12821,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "GeluTanhGrad": gelu_tanh_grad,
     "MatMulGeluGrad": mat_mul_gelu_grad,
     "FusedConv2D": fused_conv2d,
+    "SoftmaxCrossEntropyWithGradient": softmax_cross_entropy_with_gradient,
+    "SparseSoftmaxCrossEntropyWithGradient": sparse_softmax_cross_entropy_with_gradient,
     "CropAndResize": crop_and_resize,
     "CropAndResizeGradImage": crop_and_resize_grad_image,
     "CropAndResizeGradBoxes": crop_and_resize_grad_boxes,
@@ -13115,7 +13174,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "7e9eeaf9661be303",
+    "fused.yaml": "a55d425d662cc5c7",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",

@@ -23,5 +23,9 @@ HELPERS = {
     "rms_inverse": "graphdock_std.rms_norm:rms_inverse",
     "rms_scaled": "graphdock_std.rms_norm:rms_scaled",
     "rms_slope": "graphdock_std.rms_norm:rms_slope",
+    "softmax_loss": "graphdock_std.loss_with_gradient:softmax_loss",
+    "softmax_loss_gradient": "graphdock_std.loss_with_gradient:softmax_loss_gradient",
+    "sparse_softmax_loss": "graphdock_std.loss_with_gradient:sparse_softmax_loss",
+    "sparse_softmax_loss_gradient": "graphdock_std.loss_with_gradient:sparse_softmax_loss_gradient",
     "turn": "graphdock_std.rotary:turn",
 }

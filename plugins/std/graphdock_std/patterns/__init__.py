@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from graphdock_std.patterns.attention import attentions
 from graphdock_std.patterns.convolutions import convolutions
+from graphdock_std.patterns.losses import losses
 from graphdock_std.patterns.norms import layer_norms, rms_norms
 from graphdock_std.patterns.products import products, products_of_gradients
 from graphdock_std.patterns.recurrent import lstms
@@ -24,4 +25,5 @@ PATTERNS = (
     *lstms(),
     *rotaries(),
     *products_of_gradients(),
+    *losses(),
 )

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from graphdock_std.reference.conv import conv
+from graphdock_std.reference.nn import softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
 from graphdock_std.reference.random import stream_uniform
 
 __all__ = [
     "attention",
     "attention_grad",
+    "cross_entropy_with_gradient",
     "dropped_attention",
     "dropped_attention_grad",
     "fused_conv",
@@ -21,6 +23,7 @@ __all__ = [
     "gelu_tanh_grad",
     "matmul_gelu_grad",
     "matmul_with_sums",
+    "sparse_cross_entropy_with_gradient",
 ]
 
 
@@ -189,3 +192,20 @@ def matmul_gelu_grad(a: Any, b: Any, x: Any, transpose_a: bool = False, transpos
     left, right = (y.astype(np.float64) for y in (a, b))
     product = (left.T if transpose_a else left) @ (right.T if transpose_b else right)
     return _times(_slope_of_gelu_tanh, x, product).astype(a.dtype)
+
+
+def cross_entropy_with_gradient(features: Any, labels: Any, slope: Any, **_: Any) -> tuple[np.ndarray, np.ndarray]:
+    loss, slopes = softmax_cross_entropy_with_logits(features.astype(np.float64), labels.astype(np.float64))
+    return _both(features, loss, slopes, slope)
+
+
+def sparse_cross_entropy_with_gradient(
+    features: Any, labels: Any, slope: Any, **_: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    loss, slopes = sparse_softmax_cross_entropy_with_logits(features.astype(np.float64), labels)
+    return _both(features, loss, slopes, slope)
+
+
+def _both(features: Any, loss: Any, slopes: Any, slope: Any) -> tuple[np.ndarray, np.ndarray]:
+    scaled = np.einsum("...c,...->...c", slopes, np.asarray(slope).astype(np.float64))
+    return np.asarray(loss).astype(features.dtype), np.asarray(scaled).astype(features.dtype)

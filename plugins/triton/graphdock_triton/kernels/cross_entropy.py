@@ -207,7 +207,7 @@ def _refuse(p: Problem) -> str | None:
 _LOSS = (
     tensor("loss", "L", "out", "[rows]"),
     tensor("dx", "T", "out", "[rows, width]: the gradient of the sum of losses by x; may be x", optional=True),
-    tensor("dloss", "fp32", "in", "[rows]: factors of the rows of dx", optional=True),
+    tensor("dloss", "L", "in", "[rows]: factors of the rows of dx", optional=True),
 )
 
 cross_entropy = Kernel(

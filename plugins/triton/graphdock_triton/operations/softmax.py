@@ -23,10 +23,13 @@ def _log_softmax(ctx: PrepareContext) -> Call:
 
 
 def _losses(ctx: PrepareContext) -> tuple[dict[str, int], frozenset[str]]:
-    """Which tensors a loss has: the gradient only where something reads it."""
-    wanted = ctx.outputs[1].used
-    tensors = {"x": 0, "labels": 1, "loss": 2} | ({"dx": 3} if wanted else {})
-    return tensors, frozenset({"dx"} if wanted else ())
+    """Which tensors a loss has: the gradient only where something reads it, and then for what arrives, if that is an input."""
+    wanted, scaled = ctx.outputs[1].used, len(ctx.inputs) == 3
+    first = len(ctx.inputs)
+    tensors = {"x": 0, "labels": 1, "loss": first}
+    if wanted:
+        tensors |= {"dx": first + 1} | ({"dloss": 2} if scaled else {})
+    return tensors, frozenset(tensors) & {"dx", "dloss"}
 
 
 def _cross_entropy(ctx: PrepareContext) -> Call:
@@ -55,10 +58,23 @@ def _sparse_cross_entropy(ctx: PrepareContext) -> Call:
 
 _LABELLED = {"T": FLOATS, "Tlabels": ("int32", "int64")}
 
+_OVER = {"gradient": ("features",)}
+
 #: The ops of this module.
 CALLS = (
     Operation("Softmax", "softmax", _softmax, {"T": FLOATS}, {"softmax": ("logits",)}),
     Operation("LogSoftmax", "softmax", _log_softmax, {"T": FLOATS}, {"logsoftmax": ("logits",)}, "log_softmax"),
     Operation("SoftmaxCrossEntropyWithLogits", "cross_entropy", _cross_entropy, {"T": FLOATS}),
     Operation("SparseSoftmaxCrossEntropyWithLogits", "sparse_cross_entropy", _sparse_cross_entropy, _LABELLED),
+    Operation(
+        "SoftmaxCrossEntropyWithGradient", "cross_entropy", _cross_entropy, {"T": FLOATS}, _OVER, "loss_with_gradient"
+    ),
+    Operation(
+        "SparseSoftmaxCrossEntropyWithGradient",
+        "sparse_cross_entropy",
+        _sparse_cross_entropy,
+        _LABELLED,
+        _OVER,
+        "sparse_loss_with_gradient",
+    ),
 )
