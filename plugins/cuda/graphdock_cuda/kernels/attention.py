@@ -1,7 +1,7 @@
 """Attention and its gradient: products by the matrix library, and between them one launch over the rows of scores.
 
-Scores lie in scratch memory, in float32 at least, and no more of them at once than the option ``workspace`` has bytes for: matrices
-by chunks, or where one alone is too large, its queries by chunks. A gradient computes the scores again, and the softmax of them: what
+Scores lie in scratch memory, in float32 at least, and no more of them at once than the option ``workspace`` has bytes for: some
+matrices, or where one alone is too large, some queries of it. A gradient computes the scores again, and the softmax of them: what
 the forward pass gave it is not read, so that nothing is lost between the two. The gradients of keys and values are sums over
 chunks of queries, added up in float32 in one order.
 """
@@ -20,7 +20,7 @@ from graphdock_cuda.kernel import FLOATS, family
 from graphdock_cuda.kernels.elementwise import MAX_RANK, mapped, merged
 from graphdock_cuda.kernels.matmul import library_or_own, product_of
 from graphdock_cuda.kernels.rows import over_rows
-from graphdock_cuda.launch import Param, raw
+from graphdock_cuda.launch import raw
 from graphdock_cuda.work import Operand, Work
 
 __all__ = ["KERNELS", "Part", "parts_of"]
@@ -40,8 +40,8 @@ class Part:
     """A chunk of the scores [matrices, queries, keys].
 
     Attributes:
-      first, count: matrices. ``begin``, ``end``: queries, all of them where there are several matrices. ``seen``: the first keys, at
-        least as many as a query of these sees.
+      first, count: matrices. ``begin``, ``end``: queries, all of them where there are several matrices. ``seen``: how many keys
+        from the first one on, at least as many as a query of these sees.
     """
 
     first: int
@@ -138,11 +138,10 @@ class _Scores:
             DROPPED=str(int(bool(self._dropout))),
         )
         numbers = (count * rows, part.first * queries + part.begin, queries, keys, seen, *self._where)
-        packed: Param = raw(struct.pack(f"<{len(numbers)}q2i", *numbers, self._rank, int(w.attr("causal"))))
+        packed = raw(struct.pack(f"<{len(numbers)}q2i", *numbers, self._rank, int(w.attr("causal"))))
         nothing = args[0]
-        rest = (self._bias or nothing, *(self._dropout or [nothing] * 3), packed)
-        entry = "attention_{}" if file == "attention_forward" else "attention_grad_{}"
-        over_rows(w, made, count * rows, seen, entry, *args, *rest)
+        given = (*args, self._bias or nothing, *(self._dropout or [nothing] * 3))
+        over_rows(w, made, count * rows, seen, f"{file}_{{}}", *given, packed)
 
 
 @kernel("Attention", types=_TYPES)
