@@ -1,4 +1,4 @@
-"""Attention as people write it, and its gradients, beside PyTorch's scaled_dot_product_attention: on a cpu, and by a GPU's sources."""
+"""Attention as people write it, and its gradients, beside PyTorch's: on a cpu, and by the sources of a GPU."""
 
 from __future__ import annotations
 

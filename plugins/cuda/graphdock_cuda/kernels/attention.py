@@ -70,6 +70,7 @@ def parts_of(matrices: int, queries: int, keys: int, causal: bool, most: int) ->
 
     The first part of a list has all keys. ``most``: scores of a chunk, of one query at least.
     """
+    most = max(most, 1)
     together = most // max(queries * keys, 1)
     if together:
         chunks = max(-(-matrices // together), 1)
@@ -122,6 +123,12 @@ class _Scores:
         most = self._w.device.workspace // each
         return parts_of(self.matrices, *self.sizes, bool(self._w.attr("causal")), most)
 
+    def product(self, part: Part, a: Operand, b: Operand, alpha: float = 1.0) -> Operand:
+        """``alpha`` times the products of what belongs to a part's queries and to its keys, in scratch memory."""
+        made = self._w.scratch(self.dtype, part.shape)
+        _multiply(self._w, part.queries(a), part.keys(b), made, right=True, alpha=alpha)
+        return made
+
     def scratch(self, part: Part, wide: Operand, narrow: DType) -> Operand:
         """Where results of that dtype go which take the place of ``wide``: there, if they are as wide."""
         return wide if narrow is self.dtype else self._w.scratch(narrow, part.shape)
@@ -154,7 +161,7 @@ def attention(w: Work) -> None:
     for parts in scores.parts(q.dtype, 1):
         for part in parts:
             with w.temporary():
-                s = _scores(w, scores, part, q, k)
+                s = scores.product(part, q, k, scores.scale)
                 weights = scores.scratch(part, s, q.dtype)
                 scores.launch(part, "attention_forward", s, weights, log_sum)
                 _multiply(w, weights, part.keys(v), part.queries(output))
@@ -172,8 +179,7 @@ def attention_grad(w: Work) -> None:
             sums = [_Sum(w, scores.dtype, parts, x) for x in (to_k, to_v)]
             for part in parts:
                 with w.temporary():
-                    s, toward = _scores(w, scores, part, q, k), w.scratch(scores.dtype, part.shape)
-                    _multiply(w, part.queries(grad), part.keys(v), toward, right=True)
+                    s, toward = scores.product(part, q, k, scores.scale), scores.product(part, grad, v)
                     weights, slopes = (scores.scratch(part, x, q.dtype) for x in (s, toward))
                     scores.launch(part, "attention_grad", s, toward, weights, slopes)
                     if w.used(0):
@@ -182,13 +188,6 @@ def attention_grad(w: Work) -> None:
                     sums[1].add(part, weights, part.queries(grad))
             for made in sums:
                 made.finish()
-
-
-def _scores(w: Work, scores: _Scores, part: Part, q: Operand, k: Operand) -> Operand:
-    """The scaled products of a part's queries and keys."""
-    s = w.scratch(scores.dtype, part.shape)
-    _multiply(w, part.queries(q), part.keys(k), s, right=True, alpha=scores.scale)
-    return s
 
 
 class _Sum:
