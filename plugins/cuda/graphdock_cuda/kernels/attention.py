@@ -1,7 +1,7 @@
 """Attention and its gradient: products by the matrix library, and between them one launch over the rows of scores.
 
-Scores lie in scratch memory, in float32 at least, and no more of them at once than the option ``workspace`` has bytes for: matrices
-by chunks, or where one alone is too large, its queries by chunks. A gradient computes the scores again, and the softmax of them: what
+Scores lie in scratch memory, in float32 at least, and no more of them at once than the option ``workspace`` has bytes for: some
+matrices, or where one alone is too large, some queries of it. A gradient computes the scores again, and the softmax of them: what
 the forward pass gave it is not read, so that nothing is lost between the two. The gradients of keys and values are sums over
 chunks of queries, added up in float32 in one order.
 """
@@ -20,7 +20,7 @@ from graphdock_cuda.kernel import FLOATS, family
 from graphdock_cuda.kernels.elementwise import MAX_RANK, mapped, merged
 from graphdock_cuda.kernels.matmul import library_or_own, product_of
 from graphdock_cuda.kernels.rows import over_rows
-from graphdock_cuda.launch import Param, raw
+from graphdock_cuda.launch import raw
 from graphdock_cuda.work import Operand, Work
 
 __all__ = ["KERNELS", "Part", "parts_of"]
@@ -40,8 +40,8 @@ class Part:
     """A chunk of the scores [matrices, queries, keys].
 
     Attributes:
-      first, count: matrices. ``begin``, ``end``: queries, all of them where there are several matrices. ``seen``: the first keys, at
-        least as many as a query of these sees.
+      first, count: matrices. ``begin``, ``end``: queries, all of them where there are several matrices. ``seen``: how many keys
+        from the first one on, at least as many as a query of these sees.
     """
 
     first: int
@@ -70,6 +70,7 @@ def parts_of(matrices: int, queries: int, keys: int, causal: bool, most: int) ->
 
     The first part of a list has all keys. ``most``: scores of a chunk, of one query at least.
     """
+    most = max(most, 1)
     together = most // max(queries * keys, 1)
     if together:
         chunks = max(-(-matrices // together), 1)
@@ -122,6 +123,12 @@ class _Scores:
         most = self._w.device.workspace // each
         return parts_of(self.matrices, *self.sizes, bool(self._w.attr("causal")), most)
 
+    def product(self, part: Part, a: Operand, b: Operand, alpha: float = 1.0) -> Operand:
+        """``alpha`` times the products of what belongs to a part's queries and to its keys, in scratch memory."""
+        made = self._w.scratch(self.dtype, part.shape)
+        _multiply(self._w, part.queries(a), part.keys(b), made, right=True, alpha=alpha)
+        return made
+
     def scratch(self, part: Part, wide: Operand, narrow: DType) -> Operand:
         """Where results of that dtype go which take the place of ``wide``: there, if they are as wide."""
         return wide if narrow is self.dtype else self._w.scratch(narrow, part.shape)
@@ -138,11 +145,10 @@ class _Scores:
             DROPPED=str(int(bool(self._dropout))),
         )
         numbers = (count * rows, part.first * queries + part.begin, queries, keys, seen, *self._where)
-        packed: Param = raw(struct.pack(f"<{len(numbers)}q2i", *numbers, self._rank, int(w.attr("causal"))))
+        packed = raw(struct.pack(f"<{len(numbers)}q2i", *numbers, self._rank, int(w.attr("causal"))))
         nothing = args[0]
-        rest = (self._bias or nothing, *(self._dropout or [nothing] * 3), packed)
-        entry = "attention_{}" if file == "attention_forward" else "attention_grad_{}"
-        over_rows(w, made, count * rows, seen, entry, *args, *rest)
+        given = (*args, self._bias or nothing, *(self._dropout or [nothing] * 3))
+        over_rows(w, made, count * rows, seen, f"{file}_{{}}", *given, packed)
 
 
 @kernel("Attention", types=_TYPES)
@@ -155,7 +161,7 @@ def attention(w: Work) -> None:
     for parts in scores.parts(q.dtype, 1):
         for part in parts:
             with w.temporary():
-                s = _scores(w, scores, part, q, k)
+                s = scores.product(part, q, k, scores.scale)
                 weights = scores.scratch(part, s, q.dtype)
                 scores.launch(part, "attention_forward", s, weights, log_sum)
                 _multiply(w, weights, part.keys(v), part.queries(output))
@@ -173,8 +179,7 @@ def attention_grad(w: Work) -> None:
             sums = [_Sum(w, scores.dtype, parts, x) for x in (to_k, to_v)]
             for part in parts:
                 with w.temporary():
-                    s, toward = _scores(w, scores, part, q, k), w.scratch(scores.dtype, part.shape)
-                    _multiply(w, part.queries(grad), part.keys(v), toward, right=True)
+                    s, toward = scores.product(part, q, k, scores.scale), scores.product(part, grad, v)
                     weights, slopes = (scores.scratch(part, x, q.dtype) for x in (s, toward))
                     scores.launch(part, "attention_grad", s, toward, weights, slopes)
                     if w.used(0):
@@ -183,13 +188,6 @@ def attention_grad(w: Work) -> None:
                     sums[1].add(part, weights, part.queries(grad))
             for made in sums:
                 made.finish()
-
-
-def _scores(w: Work, scores: _Scores, part: Part, q: Operand, k: Operand) -> Operand:
-    """The scaled products of a part's queries and keys."""
-    s = w.scratch(scores.dtype, part.shape)
-    _multiply(w, part.queries(q), part.keys(k), s, right=True, alpha=scores.scale)
-    return s
 
 
 class _Sum:

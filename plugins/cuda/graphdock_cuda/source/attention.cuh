@@ -40,7 +40,7 @@ struct Row {
   }
   // One divided by the sum of exponentials. NaN for a row that sees nothing of its keys, and where the largest score is infinite.
   GD_DEVICE C inverse(const Exponentials& e, i64 keys) const {
-    const bool nothing = keys > 0 && (e.sum == C(0) || e.largest - e.largest != C(0));
+    const bool nothing = keys > 0 && e.largest - e.largest != C(0);
     return nothing ? static_cast<C>(NAN) : C(1) / e.sum;
   }
   GD_DEVICE C weight(i64 j, const Exponentials& e, C inverse) const {

@@ -12,6 +12,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError
+from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
 from graphdock.testing.conformance import Conformance, Refused
 from graphdock.testing.covering import covering
@@ -107,6 +108,39 @@ def test_convolutions_by_cudnn_agree_with_the_cpu(host: Host, sizes: Any, precis
                 np.testing.assert_array_equal(first, again)
         found[backends[0]] = runs[-1]
     near = {"highest": 1e-5, "tf32": 2e-3, "bfloat16": 2e-2}[precision]
+    for mine, theirs in zip(found["cuda"], found["cpu"], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=near, atol=near * float(np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("workspace", [1 << 25, 1 << 20, 1 << 17])
+def test_attention_in_chunks_agrees_with_the_cpu(
+    host: Host, monkeypatch: pytest.MonkeyPatch, workspace: int, precision: str
+) -> None:
+    """All matrices at once, some, and some queries of one; with dropout, both ways, recorded and replayed."""
+    monkeypatch.setattr(host.open_device("/device:cuda:0"), "workspace", workspace)
+    rng = np.random.default_rng(2)
+    values = [rng.standard_normal((2, 3, 256, 64)).astype(np.float32) for _ in range(3)]
+    stream = np.array([7, 11, 5, 3, 2], np.uint64)
+    found: dict[str, Any] = {}
+    for backends in (("cuda", "cpu"), ("cpu",)):
+        with tf.Graph(host=host).as_default():
+            feeds = [tf.placeholder(tf.float32, x.shape) for x in values]
+            q, k, v = (tf.cast(x, precision) for x in feeds)
+            drop = {
+                "stream": tf.constant(stream),
+                "rate": tf.constant(0.2),
+                "factor": tf.cast(tf.constant(1.25), precision),
+            }
+            y = apply_op("DroppedAttention", query=q, key=k, value=v, **drop, scale=0.125, causal=True)[0]
+            made = [tf.cast(t, tf.float32) for t in (y, *tf.gradients(y, feeds))]
+            with tf.Session(config=tf.SessionConfig(backends=backends), host=host) as session:
+                runs = [session.run(made, dict(zip(feeds, values, strict=True))) for _ in range(3)]
+        for other in runs[1:]:
+            for first, again in zip(runs[0], other, strict=True):
+                np.testing.assert_array_equal(first, again)
+        found[backends[0]] = runs[-1]
+    near = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}[precision]
     for mine, theirs in zip(found["cuda"], found["cpu"], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=near, atol=near * float(np.abs(theirs).max()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -144,11 +144,11 @@ def test_sums_over_chunks_are_kept_wide(
     for mine, theirs in zip(got[:3], _expected(arrays, rate, **attrs)[:3], strict=True):
         np.testing.assert_allclose(mine.astype(np.float64), theirs.astype(np.float64), rtol=3e-2, atol=3e-2)
     for mine, theirs in zip(got[3:], whole[3:], strict=True):
-        largest = float(np.abs(theirs.astype(np.float64)).max())
-        unit = 2e-15 if dtype is np.float64 else float(ml_dtypes.finfo(dtype).eps)
         np.testing.assert_allclose(
-            mine.astype(np.float64), theirs.astype(np.float64), rtol=2 * unit, atol=largest * unit
+            mine.astype(np.float64), theirs.astype(np.float64), rtol=2 * WITHIN[dtype], atol=1e-3
         )
+        if dtype is not np.float64:
+            assert np.mean(mine == theirs) > 0.9, "rounded once, as in one chunk"
 
 
 def test_rows_that_a_block_has(run: Callable[..., Any]) -> None:
@@ -226,8 +226,9 @@ def test_rows_that_see_nothing_are_nan_and_others_are_not(
 @pytest.mark.parametrize(
     "shapes", [((2, 3, 4), (2, 0, 4)), ((2, 0, 4), (2, 3, 4)), ((2, 3, 0), (2, 5, 0)), ((0, 3, 4), (0, 5, 4))]
 )
-def test_nothing_to_attend_to(run: Callable[..., Any], shapes: Any) -> None:
-    """No keys, no queries, no depth, no matrices."""
+def test_nothing_to_attend_to(run: Callable[..., Any], limit: Callable[[int], None], shapes: Any) -> None:
+    """No keys, no queries, no depth, no matrices; and no bytes for scores."""
+    limit(0)
     queries, keys = shapes
     arrays = _normal(6, queries, keys, (*keys[:-1], 2), (*queries[:-1], 2))
     with np.errstate(all="ignore"):
@@ -235,14 +236,14 @@ def test_nothing_to_attend_to(run: Callable[..., Any], shapes: Any) -> None:
     _compare(run(_both(), *arrays), want, np.float32)
 
 
-def _work(host: Host, op: str, arrays: dict[str, Any], outputs: int) -> Work:
+def _work(host: Host, op: str, arrays: dict[str, Any], outputs: int, unused: Sequence[int] = ()) -> Work:
     class Node:
         origin, site, attrs = None, None, {"scale": 1.0, "causal": True}
 
     Node.op = op  # type: ignore[attr-defined]
     inputs = [(name, tf.bfloat16, shape) for name, shape in arrays.items()]
     made = [("y", tf.bfloat16, None)] * outputs
-    return Work(Node(), host.open_device("/device:cuda:0"), inputs, made, {})  # type: ignore[arg-type]
+    return Work(Node(), host.open_device("/device:cuda:0"), inputs, made, {}, {}, unused)  # type: ignore[arg-type]
 
 
 def test_scratch_is_bounded_whatever_the_length(kit: Any) -> None:
@@ -258,6 +259,14 @@ def test_scratch_is_bounded_whatever_the_length(kit: Any) -> None:
     module.attention_grad(w)
     sums = 2 * length * 64 * 4
     assert w.scratch_bytes <= (1 << 25) + sums
+
+
+@pytest.mark.parametrize(("unused", "products"), [((), 5), ((0,), 4), ((1, 2), 3)])
+def test_gradients_that_nothing_reads_are_not_computed(kit: Any, unused: Sequence[int], products: int) -> None:
+    given = dict.fromkeys(("output_backprop", "query", "key", "value", "output"), (2, 20, 8))
+    w = _work(kit.host, "AttentionGrad", {**given, "log_sum": (2, 20)}, 3, unused)
+    module.attention_grad(w)
+    assert sorted(s.kind for s in w.steps) == ["gemm"] * products + ["launch"]
 
 
 def test_a_step_that_is_replayed_draws_anew_as_the_cpu_does(
