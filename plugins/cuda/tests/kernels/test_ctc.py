@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graphdock.errors import InvalidArgumentError
 from graphdock.ops import apply_op
 
 
@@ -38,3 +39,48 @@ def test_greedy_decoding(run: Callable[..., Any]) -> None:
 
     for mine, theirs in zip(run(made, x, lengths), run(made, x, lengths, backend="cpu"), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+
+
+def _beams(inputs: Any, n: Any, **attrs: Any) -> list[Any]:
+    made = apply_op("CTCBeamSearchDecoder", inputs=inputs, sequence_length=n, **attrs)
+    return [*made.decoded_indices, *made.decoded_values, *made.decoded_shape, made.log_probability]
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize(("classes", "width", "top"), [(4, 5, 5), (3, 270, 20), (300, 7, 2)])
+def test_beams(run: Callable[..., Any], classes: int, width: int, top: int, merge: bool) -> None:
+    """Prefixes leave a narrow beam and come back; a wide one has more of them than a block has threads."""
+    x = np.random.default_rng(classes).normal(0, 3, (40, 3, classes)).astype(np.float32)
+    lengths, attrs = np.array([40, 9, 23], np.int32), {"beam_width": width, "top_paths": top, "merge_repeated": merge}
+
+    def made(inputs: Any, n: Any) -> Any:
+        return _beams(inputs, n, **attrs)
+
+    *mine, scores = run(made, x, lengths)
+    *theirs, expected = run(made, x, lengths, backend="cpu")
+    for a, b in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+
+
+def test_of_equal_prefixes_the_first_stays(run: Callable[..., Any]) -> None:
+    """Classes that are alike: more ties than the beam has places, in every step."""
+    x, lengths = np.zeros((5, 1, 40), np.float64), np.array([5], np.int32)
+
+    def made(inputs: Any, n: Any) -> Any:
+        return _beams(inputs, n, beam_width=12, top_paths=12)
+
+    for mine, theirs in zip(run(made, x, lengths), run(made, x, lengths, backend="cpu"), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+def test_a_row_without_a_beam(run: Callable[..., Any]) -> None:
+    x, lengths = np.zeros((3, 3, 4), np.float32), np.array([0, 3, 3], np.int32)
+    x[1, 1], x[2, 2] = np.nan, np.nan
+
+    def made(inputs: Any, n: Any) -> Any:
+        return _beams(inputs, n, beam_width=4, top_paths=1)
+
+    with pytest.raises(InvalidArgumentError, match="no class of row 1 a probability at step 1"):
+        run(made, x, lengths)
+    assert run(made, x[:, :0], lengths[:0])[2].tolist() == [0, 0]
