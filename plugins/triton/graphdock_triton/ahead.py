@@ -75,7 +75,8 @@ def build(
         for target in targets:
             explained += tools.explain(target, **config)
         for asked in list(found.values()):
-            cubin_of(asked.job.plain, asked.architecture)
+            for job in (asked.job.plain, *asked.job.otherwise):
+                cubin_of(job, asked.architecture)
     for asked in found.values():
         asked.cubin.exception()
     notes = [n for e in explained for n in e.plan.placement.notes if n.compiler.startswith("triton.") and not n.claimed]

@@ -17,9 +17,21 @@ from typing import Any, Protocol
 
 from graphdock.contracts import KernelRefused, cache_dir, keep, kept
 
-from graphdock_triton.cubin import Cubin, Options, compile_cubin
+from graphdock_triton.cubin import DESCRIPTOR, Cubin, Options, compile_cubin
 
-__all__ = ["AheadOfTime", "Asked", "Compiler", "Job", "all_of", "cubin_for", "cubin_of", "noted", "use", "version"]
+__all__ = [
+    "AheadOfTime",
+    "Asked",
+    "Compiler",
+    "Job",
+    "all_of",
+    "check_room",
+    "cubin_for",
+    "cubin_of",
+    "noted",
+    "use",
+    "version",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,8 @@ class Job:
       name: of the kernel, for people. ``key``: names its source, argument types, constants and options for good.
       function: makes the ``triton.jit`` function.
       signature, constants, options, divisible: as of :func:`graphdock_triton.cubin.compile_cubin`.
+      room: bytes of global scratch memory that each program is given; a kernel that takes more is refused.
+      otherwise: what a launch takes for addresses of which nothing is known, where that is not :attr:`plain`.
     """
 
     name: str
@@ -39,6 +53,8 @@ class Job:
     constants: Mapping[str, Any]
     options: Options
     divisible: Sequence[str] = ()
+    room: int = 0
+    otherwise: Sequence[Job] = ()
 
     @property
     def plain(self) -> Job:
@@ -126,7 +142,7 @@ def cubin_of(job: Job, architecture: str) -> Future[Cubin]:
     """
     with _lock:
         compiler = _compiler
-        facts = "\0".join((compiler.version, architecture, job.key, ",".join(sorted(job.divisible))))
+        facts = "\0".join((compiler.version, architecture, job.key, ",".join(sorted(job.divisible)), str(job.room)))
         key = hashlib.sha256(facts.encode()).hexdigest()
         path = cache_dir() / "triton" / architecture / f"{job.name[:60]}-{key[:32]}.cubin"
         found = _made.get(path)
@@ -194,10 +210,20 @@ def _fulfil(promise: Future[Cubin], compiler: Compiler, job: Job, architecture: 
         if found is None:
             found = _compiled(compiler, job, architecture, path)
             _fresh.add(promise)
+        check_room(job, found)
     except BaseException as error:  # noqa: BLE001 - whoever waits gets it
         promise.set_exception(error)
     else:
         promise.set_result(found)
+
+
+def check_room(job: Job, cubin: Cubin) -> None:
+    """Raises KernelRefused where a kernel takes more global scratch memory than its launches are given."""
+    if cubin.scratch > job.room:
+        raise KernelRefused(
+            f"{job.name} takes {cubin.scratch} bytes of global scratch memory in each program, and is given {job.room}: "
+            f"{DESCRIPTOR} for each descriptor that it is said to make"
+        )
 
 
 def _compiled(compiler: Compiler, job: Job, architecture: str, path: Path) -> Cubin:

@@ -9,8 +9,10 @@ from typing import Any
 
 from graphdock.contracts import errors
 
-__all__ = ["Cubin", "Options", "compile_cubin", "pointer"]
+__all__ = ["DESCRIPTOR", "Cubin", "Options", "compile_cubin", "pointer"]
 
+#: Bytes of global scratch memory that ``tl.make_tensor_descriptor`` takes, for each descriptor of each program.
+DESCRIPTOR = 128
 #: Bytes of each kind of argument.
 SIZES: Mapping[str, int] = {
     "i1": 1,
@@ -54,7 +56,8 @@ class Cubin:
 
     Attributes:
       image: the ELF. ``entry``: its kernel. ``threads``: of a block; ``shared``: bytes of dynamic shared memory.
-      scratch: bytes of global scratch per block, aligned to ``scratch_align``; its address is the last but one argument.
+      scratch: bytes of global scratch memory per block, those of a launch side by side and aligned to ``scratch_align``; their
+        address is the last but one argument.
       registers, spills: per thread, as the assembler says; -1 where it does not say.
     """
 

@@ -14,21 +14,34 @@ Importing this imports no triton.
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock.contracts import BindContext, DType, KernelDef, KernelRefused, PrepareContext, Prepared, errors
+from graphdock.contracts import (
+    BindContext,
+    DType,
+    KernelDef,
+    KernelRefused,
+    PrepareContext,
+    Prepared,
+    Scratch,
+    dtypes,
+    errors,
+)
 
 from graphdock_triton.compiling import Job, all_of, cubin_for, cubin_of
-from graphdock_triton.cubin import Options, pointer
+from graphdock_triton.cubin import DESCRIPTOR, Options, pointer
 
 __all__ = ["Step", "Tell", "Tensor", "Work", "told"]
 
 _VECTOR = 16
 _KEPT = 64
+#: The scratch memory of a launch is a multiple of so many bytes.
+_ROOM = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +67,12 @@ class Step:
     arguments: Mapping[str, Tensor | int | float]
     constants: Mapping[str, Any]
     options: Options
+    descriptors: tuple[str, ...] = ()
+
+    @property
+    def room(self) -> int:
+        """Bytes of global scratch memory of each program."""
+        return len(self.descriptors) * DESCRIPTOR
 
     def kind(self, name: str) -> str:
         """Triton's name of an argument's type."""
@@ -70,10 +89,12 @@ class Step:
         divisible = tuple(n for n, v in self.arguments.items() if _is_divisible(v, aligned))
         name = self.function.__name__
         facts = (getattr(self.function, "cache_key", name), signature, sorted(self.constants.items()), self.options)
-        return Job(name, repr(facts), lambda: self.function, signature, self.constants, self.options, divisible)
+        return Job(
+            name, repr(facts), lambda: self.function, signature, self.constants, self.options, divisible, self.room
+        )
 
-    def packed(self, addresses: Sequence[int]) -> list[bytes]:
-        """The arguments of the compiled kernel, in its order; the two last are scratch memory that it does not use."""
+    def packed(self, addresses: Sequence[int], room: int = 0) -> list[bytes]:
+        """The arguments of the compiled kernel, in its order. ``room``: address of its global scratch memory."""
         found = []
         for name in self.function.arg_names:
             if name in self.constants:
@@ -83,7 +104,7 @@ class Step:
                 found.append(struct.pack("<Q", addresses[value.place]))
             else:
                 found.append(struct.pack({"fp32": "<f", "i32": "<i", "i64": "<q"}[kind], value))
-        return [*found, *[struct.pack("<Q", 0)] * 2]
+        return [*found, struct.pack("<Q", room), struct.pack("<Q", 0)]  # the last: scratch memory of profilers
 
 
 def _is_divisible(value: Any, aligned: Sequence[bool]) -> bool:
@@ -120,6 +141,7 @@ class Work:
         constants: Mapping[str, Any],
         warps: int = 4,
         stages: int = 2,
+        descriptors: Sequence[str] = (),
     ) -> None:
         """Launch a ``triton.jit`` function. A grid that is empty launches nothing.
 
@@ -128,16 +150,22 @@ class Work:
           arguments: what is passed: tensors, whole numbers, and numbers that are float32.
           constants: what the code is made for (``tl.constexpr``).
           warps, stages: as of Triton's ``num_warps`` and ``num_stages``.
+          descriptors: the tensors for which the function makes descriptors, by ``tl.make_tensor_descriptor``; one for which it
+            makes two, twice. Each takes 128 bytes of global scratch memory in every program, which a step plans. A kernel that
+            makes more is refused when it is compiled. Addresses of these tensors have to be multiples of 16.
 
-        Raises InternalError where arguments and constants are not the function's.
+        Raises InternalError where arguments and constants are not the function's, or descriptors are of no tensors.
         """
         unknown = sorted((arguments.keys() | constants.keys()) ^ set(function.arg_names))
+        unknown += [name for name in descriptors if not isinstance(arguments.get(name), Tensor)]
         if unknown:
             raise errors.InternalError(
                 f"{function.__name__}: arguments {', '.join(unknown)} do not match the function's"
             )
         if math.prod(grid):
-            self.steps.append(Step(function, tuple(grid), dict(arguments), dict(constants), Options(warps, stages)))
+            options = Options(warps, stages)
+            step = Step(function, tuple(grid), dict(arguments), dict(constants), options, tuple(descriptors))
+            self.steps.append(step)
 
 
 #: Says with which launches a node is computed.
@@ -158,16 +186,24 @@ def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
     service = ctx.device.service("cuda-launch", 1)
     aligned = [True] * (len(ctx.inputs) + len(ctx.outputs))
     ready = [cubin_of(step.job(aligned), service.architecture) for step in work.steps]
-    return Prepared(lambda bind: _bound(bind, work, service), ready=all_of(ready) if ready else None)
+    size = sum(map(_size, work.steps))
+    scratch = (Scratch(dtypes.uint8, (size,)),) if size else ()
+    bind = functools.partial(_bound, work, service, size)
+    return Prepared(bind, scratch=scratch, ready=all_of(ready) if ready else None)
 
 
-def _bound(ctx: BindContext, work: Work, service: Any) -> Callable[..., Any]:
+def _size(step: Step) -> int:
+    """Bytes of the scratch memory of a launch; those of several lie one behind the other."""
+    return -(-step.room * math.prod(step.grid) // _ROOM) * _ROOM
+
+
+def _bound(work: Work, service: Any, room: int, ctx: BindContext) -> Callable[..., Any]:
     """The launches, packed once where nothing moves between steps; else once for each set of addresses, of which some are kept."""
     count = len(ctx.inputs)
     made = [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     buffers: list[Any] = list(ctx.buffers)
     if not made and None not in buffers:
-        fixed = _launches(ctx, work, service, [b.address for b in buffers])
+        fixed = _launches(ctx, work, service, *_split([b.address for b in buffers], room))
         return lambda *_: [run() for run in fixed] and None
     empty, known = ctx.queue.empty, dict[tuple[int, ...], list[Callable[[], None]]]()
 
@@ -178,7 +214,7 @@ def _bound(ctx: BindContext, work: Work, service: Any) -> Callable[..., Any]:
         addresses = tuple([a.address for a in (*args[:count], *results)])
         runs = known.get(addresses)
         if runs is None:
-            runs = known[addresses] = _launches(ctx, work, service, addresses)
+            runs = known[addresses] = _launches(ctx, work, service, *_split(addresses, room))
             if len(known) > _KEPT:
                 known.pop(next(iter(known)))
         for run in runs:
@@ -189,17 +225,36 @@ def _bound(ctx: BindContext, work: Work, service: Any) -> Callable[..., Any]:
     return compute
 
 
-def _launches(ctx: BindContext, work: Work, service: Any, addresses: Sequence[int]) -> list[Callable[[], None]]:
+def _check_aligned(step: Step, addresses: Sequence[int]) -> None:
+    for name in step.descriptors:
+        value = step.arguments[name]
+        if isinstance(value, Tensor) and addresses[value.place] % _VECTOR:
+            raise errors.FailedPreconditionError(
+                f"{step.function.__name__} makes a descriptor of {name}, which begins within another tensor",
+                expected=f"an address that is a multiple of {_VECTOR}",
+                got=f"{addresses[value.place]:#x}",
+                hint="copy the part of the tensor first, such as by an addition of zero",
+            )
+
+
+def _split(addresses: Sequence[int], room: int) -> tuple[Sequence[int], int]:
+    """Addresses of inputs and outputs, and that of scratch memory, which is the last where there is ``room``."""
+    return (addresses[:-1], addresses[-1]) if room else (addresses, 0)
+
+
+def _launches(
+    ctx: BindContext, work: Work, service: Any, addresses: Sequence[int], room: int
+) -> list[Callable[[], None]]:
     aligned = [a % _VECTOR == 0 for a in addresses]
     found = []
     for step in work.steps:
+        _check_aligned(step, addresses)
         job = step.job(aligned)
         cubin = cubin_for(job, service.architecture)
-        if cubin.scratch:
-            raise KernelRefused(f"{job.name} takes global scratch memory, which no kernel of this package is given")
         function = service.function(
             f"{service.architecture} {job.key} {' '.join(job.divisible)}", cubin.image, cubin.entry, cubin.shared
         )
-        launch = service.launch(ctx.queue, function, step.grid, (cubin.threads,), step.packed(addresses), cubin.shared)
-        found.append(launch.run)
+        params = step.packed(addresses, room)
+        found.append(service.launch(ctx.queue, function, step.grid, (cubin.threads,), params, cubin.shared).run)
+        room += _size(step)
     return found

@@ -40,8 +40,8 @@ def compiler(tmp_path, monkeypatch):
     compiling.use(before)
 
 
-def job(name="kernel", key="key", divisible=()):
-    return Job(name, key, lambda: None, {}, {}, Options(), divisible)
+def job(name="kernel", key="key", divisible=(), room=384):
+    return Job(name, key, lambda: None, {}, {}, Options(), divisible, room)
 
 
 def test_a_kernel_is_compiled_once_in_a_process_even_when_two_ask_at_once(compiler):
@@ -49,6 +49,15 @@ def test_a_kernel_is_compiled_once_in_a_process_even_when_two_ask_at_once(compil
     first, second = cubin_of(job(), "sm_90a"), cubin_of(job(), "sm_90a")
     compiler.go.set()
     assert first is second and first.result() == MADE and len(compiler.jobs) == 1
+
+
+def test_a_kernel_that_takes_more_scratch_memory_than_it_is_given_is_refused_kept_or_not(compiler):
+    for _ in range(2):
+        with pytest.raises(KernelRefused, match="kernel takes 384 bytes of global scratch memory .* is given 256: 128"):
+            cubin_of(job(room=256), "sm_90a").result()
+        compiling.use(compiler)
+    assert len(compiler.jobs) == 1
+    assert cubin_of(job(room=512), "sm_90a").result() == MADE
 
 
 def test_architecture_alignment_and_compiler_make_another_kernel(compiler):

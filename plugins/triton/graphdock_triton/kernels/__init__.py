@@ -10,8 +10,8 @@ __all__ = ["FAMILIES", "library"]
 
 #: Modules of this package that have kernels.
 FAMILIES = (
-    "norms", "softmax", "cross_entropy", "matmul", "attention", "optimizers", "embedding", "dropout", "rotary", "batch_norm",
-    "lstm", "conv",
+    "norms", "softmax", "cross_entropy", "matmul", "matmul_persistent", "attention", "optimizers", "embedding", "dropout", "rotary",
+    "batch_norm", "lstm", "conv",
 )  # fmt: skip
 
 

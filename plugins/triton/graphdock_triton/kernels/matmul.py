@@ -28,13 +28,14 @@ from graphdock_triton.kernels.spec import (
     value,
 )
 
-__all__ = ["KERNELS", "matmul"]
+__all__ = ["GROUP", "KERNELS", "finish", "matmul", "matmul_bias_sums", "refuse"]
 
-_GROUP = 8
+#: Rows of tiles whose programs are neighbours.
+GROUP = 8
 
 
 @triton.jit
-def _finish(v, bias, residual, pre, gate, to, columns, mask, inside, ACTIVATION: tl.constexpr, ADD_FIRST: tl.constexpr):
+def finish(v, bias, residual, pre, gate, to, columns, mask, inside, ACTIVATION: tl.constexpr, ADD_FIRST: tl.constexpr):
     """What follows the product, of a float32 tile: its offsets in C are ``to``. ``pre`` keeps what is activated."""
     if bias is not None:
         v += tl.load(bias + columns, inside, other=0.0).to(tl.float32)[None, :]
@@ -97,7 +98,7 @@ def matmul_tiles(
         tl.store(parts + to, sums, mask)
     else:
         to = here * c_batch + rows[:, None] * c_m + columns[None, :]
-        v = _finish(sums * alpha, bias, residual, pre, gate, to, columns, mask, inside, ACTIVATION, ADD_FIRST)
+        v = finish(sums * alpha, bias, residual, pre, gate, to, columns, mask, inside, ACTIVATION, ADD_FIRST)
         tl.store(c + to, v.to(c.dtype.element_ty), mask)
         if SUM_BIAS:
             part = tl.sum(tl.where(mask, v, 0.0), 0)
@@ -120,7 +121,7 @@ def matmul_joined(
         at = ((split * tl.num_programs(2) + batch).to(tl.int64) * m + rows[:, None]) * n + columns[None, :]
         sums += tl.load(parts + at, mask, other=0.0)
     to = batch.to(tl.int64) * c_batch + rows[:, None] * c_m + columns[None, :]
-    v = _finish(sums * alpha, bias, residual, pre, gate, to, columns, mask, inside, ACTIVATION, ADD_FIRST)
+    v = finish(sums * alpha, bias, residual, pre, gate, to, columns, mask, inside, ACTIVATION, ADD_FIRST)
     tl.store(c + to, v.to(c.dtype.element_ty), mask)
 
 
@@ -154,7 +155,7 @@ def _configs(p: Problem) -> Sequence[Config]:
         tiles = cdiv(d["m"], m) * cdiv(d["n"], n) * d["batch"]
         k = max(16, min(k if p.bytes_of("T") == 2 else k // 2, power(d["k"])))
         for split in _splits(p, tiles, k):
-            sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "SPLIT": split, "GROUP": _GROUP}
+            sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "SPLIT": split, "GROUP": GROUP}
             out.append((_waste(p, tiles * split, m * n, split), Config(sizes, warps, stages)))
     return [config for _, config in sorted(out, key=lambda pair: pair[0])]
 
@@ -202,7 +203,8 @@ def _even(p: Problem, c: Config) -> bool:
     return p.dims["k"] % (c["BLOCK_K"] * c["SPLIT"]) == 0
 
 
-def _refuse(p: Problem) -> str | None:
+def refuse(p: Problem) -> str | None:
+    """What no kernel of products takes."""
     d = p.dims
     if not d["m"] * d["n"] * d["batch"]:
         return "the result is empty"
@@ -273,7 +275,7 @@ matmul = Kernel(
         "EVEN_K": _even(p, c), "SUM_BIAS": "dbias" in p.present,
         "JOIN_M": 8, "JOIN_N": 128, "COLUMN_ROWS": 32, "COLUMNS": 64,
     },
-    refuse=_refuse,
+    refuse=refuse,
     moved=_moved,
     warps=8,
 )  # fmt: skip

@@ -9,13 +9,14 @@ configuration, of the problem's flags, or derived from both. A parameter of the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphdock.contracts import errors
 
-from graphdock_triton.cubin import Options
+from graphdock_triton.cubin import DESCRIPTOR, Options
 
 __all__ = [
     "FLOATS", "Argument", "Config", "Kernel", "Launch", "Plan", "Problem", "Stage",
@@ -130,12 +131,14 @@ class Stage:
     Attributes:
       function: a ``triton.jit`` function. ``grid``: up to three numbers of programs.
       when: whether the problem has this stage. ``warps``: other than the configuration's.
+      descriptors: how many the function makes in each program, at most. They lie in global scratch memory.
     """
 
     function: Any
     grid: Callable[[Problem, Config], tuple[int, ...]]
     when: Callable[[Problem, Config], bool] = lambda p, c: True
     warps: int | None = None
+    descriptors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,9 @@ class Kernel:
       refuse: why a problem isn't for this kernel, or None.
       moved: bytes that a program of the first stage moves, to estimate configurations by; None: they are not estimated.
       warps: how many of a multiprocessor hide what they wait for.
+      instead_of: another kernel that takes all problems of this one, and computes the same; its arguments have the same names.
+      decline: why that one is the better guess for a problem, or None; asked where :attr:`refuse` has nothing against it.
+      aligned: arguments whose addresses have to be multiples of 16. Where one is not, that other kernel computes.
     """
 
     name: str
@@ -162,6 +168,9 @@ class Kernel:
     refuse: Callable[[Problem], str | None] = lambda p: None
     moved: Callable[[Problem, Config], int] | None = None
     warps: int = 16
+    instead_of: str = ""
+    decline: Callable[[Problem], str | None] = lambda p: None
+    aligned: tuple[str, ...] = ()
 
     def argument(self, name: str) -> Argument | None:
         return next((a for a in self.arguments if a.name == name), None)
@@ -173,6 +182,7 @@ class Launch:
 
     Attributes:
       arguments: the names of what is passed, in the order of the compiled function. ``dims``: the integers among them.
+      room: bytes of global scratch memory for each program.
     """
 
     function: Any
@@ -183,11 +193,17 @@ class Launch:
     dims: Mapping[str, int]
     divisible: tuple[str, ...]
     options: Options
+    room: int = 0
+
+    @property
+    def place(self) -> str:
+        """Name of its global scratch memory among the scratch memory of its plan."""
+        return f"room of {self.function.__name__}"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Launches in order, and scratch memory: name -> element type and elements."""
+    """Launches in order, and scratch memory: name -> element type and elements. A launch's room is there by its place."""
 
     launches: tuple[Launch, ...]
     scratch: Mapping[str, tuple[str, int]]
@@ -218,7 +234,8 @@ def plan(kernel: Kernel, problem: Problem, config: Config | None = None) -> Plan
     )
     used = {name for launch in launches for name in launch.arguments}
     kept = [a for a in kernel.arguments if a.role == "scratch" and a.name in used]
-    return Plan(launches, {a.name: (_type(a, problem), a.size(problem, chosen)) for a in kept if a.size})
+    sizes = {a.name: (_type(a, problem), a.size(problem, chosen)) for a in kept if a.size}
+    return Plan(launches, sizes | {w.place: ("u8", w.room * math.prod(w.grid)) for w in launches if w.room})
 
 
 def _check_flags(kernel: Kernel, problem: Problem) -> None:
@@ -277,4 +294,7 @@ def _launch(
     x, y, z = (*stage.grid(p, config), 1, 1)[:3]
     options = Options(stage.warps or config.warps, config.stages)
     passed = {name: dims[name] for name in signature if name in dims}
-    return Launch(stage.function, (x, y, z), tuple(signature), signature, constants, passed, tuple(divisible), options)
+    room = DESCRIPTOR * stage.descriptors
+    return Launch(
+        stage.function, (x, y, z), tuple(signature), signature, constants, passed, tuple(divisible), options, room
+    )

@@ -61,7 +61,7 @@ class Operation:
     """An op, the kernel of the library that computes it, and how.
 
     Attributes:
-      types, inplace: as of a KernelDef. ``name``: that of the KernelDef, where it is not the kernel's.
+      types, inplace, priority: as of a KernelDef. ``name``: that of the KernelDef, where it is not the kernel's.
     """
 
     op: str
@@ -70,6 +70,7 @@ class Operation:
     types: Mapping[str, tuple[str, ...]]
     inplace: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = ""
+    priority: int = 0
 
 
 def dims_of(ctx: PrepareContext, index: int) -> tuple[int, ...]:

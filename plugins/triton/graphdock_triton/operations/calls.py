@@ -226,6 +226,7 @@ CALLS = (
         name="dropped_attention_grad",
     ),
     Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),
+    Operation("FusedMatMul", "matmul_persistent", _fused_matmul, {"T": _FLOATS}, priority=1),
     Operation("LSTMGates", "lstm_cell", _lstm_gates, {"T": _FLOATS}),
     Operation("LSTMGatesGrad", "lstm_cell_grad", _lstm_gates_grad, {"T": _FLOATS}),
     Operation("Rotary", "rotary", _rotary, {"T": _FLOATS, "U": _FLOATS}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from graphdock.contracts import KernelRefused, PrepareContext
@@ -107,6 +108,14 @@ def _conv2d(ctx: PrepareContext) -> Call:
     return Call(problem, {"x": 0, "weights": 1, "y": 2})
 
 
+def _fused_point(ctx: PrepareContext) -> Call:
+    """As :func:`_fused_conv2d`, where it is a product of matrices."""
+    call = _fused_conv2d(ctx)
+    if not call.kernel:
+        raise KernelRefused("it is no product of matrices")
+    return replace(call, kernel="")
+
+
 def _fused_conv2d(ctx: PrepareContext) -> Call:
     """``(input, filter, bias) -> (y, before)``; a product of matrices by the kernel of those."""
     dims = _window(ctx)
@@ -133,4 +142,5 @@ CALLS = (
     Operation("FusedBatchNormGrad", "batch_norm_grad", _batch_norm_grad, _NORMED),
     Operation("Conv2D", "conv2d", _conv2d, {"T": FLOATS}),
     Operation("FusedConv2D", "conv2d", _fused_conv2d, {"T": FLOATS}, name="fused_conv2d"),
+    Operation("FusedConv2D", "matmul_persistent", _fused_point, {"T": FLOATS}, priority=1),
 )

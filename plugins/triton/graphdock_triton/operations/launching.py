@@ -8,12 +8,12 @@ from typing import Any
 
 from graphdock.contracts import BindContext, KernelDef, KernelRefused, PrepareContext, Prepared, Scratch, dtypes
 
-from graphdock_triton.compiling import all_of, cubin_of
+from graphdock_triton.compiling import Job, all_of, cubin_of
 from graphdock_triton.kernels import library
-from graphdock_triton.kernels.spec import Kernel, Plan, plan
+from graphdock_triton.kernels.spec import Config, Kernel, Problem, plan
 from graphdock_triton.operations.call import Call, Operation
 from graphdock_triton.operations.choosing import chosen
-from graphdock_triton.operations.packing import job_of, offsets_of, run_of
+from graphdock_triton.operations.packing import VECTOR, job_of, offsets_of, run_of
 from graphdock_triton.operations.table import OPERATIONS
 
 __all__ = ["kernels"]
@@ -32,24 +32,44 @@ def kernels() -> Iterable[KernelDef]:
             operation.name or operation.kernel,
             types=operation.types,
             inplace=operation.inplace,
+            priority=operation.priority,
             modes=("planned", "fresh", "inplace") if operation.inplace else ("planned", "fresh"),
             prepare=functools.partial(_prepare, operation),
         )
 
 
+class _Way:
+    """One way to compute a node.
+
+    Attributes:
+      kernel, planned: what is launched. ``offsets``, ``size``: of its scratch memory.
+      aligned: arguments whose addresses it needs to be multiples of 16.
+    """
+
+    def __init__(self, kernel: Kernel, problem: Problem, config: Config | None) -> None:
+        self.kernel, self.aligned = kernel.name, kernel.aligned
+        self.planned = plan(kernel, problem, config)
+        self.offsets, self.size = offsets_of(self.planned)
+
+    def takes(self, addresses: Mapping[str, int]) -> bool:
+        return not any(addresses[name] % VECTOR for name in self.aligned)
+
+    def jobs(self, otherwise: Sequence[Job] = ()) -> list[Job]:
+        return [job_of(self.kernel, launch, launch.divisible, otherwise) for launch in self.planned.launches]
+
+
 def _prepare(operation: Operation, ctx: PrepareContext) -> Prepared:
-    call = operation.call(ctx)
-    kernel = call.kernel or operation.kernel
-    made = hand_written()[kernel]
-    planned = plan(made, call.problem)
+    call, known = operation.call(ctx), hand_written()
+    mine = known[call.kernel or operation.kernel]
     service = ctx.device.service("cuda-launch", 1)
-    config = chosen(made, call, ctx, service)
-    if config is not None:
-        planned = plan(made, call.problem, config)
-    ready = [cubin_of(job_of(kernel, launch, launch.divisible), service.architecture) for launch in planned.launches]
-    offsets, size = offsets_of(planned)
+    ways = [_Way(mine, call.problem, chosen(mine, known, call, ctx, service))]
+    if mine.aligned:
+        ways.append(_Way(known[mine.instead_of], call.problem, None))
+    otherwise = [job.plain for way in ways[1:] for job in way.jobs()]
+    ready = [cubin_of(job, service.architecture) for job in ways[0].jobs(otherwise)]
+    size = max(way.size for way in ways)
     scratch = (Scratch(dtypes.uint8, (size,)),) if size else ()
-    bind = functools.partial(_bound, kernel, call, planned, offsets, service)
+    bind = functools.partial(_bound, call, ways, size, service)
     return Prepared(bind, scratch=scratch, ready=all_of(ready))
 
 
@@ -62,9 +82,7 @@ def hand_written() -> Mapping[str, Kernel]:
         raise KernelRefused(f"it is written in triton, which can't be imported: {error}") from error
 
 
-def _bound(
-    kernel: str, call: Call, planned: Plan, offsets: Mapping[str, int], service: Any, ctx: BindContext
-) -> Callable[..., Any]:
+def _bound(call: Call, ways: Sequence[_Way], room: int, service: Any, ctx: BindContext) -> Callable[..., Any]:
     """The launches, packed for the addresses of an instance; where some vary, for each set of them, of which some are kept."""
     count, made = len(ctx.inputs), [i for i, o in enumerate(ctx.outputs) if o.mode.kind not in ("planned", "inplace")]
     static: list[Any] = list(ctx.buffers)
@@ -76,14 +94,15 @@ def _bound(
 
     def packed(arrays: Sequence[Any], scratch: int) -> list[Callable[[], Any]]:
         known = {name: arrays[position].address for name, position in call.tensors.items()}
-        known |= {name: scratch + offset for name, offset in offsets.items()}
         if fault is not None:
             known["fault"] = fault.address
-        return [run_of(kernel, launch, values, known, service, queue) for launch in planned.launches]
+        way = next(way for way in ways if way.takes(known))
+        known |= {name: scratch + offset for name, offset in way.offsets.items()}
+        return [run_of(way.kernel, launch, values, known, service, queue) for launch in way.planned.launches]
 
     total = count + len(ctx.outputs)
-    if not made and all(static[i] is not None for i in needed) and not (offsets and static[-1] is None):
-        runs = packed(static, static[-1].address if offsets else 0)
+    if not made and all(static[i] is not None for i in needed) and not (room and static[-1] is None):
+        runs = packed(static, static[-1].address if room else 0)
         return lambda *_, keep=fault: [run() for run in runs] and None
     empty, shapes = queue.empty, [(o.dtype, o.shape) for o in ctx.outputs]
     known: dict[tuple[int, ...], list[Callable[[], Any]]] = {}
@@ -92,7 +111,7 @@ def _bound(
         results = list(args[count : total - len(made)])
         for i in made:
             results.insert(i, empty(*shapes[i]))
-        arrays, scratch = (*args[:count], *results), args[-1].address if offsets else 0
+        arrays, scratch = (*args[:count], *results), args[-1].address if room else 0
         where = (*[arrays[i].address for i in needed], scratch)
         runs = known.get(where)
         if runs is None:

@@ -10,12 +10,12 @@ from typing import Any
 from graphdock_triton.compiling import Job, cubin_for
 from graphdock_triton.kernels.spec import WIDTHS, Launch, Plan
 
-__all__ = ["job_of", "offsets_of", "run_of"]
+__all__ = ["VECTOR", "job_of", "offsets_of", "run_of"]
 
 #: Scratch memory of a call lies at multiples of so many bytes.
 _ROOM = 256
 #: What addresses are multiples of where loads and stores are as wide as they can be.
-_VECTOR = 16
+VECTOR = 16
 _FORMATS: Mapping[str, str] = {"i32": "<i", "i64": "<q", "u64": "<Q", "fp32": "<f"}
 
 
@@ -28,7 +28,7 @@ def offsets_of(planned: Plan) -> tuple[dict[str, int], int]:
     return offsets, size
 
 
-def job_of(kernel: str, launch: Launch, divisible: Sequence[str]) -> Job:
+def job_of(kernel: str, launch: Launch, divisible: Sequence[str], otherwise: Sequence[Job] = ()) -> Job:
     """What has to be compiled. Its key holds everything that the code is made for, and the source of the function."""
     function = launch.function
     said = [function.__name__, getattr(function, "cache_key", ""), *_pairs(launch.signature), *_pairs(launch.constants)]
@@ -41,6 +41,8 @@ def job_of(kernel: str, launch: Launch, divisible: Sequence[str]) -> Job:
         launch.constants,
         launch.options,
         tuple(divisible),
+        launch.room,
+        otherwise,
     )
 
 
@@ -59,7 +61,7 @@ def run_of(
     """A launch, packed for addresses: what queues it. ``values``: of arguments that are numbers."""
     if not math.prod(launch.grid):
         return _nothing
-    divisible = [n for n in launch.divisible if n not in addresses or addresses[n] % _VECTOR == 0]
+    divisible = [n for n in launch.divisible if n not in addresses or addresses[n] % VECTOR == 0]
     job = job_of(kernel, launch, divisible)
     cubin = cubin_for(job, service.architecture)
     params = []
@@ -69,7 +71,8 @@ def run_of(
             params.append(struct.pack("<Q", addresses[name]))
         else:
             params.append(struct.pack(_FORMATS[kind], launch.dims[name] if name in launch.dims else values[name]))
-    params += [struct.pack("<Q", 0)] * 2  # global and profile scratch, which no kernel of the library needs
+    room = addresses[launch.place] if cubin.scratch else 0
+    params += [struct.pack("<Q", room), struct.pack("<Q", 0)]  # the last: scratch memory of profilers
     function = service.function(
         f"{service.architecture} {job.key} {' '.join(divisible)}", cubin.image, cubin.entry, cubin.shared
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import dtypes, errors
 
+from graphdock_triton.compiling import check_room
 from graphdock_triton.cubin import Cubin, compile_cubin
 from graphdock_triton.testing.interpreter import HostTensor, require
 from graphdock_triton.work import Tell, Tensor, Work
@@ -52,10 +53,14 @@ def compiled(
 ) -> list[Cubin]:
     """A kernel's launches, compiled for an architecture such as ``sm_90``; no GPU is needed.
 
-    Raises KernelRefused where one does not compile; InternalError where there is none.
+    Raises KernelRefused where one does not compile, or makes more descriptors than it was said to; InternalError where there is
+    none.
     """
     work = _work(tell, inputs, outputs, attrs)
     if not work.steps:
         raise errors.InternalError("nothing is launched for these shapes")
     jobs = [step.job([True] * (len(inputs) + len(outputs))) for step in work.steps]
-    return [compile_cubin(j.function(), j.signature, j.constants, architecture, j.options, j.divisible) for j in jobs]
+    made = [compile_cubin(j.function(), j.signature, j.constants, architecture, j.options, j.divisible) for j in jobs]
+    for job, cubin in zip(jobs, made, strict=True):
+        check_room(job, cubin)
+    return made

@@ -1,7 +1,12 @@
-"""A compiler for the emulated CUDA: what it makes runs in Triton's interpreter, in its turn on its stream."""
+"""A compiler for the emulated CUDA: what it makes runs in Triton's interpreter, in its turn on its stream.
+
+A kernel that is given global scratch memory takes all of it, as compiled ones do for their descriptors: each launch writes over it.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import math
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +15,7 @@ from graphdock.contracts import errors
 from graphdock_cuda.testing.python_image import PythonImage
 
 from graphdock_triton.compiling import Job
-from graphdock_triton.cubin import SIZES, Cubin
+from graphdock_triton.cubin import DESCRIPTOR, SIZES, Cubin
 from graphdock_triton.testing.interpreter import require, use_numpy_for_libdevice
 
 __all__ = ["InterpretingCompiler", "Pointer"]
@@ -90,12 +95,17 @@ class InterpretingCompiler:
                     (given[name],) = struct.unpack(_FORMATS[kind], param)
             if name_of_lie := next((n for n in job.divisible if _value(given[n]) % 16), None):
                 raise errors.InternalError(f"{job.name}: argument {name_of_lie} is no multiple of 16")
+            if job.room:
+                (room,) = struct.unpack("<Q", params[len(names)])
+                if not room or room % DESCRIPTOR:
+                    raise errors.InternalError(f"{job.name}: its scratch memory lies at {room:#x}")
+                ctypes.memset(room, 0xA5, job.room * math.prod(grid))
             function[grid](**given, **constants)
 
         image = PythonImage(job.name, sizes, run)
         self._images.append(image)
         self.compiled.append(job)
-        return Cubin(image.image, job.name, 32 * job.options.warps, 0)
+        return Cubin(image.image, job.name, 32 * job.options.warps, 0, job.room, DESCRIPTOR)
 
 
 def _value(argument: Any) -> int:

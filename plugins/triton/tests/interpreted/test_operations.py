@@ -168,6 +168,63 @@ def product():
     return (x, w, b), tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b)), "matmul"
 
 
+def many_tiles(kind=tf.float16, height=640):
+    """More tiles of C than the GPU has multiprocessors, which are 4."""
+    x, w, b = (tf.placeholder(kind, shape) for shape in ([height, 136], [136, 24], [24]))
+    return (x, w, b), tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b))
+
+
+def test_products_of_many_tiles_stay_on_their_multiprocessors(session):
+    """What a launch is told of memory for descriptors is written over by the interpreter's compiler; the option decides."""
+    with tf.Graph().as_default():
+        given, y = many_tiles()
+        feed = {x: normal(*x.shape.as_list()).astype(np.float16) for x in given}
+        found = []
+        for how, kernel in (("auto", "matmul_persistent"), ("always", "matmul_persistent"), ("never", "matmul")):
+            with session(options={"triton": {"persistent": how}}) as sess:
+                found += [sess.run(y, feed) for _ in range(2)]
+                assert sess.explain(y).kernels() == {f"triton.{kernel}": 1}
+        for got in found[1:]:
+            np.testing.assert_array_equal(got, found[0])
+        given, few = many_tiles(height=128)
+        why, kernel = refused(session, few, "triton.matmul_persistent")
+        assert kernel == "triton.matmul" and why.startswith("matmul is the better guess: the result has 1 tiles for 4")
+        given, exact = many_tiles(tf.float32)
+        assert "float32 operands are not rounded" in refused(session, exact, "triton.matmul_persistent")[0]
+
+
+def test_addresses_that_descriptors_cannot_have_are_the_other_kernels(session):
+    """A view of the second row of an array, say, lies where 16 does not divide."""
+    compiler = InterpretingCompiler()
+    compiling.use(compiler)
+    with tf.Graph().as_default(), session() as sess:
+        whole = tf.placeholder(tf.float16, [3, 640 * 136 + 4])
+        (_, w, b), _ = many_tiles()
+        y = tf.nn.relu(tf.nn.bias_add(tf.matmul(tf.reshape(whole[1, : 640 * 136], [640, 136]), w), b))
+        feed = {whole: normal(3, 640 * 136 + 4), w: normal(136, 24), b: normal(24)}
+        feed = {x: value.astype(np.float16) for x, value in feed.items()}
+        got = sess.run(y, feed)
+        assert sess.explain(y).kernels()["triton.matmul_persistent"] == 1
+    want = feed[whole][1, : 640 * 136].reshape(640, 136).astype(np.float32) @ feed[w].astype(np.float32) + feed[b]
+    np.testing.assert_allclose(got, np.maximum(want, 0), rtol=4e-3, atol=2e-2)
+    assert compiler.launched == {"matmul_matmul_tiles": 1}
+
+
+def test_the_kernel_that_was_found_quicker_is_taken(session, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    with tf.Graph().as_default():
+        given, y = many_tiles()
+        with session(options={"triton": {"tune": "estimate"}}) as sess:
+            sess.explain(y)
+        (path,) = tmp_path.rglob("matmul-*.choice")
+        kernel = launching.hand_written()["matmul"]
+        dims = {"batch": 1, "m": 640, "n": 24, "k": 136, "c_m": 24}
+        config = kernel.configs(choosing.Problem(dims, dict.fromkeys("TCB", "fp16"), multiprocessors=4))[-1]
+        tuning._write(path, choosing._name(kernel, config), "measured")
+        why, taken = refused(session, y, "triton.matmul_persistent")
+        assert (why, taken) == ("matmul was found quicker", "triton.matmul")
+
+
 def convolution():
     x, w, b = (tf.placeholder(tf.float32, shape) for shape in ([1, 9, 8, 3], [3, 3, 3, 40], [40]))
     return (x, w, b), tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"), b)), "conv2d"
@@ -196,7 +253,7 @@ def test_configurations_are_chosen_kept_and_not_for_deterministic_sessions(sessi
 
         problems = []
         look = choosing._subject
-        monkeypatch.setattr(choosing, "_subject", lambda kernel, p: problems.append(p) or look(kernel, p))
+        monkeypatch.setattr(choosing, "_subject", lambda kernels, p: problems.append(p) or look(kernels, p))
         guess, guessed = run("measure", deterministic=True)
         assert not list(tmp_path.rglob("*.choice")) and len(guessed) == 1
         for how, by in (("estimate", "estimated"), ("measure", "measured")):
@@ -208,7 +265,7 @@ def test_configurations_are_chosen_kept_and_not_for_deterministic_sessions(sessi
         others = [
             c for c in kernel.configs(problems[-1]) if dict(c.blocks) != dict(kernel.configs(problems[-1])[0].blocks)
         ]
-        tuning._write(path, choosing._name(others[-1]), "measured")
+        tuning._write(path, choosing._name(kernel, others[-1]), "measured")
         found, taken = run("kept")
         blocks = {n: v for n, v in others[-1].blocks.items() if n.startswith("BLOCK")}
         assert taken == [blocks] != guessed

@@ -29,6 +29,27 @@ def doubled(x, y, n, factor, BLOCK: tl.constexpr):
 """
 
 
+TURNED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def turned(x, y, rows, columns, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    before = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [HIGH, WIDE])
+    after = tl.make_tensor_descriptor(y, [columns, rows], [rows, 1], [WIDE, HIGH])
+    row, column = tl.program_id(0) * HIGH, tl.program_id(1) * WIDE
+    after.store([column, row], before.load([row, column]).T)
+"""
+
+
+def turned(work):
+    x, y = work.inputs[0], work.outputs[0]
+    rows, columns = x.shape
+    grid, blocks = (-(-rows // 16), -(-columns // 32)), {"HIGH": 16, "WIDE": 32}
+    function = load_function("turned", TURNED)
+    work.launch(function, grid, {"x": x, "y": y, "rows": rows, "columns": columns}, blocks, descriptors=("x", "y"))
+
+
 def doubled(work):
     x, y = work.inputs[0], work.outputs[0]
     if x.size == 7:
@@ -40,13 +61,21 @@ def doubled(work):
 
 @pytest.fixture
 def lab(process_host):
+    yield from lab_of(process_host, told("Relu", doubled, name="tripled", types={"T": ("float32",)}, priority=1000))
+
+
+@pytest.fixture
+def turning(process_host):
+    yield from lab_of(process_host, told("MatrixInverse", turned, name="turned", types={"T": ("float32",)}))
+
+
+def lab_of(process_host, kernel):
     if find_compiler() is None:
         pytest.skip("there is no C++ compiler for the emulated CUDA")
     host, tools = process_host(Host()), toolkit()
     install(host, tools)
     compiler = InterpretingCompiler()
     before = compiling.use(compiler)
-    kernel = told("Relu", doubled, name="tripled", types={"T": ("float32",)}, priority=1000)
     host.register("mine", SimpleNamespace(__name__="mine", register_kernels=hookimpl(lambda: [kernel])))
     yield SimpleNamespace(host=host, compiler=compiler)
     compiling.use(before)
@@ -77,6 +106,38 @@ def test_a_node_that_it_refuses_gets_another_kernel(lab):
             assert "mine.tripled" not in sess.explain(z).kernels()
 
 
+def test_descriptors_have_room_that_is_no_other_launchs(turning):
+    """The interpreter's compiler writes over all of it at each launch."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [40, 40])
+        twice = tf.linalg.inv(tf.linalg.inv(x) + 1.0)
+        config = tf.SessionConfig(backends=["mine", "cuda", "cpu"])
+        with tf.Session(config=config, host=turning.host) as sess:
+            for seed in range(3):
+                value = np.random.default_rng(seed).normal(size=(40, 40)).astype(np.float32)
+                np.testing.assert_array_equal(sess.run(twice, {x: value}), value + np.float32(1))
+            assert sess.explain(twice).kernels()["mine.turned"] == 2
+    assert {(j.room, j.divisible) for j in turning.compiler.compiled} == {(256, ("x", "y"))}
+
+
+def test_a_descriptor_of_what_begins_within_a_tensor_is_an_error(turning):
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [41 * 41])
+        y = tf.linalg.inv(tf.reshape(x[1:1601], [40, 40]))
+        config = tf.SessionConfig(backends=["mine", "cuda", "cpu"])
+        with (
+            tf.Session(config=config, host=turning.host) as sess,
+            pytest.raises(errors.FailedPreconditionError, match="turned makes a descriptor of x, which begins within"),
+        ):
+            sess.run(y, {x: np.zeros(41 * 41, np.float32)})
+
+
+def test_descriptors_in_the_interpreter():
+    value = np.random.default_rng(0).normal(size=(20, 44)).astype(np.float32)
+    (made,) = interpret(turned, [value], [("float32", (44, 20))])
+    np.testing.assert_array_equal(made, value.T)
+
+
 def test_what_the_interpreter_gives_and_nothing_for_nothing():
     x = np.arange(20, dtype=np.float32)
     (y,) = interpret(doubled, [x], [("float32", (20,))])
@@ -89,3 +150,6 @@ def test_arguments_that_the_function_has_not():
     work = Work(None, [], [])
     with pytest.raises(errors.InternalError, match="doubled: arguments BLOCK, n, x, y, z do not match"):
         work.launch(load_function("doubled", SOURCE), (1,), {"z": 3, "factor": 1.0}, {})
+    with pytest.raises(errors.InternalError, match="doubled: arguments n do not match"):
+        numbers = dict.fromkeys(("x", "y", "n", "factor"), 1)
+        work.launch(load_function("doubled", SOURCE), (1,), numbers, {"BLOCK": 16}, descriptors=["n"])

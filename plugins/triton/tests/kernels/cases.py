@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from graphdock_triton.kernels import (
     embedding,
     lstm,
     matmul,
+    matmul_persistent,
     norms,
     optimizers,
     rotary,
@@ -75,6 +77,7 @@ def _matmul() -> Iterator[tuple[str, Kernel, Problem]]:
         layout: str = "nn",
         batch: int = 1,
         present: str = "bias",
+        kernel: Kernel = matmul.matmul,
         **flags: Any,
     ) -> Any:
         m, n, k = sizes
@@ -83,8 +86,8 @@ def _matmul() -> Iterator[tuple[str, Kernel, Problem]]:
         dims |= {"b_k": n, "b_n": 1} if layout[1] == "n" else {"b_k": 1, "b_n": k}
         types = {"T": kind, "C": kind, "B": "fp32"}
         return (
-            f"matmul {name} {kind} {m}x{n}x{k}",
-            matmul.matmul,
+            f"{kernel.name} {name} {kind} {m}x{n}x{k}",
+            kernel,
             Problem(dims, types, flags, frozenset(present.split())),
         )
 
@@ -106,6 +109,15 @@ def _matmul() -> Iterator[tuple[str, Kernel, Problem]]:
     yield of("batched", "fp16", (512, 512, 64), "nt", 96, "")
     yield of("odd", "fp16", (1000, 77, 333))
     yield of("few rows", "bf16", (8, 4096, 4096), ACTIVATION="silu")
+    stays: Any = functools.partial(of, kernel=matmul_persistent.matmul_persistent)
+    yield stays("plain", "bf16", (8192, 4096, 1024))
+    yield stays("gelu", "bf16", (8192, 4096, 1024), present="bias pre", ACTIVATION="gelu_tanh")
+    yield stays("residual", "bf16", (8192, 1024, 4096), present="bias residual")
+    yield stays("backward", "bf16", (8192, 4096, 1024), "nt", present="gate dbias", ACTIVATION="gelu_tanh")
+    yield stays("weights", "bf16", (1024, 4096, 8192), "tn", present="")
+    yield stays("batched", "fp16", (512, 512, 64), "nt", 96, "")
+    yield stays("odd", "fp16", (1000, 77, 336), "nt")
+    yield stays("gelu", "fp32", (8192, 4096, 1024), "nt", present="bias pre", ACTIVATION="gelu_tanh", PRECISION="tf32")
 
 
 def _attention() -> Iterator[tuple[str, Kernel, Problem]]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import triton
+from graphdock.contracts import KernelRefused
 from graphdock_triton.cubin import compile_cubin
 from graphdock_triton.kernels.spec import Kernel, Launch, Problem, plan
 from triton.backends.compiler import GPUTarget
@@ -24,11 +25,15 @@ HEAD = f"triton {triton.__version__}: case | function | architecture | threads |
 
 
 def rows_of(name: str, kernel: Kernel, problem: Problem, architectures: Iterable[str] = ARCHITECTURES) -> list[str]:
-    """Lines of the table, of every launch in its default configuration."""
+    """Lines of the table, of every launch in its default configuration, for the architectures that the kernel takes."""
     out = []
     for architecture in architectures:
         capability = int("".join(c for c in architecture if c.isdigit()))
-        for launch in plan(kernel, replace(problem, capability=capability)).launches:
+        try:
+            launches = plan(kernel, replace(problem, capability=capability)).launches
+        except KernelRefused:  # not for this architecture
+            continue
+        for launch in launches:
             made = compile_cubin(
                 launch.function, launch.signature, launch.constants, architecture, launch.options, launch.divisible
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ pytest.importorskip("triton")
 if os.environ.get("TRITON_INTERPRET") == "1":
     pytest.skip("this process interprets kernels", allow_module_level=True)
 
+from graphdock_triton.cubin import DESCRIPTOR, compile_cubin  # noqa: E402
 from graphdock_triton.kernels.spec import plan  # noqa: E402
 
 from .cases import cases  # noqa: E402  (imports triton)
@@ -78,6 +80,42 @@ MULTIPLIERS = (
     "matmul plain bf16 8192x4096x1024",
     "conv2d bf16 28 128 128 3",
 )
+
+
+def test_tiles_are_copied_by_descriptors_while_others_are_multiplied():
+    """What ``matmul_persistent`` is for, in the assembly: bulk copies that barriers wait for, products that go on meanwhile."""
+    kernel, problem = CASES["matmul_persistent odd fp16 1000x77x336"]
+    (launch,) = plan(kernel, problem).launches
+    text = ptx_of(launch)
+    assert "cp.async.bulk.tensor.2d.shared" in text and "mbarrier.try_wait" in text and "tensormap.replace" in text
+    assert "wgmma.mma_async" in text and "wgmma.wait_group.sync.aligned 1;" in text
+    assert not re.search(r"ld\.local|st\.local|ld\.shared|cp\.async\.c[ag]|mma\.sync\.aligned\.m16", text)
+    assert "cp.async.bulk.tensor.2d.global" not in text  # rows of C are no multiples of 16 bytes
+    taken = compile_cubin(
+        launch.function, launch.signature, launch.constants, "sm_90a", launch.options, launch.divisible
+    )
+    assert taken.scratch == 2 * DESCRIPTOR <= launch.room and DESCRIPTOR % taken.scratch_align == 0
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("matmul_persistent")])
+def test_products_that_stay_have_room_for_their_descriptors(name):
+    kernel, problem = CASES[name]
+    for capability, product in ((90, "wgmma.mma_async"), (100, "tcgen05.mma")):
+        given = replace(problem, capability=capability)
+        for config in kernel.configs(given):
+            launch = plan(kernel, given, config).launches[0]
+            taken = compile_cubin(
+                launch.function,
+                launch.signature,
+                launch.constants,
+                f"sm_{capability}",
+                launch.options,
+                launch.divisible,
+            )
+            assert taken.scratch <= launch.room and taken.spills <= FRAME and taken.shared <= SHARED["sm_90a"], config
+        text = ptx_of(launch, capability)
+        assert product in text and "cp.async.bulk.tensor" in text
 
 
 @pytest.mark.exhaustive
