@@ -50,10 +50,10 @@ class _Place:
         self._positions: dict[PlanNode, int] = {}
 
     def position(self, value: Value) -> int:
-        """Where the level has the node that makes a value: behind all that it needs. What enters the level stands before all."""
+        """Where the level has the node that makes a value: behind all that it needs. Before all stands what needs nothing."""
         if not self._positions:
             self._positions = {node: i for i, node in enumerate(self.change.graph.nodes)}
-        return -1 if value.node is None else self._positions[value.node]
+        return -1 if value.node is None or value.node.verb == "constant" else self._positions[value.node]
 
     def put_sums(self) -> None:
         """Let the sums add what stands for their summands."""
@@ -193,7 +193,7 @@ class Patterns:
             graph = self._graphs.sought_at(asked, found, wide, arrives)
             if isinstance(graph, str):
                 raise _broken(asked, graph)
-            matcher = Matcher(place.index, graph.graph, gone=place.gone)
+            matcher = Matcher(place.index, graph.graph, gone=place.gone, even=graph.arriving.values())
             goals = [(graph.inputs[n], first.values[v]) for n, v in sought.inputs.items() if n in graph.inputs]
             goals += [(v, first.values[s]) for v, s in zip(graph.values, sought.values, strict=True)]
             match = matcher.extend(Match(), goals, graph.values)
@@ -234,6 +234,8 @@ def _put(
     became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
     became |= {value: match.values[graph.arriving[i]] for i, value in standing.arriving.items()}
     origins = tuple(dict.fromkeys(o for n in match.found.values() for o in n.origins))
+    for number in match.even.values():
+        place.change.insert(number, before=at)
     nodes: list[PlanNode] = []
     for name, opdef in streams.items():
         drawn = match.values[graph.inputs[name]].node

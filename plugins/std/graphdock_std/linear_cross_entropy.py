@@ -43,17 +43,19 @@ def linear_cross_entropy_gradient(op: Any, grad_loss: Any, grad_log_sum: Any) ->
         found = _ops.apply_op("LinearSparseSoftmaxCrossEntropyGrad", **given, bias=bias, transpose_w=turned)
         parts = list(found)[: len(parts)]
     if grad_log_sum is not None:
-        logits = linear_logits(x, w, rest[0] if rest else None, turned, grad_log_sum.dtype)
+        sources = _apart(x, w, *rest)
+        logits = linear_logits(*sources[:2], sources[2] if rest else None, turned, grad_log_sum.dtype)
         log_sum = _ops.cast(_tf.reduce_logsumexp(logits, axis=-1), grad_log_sum.dtype)
-        more = _tf.gradients(log_sum, [x, w, *rest], grad_log_sum)
+        more = _tf.gradients(log_sum, sources, grad_log_sum)
         parts = [both(a, b) for a, b in zip(parts, more, strict=True)]
     return parts
 
 
 def linear_cross_entropy_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     """By all that is no label: the gradient, built of other ops, is differentiated as it is."""
-    arriving, x, w, labels, log_sum, *rest = op.inputs
-    turned = op.get_attr("transpose_w")
+    labels, turned = op.inputs[3], op.get_attr("transpose_w")
+    sources = _apart(*op.inputs[:3], *op.inputs[4:])
+    arriving, x, w, log_sum, *rest = sources
     slope = linear_slope(arriving, x, w, labels, log_sum, rest[0] if rest else None, turned)
     made = (
         _tf.matmul(slope, w, False, not turned),
@@ -61,4 +63,9 @@ def linear_cross_entropy_grad_gradient(op: Any, *grads: Any) -> list[Any]:
         _tf.reduce_sum(slope, 0),
     )
     pairs = [(y, g) for y, g in zip(made, grads, strict=True) if g is not None]
-    return list(_tf.gradients([y for y, _ in pairs], [arriving, x, w, log_sum, *rest], [g for _, g in pairs]))
+    return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
+
+
+def _apart(*inputs: Any) -> list[Any]:
+    """The same tensors, of which none follows from another one: each has the derivative that it has by itself."""
+    return [_ops.identity(t) for t in inputs]
