@@ -161,6 +161,32 @@ def test_attributes_ranks_and_closed_inputs():
         assert (matcher.extend(Match(), [(graph.outputs[0], value)]) is not None) == fits
 
 
+@pytest.mark.parametrize(
+    ("columns", "rows", "found"),
+    [(0.25, 0.25, True), (0.25, 0.5, False), ([[1.0], [2.0], [3.0], [4.0]], 1.0, False), (np.nan, np.nan, False)],
+)
+def test_a_view_of_what_is_one_number_everywhere_is_a_constant(columns, rows, found):
+    """As the gradient that reaches a mean; all views say the same number."""
+    small, large = Drawn(), Drawn()
+    g, x = small.input((4,)), small.input()
+    down = small.add("ExpandDims", g, small.number(1, int32), shape=(4, 1), Tdim=int32)
+    across = small.add("Reshape", g, small.number([1, 4], int32), shape=(1, 4), Tshape=int32)
+    graph = small.builder.finish([small.add("Mul", small.add("Mul", down, x), across)])
+    p = large.input()
+    numbers = large.number(np.broadcast_to(columns, (4, 1))), large.number(np.broadcast_to(rows, (1, 4)))
+    value = large.add("Mul", numbers[1], large.add("Mul", p, numbers[0]))
+    large.builder.finish([value])
+    index, goals = Index(large.builder.graph), [(graph.outputs[0], value)]
+    match = Matcher(index, graph, even=[g]).extend(Match(), goals, graph.outputs)
+    assert (match is not None) == found
+    assert Matcher(index, graph).extend(Match(), goals, graph.outputs) is None
+    if match is not None:
+        (made,) = match.even.values()
+        assert match.values[g] is made.outputs[0] and made.outputs[0].shape == (4,)
+        assert made.attrs["value"].tolist() == [0.25] * 4 and match.values[x] is p
+        assert {n.op for n in match.found} == {"Mul"}
+
+
 def test_what_the_fewest_read_leads_on_first():
     """As in a loop that was written out: all its steps read one weight, and each its own value."""
     small, large = Drawn(), Drawn()

@@ -84,6 +84,18 @@ def test_attributes_of_the_anchor_are_arguments_and_make_other_graphs():
     assert given == [0.5, 0.25]
 
 
+def test_an_operand_has_the_dtype_that_the_anchor_says():
+    graphs, _ = make()
+
+    def counted(x, Tidx):
+        return tf.reduce_sum(tf.cast(x, tf.float32))
+
+    pattern = Pattern("counted", "Sum", {"x": Operand((None,), "Tidx")}, counted, counted, attrs=("Tidx",))
+    asked = RegisteredPattern("lab", "lab", pattern)
+    for dtype in (tf.int32, tf.int64):
+        assert graphs.sought(asked, "float32", {"Tidx": dtype}).inputs["x"].dtype is dtype
+
+
 def test_what_stands_for_it_has_the_gradients_that_are_asked_for_and_numbers_as_arrays():
     graphs, _ = make()
     assert graphs.standing(ASKED, PLACE, ()).arriving == {}

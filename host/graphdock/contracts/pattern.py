@@ -40,7 +40,7 @@ class Operand:
 
     Attributes:
       shape: its rank, and the dims that are known; None is any size.
-      dtype: None is the pattern's own.
+      dtype: None is the pattern's own; the name of one of its ``attrs`` is what the anchor has there.
       constant: only a value that is known when the plan is made; ``replacement`` gets it as a NumPy array.
       drawn: type of the random op that it has to be made by. ``replacement`` gets not the numbers but the stream that they are
         drawn from, so that it can draw the same, and draw them again: a vector of five uint64, as the op of type ``stream``,

@@ -2,6 +2,9 @@
 
 A match is found by trying: what a node reads is known once the node is, and who reads a value is one of few. Operands of
 commutative ops stand in any order; a sum at the rim may have more summands in the plan than it has here.
+
+The gradient that reaches a mean is one number everywhere, and a plan holds it as a constant, of the shape in which it is read.
+Where the small graph has views of an input there, the input is that number everywhere, whichever of its elements they have.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of
+from graphdock.contracts.ir import PlanGraph, PlanNode, Value, arg_of, make_node
 from graphdock.passes.simplify import attr_key
 
 __all__ = ["Index", "Match", "Matcher"]
@@ -59,15 +62,19 @@ class Match:
     Attributes:
       values: value of the small graph -> of the plan. ``found``: node of it -> of the plan; constants are not among them.
       rest: sum at the rim -> the summands that the plan's has beyond it.
+      even: input that is one number everywhere -> a constant of its shape, which the plan has not. ``viewed``: its views.
     """
 
     values: dict[Value, Value] = field(default_factory=dict)
     found: dict[PlanNode, PlanNode] = field(default_factory=dict)
     rest: dict[PlanNode, tuple[Value, ...]] = field(default_factory=dict)
     taken: set[PlanNode] = field(default_factory=set)
+    even: dict[Value, PlanNode] = field(default_factory=dict)
+    viewed: set[PlanNode] = field(default_factory=set)
 
     def copy(self) -> Match:
-        return Match(dict(self.values), dict(self.found), dict(self.rest), set(self.taken))
+        known = dict(self.values), dict(self.found), dict(self.rest), set(self.taken)
+        return Match(*known, dict(self.even), set(self.viewed))
 
 
 class Matcher:
@@ -76,15 +83,22 @@ class Matcher:
     Args:
       closed: inputs of the graph that only a constant of the plan can be.
       gone: nodes of the level that are spoken for.
+      even: inputs of the graph that may be one number everywhere.
     """
 
     def __init__(
-        self, index: Index, graph: PlanGraph, closed: Iterable[Value] = (), gone: Iterable[PlanNode] = ()
+        self,
+        index: Index,
+        graph: PlanGraph,
+        closed: Iterable[Value] = (),
+        gone: Iterable[PlanNode] = (),
+        even: Iterable[Value] = (),
     ) -> None:
         self._index = index
         self._graph = graph
         self._inputs = set(graph.inputs)
         self._closed = set(closed)
+        self._even = frozenset(even)
         self._gone = gone if isinstance(gone, (set, frozenset)) else set(gone)
         self._tries = 0
 
@@ -125,13 +139,18 @@ class Matcher:
                     return
                 match.values[mine] = theirs
                 continue
+            if other.verb == "constant":
+                if not _is_even(mine, other, match, self._even):
+                    return
+                match.values[mine] = theirs
+                continue
             if not self._alike(node, other, match, node in rims):
                 return
             self._tries += 1
             match.found[node] = other
             match.taken.add(other)
             match.values.update(zip(node.outputs, other.outputs, strict=True))
-            ways = list(_operands(node, other, node in rims, match))
+            ways = list(_operands(node, other, node in rims, match, self._even))
             if len(ways) == 1:
                 pairs, rest = ways[0]
                 goals.extend(pairs)
@@ -148,7 +167,7 @@ class Matcher:
             return
         led = self._led_to(wanted, match)
         if led is None:
-            if all(n in match.found for n in wanted):
+            if all(n in match.found or n in match.viewed for n in wanted):
                 yield match
             return
         following, position = led
@@ -164,7 +183,7 @@ class Matcher:
             found = [
                 (node, position)
                 for node in wanted
-                if node not in match.found
+                if node not in match.found and node not in match.viewed
                 for position, value in enumerate(node.inputs)
                 if value in match.values and tells(value)
             ]
@@ -229,7 +248,7 @@ def _sums(node: PlanNode) -> bool:
 
 
 def _operands(
-    node: PlanNode, other: PlanNode, rim: bool, match: Match
+    node: PlanNode, other: PlanNode, rim: bool, match: Match, even: frozenset[Value]
 ) -> Iterator[tuple[list[tuple[Value, Value]], tuple[Value, ...]]]:
     """The ways to pair what two nodes read, and what is left of the other's."""
     mine, theirs = node.inputs, other.inputs
@@ -245,7 +264,7 @@ def _operands(
                 pairs.append((m, t))
         yield pairs, ()
         return
-    options = [[i for i, t in enumerate(theirs) if _may_be(m, t, match)] for m in mine]
+    options = [[i for i, t in enumerate(theirs) if _may_be(m, t, match, even)] for m in mine]
     for chosen in itertools.islice(_injections(options), _TRIES):
         rest = tuple([t for i, t in enumerate(theirs) if i not in chosen])
         if rest and not rim:
@@ -273,13 +292,56 @@ def _injections(options: Sequence[Sequence[int]], chosen: tuple[int, ...] = ()) 
             yield from _injections(options, (*chosen, i))
 
 
-def _may_be(mine: Value, theirs: Value, match: Match) -> bool:
+def _may_be(mine: Value, theirs: Value, match: Match, even: frozenset[Value]) -> bool:
     known = match.values.get(mine)
     if known is not None:
         return known is theirs
     if mine.node is None:
         return True
-    return theirs.node is not None and theirs.node.op == mine.node.op
+    if theirs.node is None:
+        return False
+    return theirs.node.op == mine.node.op or (theirs.node.verb == "constant" and bool(_views(mine, even)))
+
+
+def _views(value: Value, inputs: frozenset[Value]) -> list[PlanNode]:
+    """The views of one of some inputs that a value is: the last first. Empty where it is none."""
+    found: list[PlanNode] = []
+    while value not in inputs:
+        node = value.node
+        if node is None or "view" not in node.opdef.traits:
+            return []
+        found.append(node)
+        of = node.opdef.aliases[node.opdef.outputs[0].name]
+        value = next(v for arg, v in zip(arg_of(node), node.inputs, strict=True) if arg.name == of)
+    return found
+
+
+def _is_even(mine: Value, constant: PlanNode, match: Match, inputs: frozenset[Value]) -> bool:
+    """Whether a value is a view of an input that is one number everywhere; ``match`` knows it then."""
+    views, array = _views(mine, inputs), constant.attrs["value"]
+    if not views or not array.size or (array != array.flat[0]).any():
+        return False
+    origin = next(v for v in views[-1].inputs if v in inputs)
+    made = match.even.get(origin)
+    if made is None:
+        if origin in match.values or origin.dtype is not constant.outputs[0].dtype:
+            return False
+        made = match.even[origin] = _everywhere(constant, origin)
+        match.values[origin] = made.outputs[0]
+    match.viewed.update(views)
+    return bool((made.attrs["value"] == array.flat[0]).all())
+
+
+def _everywhere(constant: PlanNode, like: Value) -> PlanNode:
+    """The one number of a constant in another shape, in no graph yet."""
+    assert like.shape is not None
+    dims = [d for d in like.shape if d is not None]
+    assert len(dims) == len(like.shape)  # of inputs whose shapes were found
+    array = np.full(dims, constant.attrs["value"].flat[0])
+    array.flags.writeable = False
+    attrs, made = {**constant.attrs, "value": array}, [(like.dtype, like.shape)]
+    place = {"requested": constant.requested, "site_of": constant.site_of, "origins": constant.origins}
+    return make_node(constant.opdef, f"{constant.name}/everywhere", [], attrs, made, **place)
 
 
 def _same_constant(node: PlanNode, other: PlanNode) -> bool:

@@ -188,7 +188,8 @@ def _values(asked: RegisteredPattern, made: Any) -> list[Tensor]:
 
 def dtype_of(operand: Operand, found: Found) -> DType:
     """Of an input, where a pattern was found."""
-    return as_dtype(operand.dtype or found.dtype)
+    name = operand.dtype or found.dtype
+    return as_dtype(found.attrs.get(name, name))
 
 
 def _smooth(asked: RegisteredPattern, found: Found) -> list[str]:

@@ -219,7 +219,7 @@ class Patterns:
             graph = self._graphs.sought_at(asked, found, wide, arrives)
             if isinstance(graph, str):
                 raise _broken(asked, graph)
-            matcher = Matcher(place.index, graph.graph, gone=place.gone)
+            matcher = Matcher(place.index, graph.graph, gone=place.gone, even=graph.arriving.values())
             goals = [(graph.inputs[n], first.values[v]) for n, v in sought.inputs.items() if n in graph.inputs]
             goals += [(v, first.values[s]) for v, s in zip(graph.values, sought.values, strict=True)]
             match = matcher.extend(Match(), goals, graph.values)
@@ -260,6 +260,8 @@ def _put(
     became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
     became |= {value: match.values[graph.arriving[i]] for i, value in standing.arriving.items()}
     origins = tuple(dict.fromkeys(o for n in match.found.values() for o in n.origins))
+    for number in match.even.values():
+        place.change.insert(number, before=at)
     nodes: list[PlanNode] = []
     for name, opdef in streams.items():
         drawn = match.values[graph.inputs[name]].node

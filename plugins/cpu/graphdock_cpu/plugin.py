@@ -32,6 +32,7 @@ FAMILIES = (
     "indexing",
     "layer_norm",
     "linalg",
+    "linear_cross_entropy",
     "math",
     "matmul",
     "morphology",

@@ -35,6 +35,7 @@ FAMILIES: tuple[str, ...] = (
     "image_resize",
     "layer_norm",
     "linalg",
+    "linear_cross_entropy",
     "matmul",
     "matrix_functions",
     "morphology",

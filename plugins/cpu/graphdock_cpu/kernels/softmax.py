@@ -22,7 +22,7 @@ from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes, errors
 from graphdock_cpu.kernels.shaped import Made, Make, Shape, bind, like_first, widened
 from graphdock_cpu.kernels.sharing import Rows
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "label_check"]
 
 #: Elements up to which spreading a column over a matrix beats a broadcast.
 SMALL = 4096
@@ -211,7 +211,7 @@ def _sparse_cross_entropy(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     rows = _Rows(shape, wide.np)
     if math.prod(shape[:-1]) == 0:
         return _nothing, ()
-    check = _label_check(ctx, rows.classes)
+    check = label_check(ctx, rows.classes)
     if rows.empty:
         return lambda x, labels, loss, backprop: check(labels), ()
     if wide is dtype and back_used and not rows.spread:
@@ -317,9 +317,13 @@ def _sparse_by_blocks(rows: _Rows, dtype: np.dtype[Any], check: Callable[[Any], 
     return compute
 
 
-def _label_check(ctx: BuildContext, classes: int) -> Callable[[Any], None]:
-    """Raises InvalidArgumentError for a label outside ``[0, classes)``; read as unsigned, a negative one is large."""
-    unsigned = np.dtype(np.uint32 if ctx.inputs[1].dtype is dtypes.int32 else np.uint64)
+def label_check(ctx: BuildContext, classes: int, index: int = 1) -> Callable[[Any], None]:
+    """Raises InvalidArgumentError for a label outside ``[0, classes)``; read as unsigned, a negative one is large.
+
+    Args:
+      index: of the input that the labels are.
+    """
+    unsigned = np.dtype(np.uint32 if ctx.inputs[index].dtype is dtypes.int32 else np.uint64)
     node = ctx.node
 
     def check(labels: Any) -> None:

@@ -14,6 +14,8 @@ from graphdock_std.fused import convolved as _convolved
 from graphdock_std.fused import gelu_slope as _gelu_slope
 from graphdock_std.fused import gelu_tanh_slope as _gelu_tanh_slope
 from graphdock_std.fused import inner_sums as _inner_sums
+from graphdock_std.linear_cross_entropy import linear_logits as _linear_logits
+from graphdock_std.linear_cross_entropy import linear_slope as _linear_slope
 from graphdock_std.loss_with_gradient import softmax_loss as _softmax_loss
 from graphdock_std.loss_with_gradient import softmax_loss_gradient as _softmax_loss_gradient
 from graphdock_std.loss_with_gradient import sparse_softmax_loss as _sparse_softmax_loss
@@ -141,6 +143,25 @@ def sparse_softmax_cross_entropy_with_gradient(*, features, labels, slope, T, Tl
     loss = _sparse_softmax_loss(features, labels)
     gradient = _sparse_softmax_loss_gradient(features, labels, slope)
     return [loss, gradient]
+
+
+def linear_sparse_softmax_cross_entropy(*, x, w, labels, bias, transpose_w, T, U, Tlabels, **_unused):
+    """Builds LinearSparseSoftmaxCrossEntropy from other ops."""
+    logits = _linear_logits(x, w, bias, transpose_w, U)
+    loss = _ops.cast(_tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits), U)
+    log_sum = _ops.cast(_tf.reduce_logsumexp(logits, [-1]), U)
+    return [loss, log_sum]
+
+
+def linear_sparse_softmax_cross_entropy_grad(
+    *, loss_backprop, x, w, labels, log_sum, bias, transpose_w, T, U, Tlabels, **_unused
+):
+    """Builds LinearSparseSoftmaxCrossEntropyGrad from other ops."""
+    slope = _linear_slope(loss_backprop, x, w, labels, log_sum, bias, transpose_w)
+    x_backprop = _tf.matmul(slope, w, False, not transpose_w)
+    w_backprop = _tf.matmul(slope, x, True) if transpose_w else _tf.matmul(x, slope, True)
+    bias_backprop = _tf.reduce_sum(slope, [0])
+    return [x_backprop, w_backprop, bias_backprop]
 
 
 def squared_difference(*, x, y, T, **_unused):

@@ -843,6 +843,39 @@ def matrix_logarithm(op, grad_y):
     return [_fn.of_block(op, grad_y)]
 
 
+def linear_sparse_softmax_cross_entropy(op, grad_loss, grad_log_sum):
+    """x, w, bias: fn; labels: none."""
+    bias = op.arg("bias")
+    _fn = _import_module("graphdock_std.linear_cross_entropy")
+    grads_linear_cross_entropy_gradient = _fn.linear_cross_entropy_gradient(op, grad_loss, grad_log_sum)
+    return [
+        grads_linear_cross_entropy_gradient[0],
+        grads_linear_cross_entropy_gradient[1],
+        None,
+        *([] if bias is None else [grads_linear_cross_entropy_gradient[2]]),
+    ]
+
+
+def linear_sparse_softmax_cross_entropy_grad(op, grad_x_backprop, grad_w_backprop, grad_bias_backprop):
+    """loss_backprop, x, w, log_sum, bias: fn; labels: none."""
+    bias = op.arg("bias")
+    _fn = _import_module("graphdock_std.linear_cross_entropy")
+    grads_linear_cross_entropy_grad_gradient = _fn.linear_cross_entropy_grad_gradient(
+        op,
+        grad_x_backprop,
+        grad_w_backprop,
+        grad_bias_backprop,
+    )
+    return [
+        grads_linear_cross_entropy_grad_gradient[0],
+        grads_linear_cross_entropy_grad_gradient[1],
+        grads_linear_cross_entropy_grad_gradient[2],
+        None,
+        grads_linear_cross_entropy_grad_gradient[3],
+        *([] if bias is None else [grads_linear_cross_entropy_grad_gradient[4]]),
+    ]
+
+
 def add(op, grad_z):
     """x: formula; y: formula."""
     x, y = op.inputs

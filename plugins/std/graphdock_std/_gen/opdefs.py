@@ -4411,6 +4411,93 @@ def matrix_logarithm() -> OpDef:
     )
 
 
+def linear_sparse_softmax_cross_entropy() -> OpDef:
+    return OpDef(
+        name="LinearSparseSoftmaxCrossEntropy",
+        version=1,
+        summary="A linear layer, and the cross-entropy of its softmax with one class index per row.",
+        doc=(
+            "What SparseSoftmaxCrossEntropyWithLogits gives of the layer's result, the logits, which kernels need "
+            "not hold: some of them exist at a time. log_sum is what the\ngradient wants of them. Products are "
+            "accumulated in float32 at least; logits of float16 and bfloat16 may be rounded before the softmax, "
+            "which is computed in U at\nleast. A label outside [0, V) is an InvalidArgumentError when the step runs."
+        ),
+        inputs=(
+            ArgDef("x", "T", shape="[N, D]", doc="Rows."),
+            ArgDef("w", "T", shape="[W0, W1]", doc="Weights, [D, V], or [V, D] with transpose_w."),
+            ArgDef("labels", "Tlabels", shape="[N]", doc="Class indices."),
+            ArgDef("bias", "T", shape="[C]", arity="optional", doc="A number per class."),
+        ),
+        outputs=(
+            ArgDef("loss", "U", shape="[N]"),
+            ArgDef("log_sum", "U", shape="[N]", doc="The logarithm of the sum of a row's exponentials."),
+        ),
+        attrs=(AttrDef("transpose_w", "bool", default=False, doc="Multiply by w transposed."),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("U", allow=("float32", "float64"), default="float32"),
+            TypeVarDef("Tlabels", allow=("int32", "int64"), default="int64"),
+        ),
+        let={"D2": "W1 if transpose_w else W0", "V": "W0 if transpose_w else W1"},
+        where=(
+            ("D == D2", "inner sizes differ: {D} (from x) and {D2} (from w)"),
+            ("V == C", "bias has {C} numbers for {V} classes"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "2 * size(w) * N + 6 * N * V"},
+        gradient="graphdock_std._gen.gradients:linear_sparse_softmax_cross_entropy",
+        gradient_kinds={"x": "fn", "w": "fn", "labels": "none", "bias": "fn"},
+        decomposition="graphdock_std._gen.decompositions:linear_sparse_softmax_cross_entropy",
+        reference="graphdock_std.reference.linear_cross_entropy:linear_cross_entropy",
+        package="graphdock_std",
+        source="specs/linear_cross_entropy.yaml:4",
+    )
+
+
+def linear_sparse_softmax_cross_entropy_grad() -> OpDef:
+    return OpDef(
+        name="LinearSparseSoftmaxCrossEntropyGrad",
+        version=1,
+        summary="The gradient of LinearSparseSoftmaxCrossEntropy's loss by x, w and bias.",
+        doc=(
+            "The logits are computed again; kernels need not hold them. What reaches them may be rounded to T. "
+            "Labels are not looked at for being classes, which\nLinearSparseSoftmaxCrossEntropy has done."
+        ),
+        inputs=(
+            ArgDef("loss_backprop", "U", shape="[N]", doc="The gradient of the loss."),
+            ArgDef("x", "T", shape="[N, D]", doc="As in LinearSparseSoftmaxCrossEntropy."),
+            ArgDef("w", "T", shape="[W0, W1]", doc="As in LinearSparseSoftmaxCrossEntropy."),
+            ArgDef("labels", "Tlabels", shape="[N]", doc="As in LinearSparseSoftmaxCrossEntropy."),
+            ArgDef("log_sum", "U", shape="[N]", doc="As LinearSparseSoftmaxCrossEntropy gave it."),
+            ArgDef("bias", "T", shape="[C]", arity="optional", doc="As in LinearSparseSoftmaxCrossEntropy."),
+        ),
+        outputs=(
+            ArgDef("x_backprop", "T", shape="[N, D]"),
+            ArgDef("w_backprop", "T", shape="[W0, W1]"),
+            ArgDef("bias_backprop", "T", shape="[V]", doc="Of a bias that is not there too."),
+        ),
+        attrs=(AttrDef("transpose_w", "bool", default=False, doc="As in LinearSparseSoftmaxCrossEntropy."),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("U", allow=("float32", "float64")),
+            TypeVarDef("Tlabels", allow=("int32", "int64"), default="int64"),
+        ),
+        let={"D2": "W1 if transpose_w else W0", "V": "W0 if transpose_w else W1"},
+        where=(
+            ("D == D2", "inner sizes differ: {D} (from x) and {D2} (from w)"),
+            ("V == C", "bias has {C} numbers for {V} classes"),
+        ),
+        traits=frozenset({"pure"}),
+        cost={"flops": "6 * size(w) * N + 6 * N * V"},
+        gradient="graphdock_std._gen.gradients:linear_sparse_softmax_cross_entropy_grad",
+        gradient_kinds={"loss_backprop": "fn", "x": "fn", "w": "fn", "labels": "none", "log_sum": "fn", "bias": "fn"},
+        decomposition="graphdock_std._gen.decompositions:linear_sparse_softmax_cross_entropy_grad",
+        reference="graphdock_std.reference.linear_cross_entropy:linear_cross_entropy_grad",
+        package="graphdock_std",
+        source="specs/linear_cross_entropy.yaml:52",
+    )
+
+
 def add() -> OpDef:
     return OpDef(
         name="Add",
@@ -12869,6 +12956,8 @@ OPS: dict[str, Callable[[], OpDef]] = {
     "MatrixSetDiag": matrix_set_diag,
     "MatrixSquareRoot": matrix_square_root,
     "MatrixLogarithm": matrix_logarithm,
+    "LinearSparseSoftmaxCrossEntropy": linear_sparse_softmax_cross_entropy,
+    "LinearSparseSoftmaxCrossEntropyGrad": linear_sparse_softmax_cross_entropy_grad,
     "Add": add,
     "Sub": sub,
     "Mul": mul,
@@ -13182,6 +13271,7 @@ SPECS: dict[str, str] = {
     "image_resize.yaml": "5ec0ee43d94701ad",
     "layer_norm.yaml": "000a58d77b9172a4",
     "linalg.yaml": "0aaec83ccd333768",
+    "linear_cross_entropy.yaml": "a1be33afc38fee56",
     "math.yaml": "64a03ec92efe5915",
     "morphology.yaml": "70ac1a90d5b92f06",
     "nn.yaml": "9daa5644c106ebda",

@@ -1,5 +1,5 @@
 """What people write in several ops and one op of std computes: norms, attention, cells, angles, products and convolutions with what
-follows them.
+follows them, losses with the layer before them.
 
 Each spelling is a pattern of its own, and each rank.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from graphdock_std.patterns.attention import attentions
 from graphdock_std.patterns.convolutions import convolutions
+from graphdock_std.patterns.linear_cross_entropy import linear_cross_entropies
 from graphdock_std.patterns.losses import losses
 from graphdock_std.patterns.norms import layer_norms, rms_norms
 from graphdock_std.patterns.products import products, products_of_gradients
@@ -20,6 +21,7 @@ PATTERNS = (
     *layer_norms(),
     *rms_norms(),
     *attentions(),
+    *linear_cross_entropies(),  # before products, which are parts of them
     *products(),
     *convolutions(),
     *lstms(),

@@ -1,0 +1,189 @@
+"""A linear layer with its cross-entropy, by chunks of classes: the logits of one chunk exist at a time, in scratch memory.
+
+A chunk's logits are one product of the matrix library, a launch joins them to what is known of each row, or makes their gradient in
+their place. Weights of a chunk have their gradient at once; that of the rows is summed over chunks, in float32 at least. Chunks of
+rows would have it the other way round: all weights' gradients, read and written for each few hundred rows.
+
+Weights [D, V] go through a copy of the chunk's columns, whose rows are aligned whatever V is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from graphdock.contracts import DType, KernelDef, errors
+
+from graphdock_cuda.compiled import Source, source
+from graphdock_cuda.kernel import FLOATS, family
+from graphdock_cuda.kernels.elementwise import elementwise
+from graphdock_cuda.kernels.matmul import gemm_of, multiply, product_of
+from graphdock_cuda.kernels.reduce import reduce_axes, reducer
+from graphdock_cuda.kernels.rows import over_rows
+from graphdock_cuda.launch import i64
+from graphdock_cuda.moving import copy_box
+from graphdock_cuda.work import ErrorWord, Operand, Work
+
+__all__ = ["KERNELS", "chunks_of"]
+
+KERNELS: list[KernelDef] = []
+kernel = family(KERNELS)
+
+#: Classes that a chunk has at least, where there are as many: a product with fewer reads and writes more than it multiplies.
+LEAST = 1024
+#: What the classes of a chunk are a multiple of.
+ALIGNED = 64
+
+
+def chunks_of(rows: int, classes: int, element_bytes: int, most_bytes: int) -> list[tuple[int, int]]:
+    """Where chunks begin and end: as few as there must be for ``most_bytes`` of logits each, and as long as one another."""
+    longest = max(most_bytes // max(rows * element_bytes, 1), LEAST)
+    count = -(-classes // longest)
+    length = -(-classes // max(count, 1) // ALIGNED) * ALIGNED
+    return [(begin, min(begin + length, classes)) for begin in range(0, classes, length)] if classes else [(0, 0)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """The operands of a node, and how its classes are cut. ``turned``: weights are [classes, inner]."""
+
+    x: Operand
+    w: Operand
+    bias: Operand | None
+    turned: bool
+    chunks: list[tuple[int, int]]
+
+    @property
+    def rows(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def inner(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def classes(self) -> int:
+        return self.w.shape[0 if self.turned else 1]
+
+
+def _layer(w: Work) -> _Layer:
+    x, weights = w.input("x"), w.input("w")
+    turned = bool(w.attr("transpose_w"))
+    most = int(w.device.options.get("workspace", 1 << 25))
+    chunks = chunks_of(x.shape[0], weights.shape[0 if turned else 1], x.dtype.size, most)
+    return _Layer(x, weights, w.input("bias") if w.has("bias") else None, turned, chunks)
+
+
+def _source(w: Work, layer: _Layer, labels: Operand, statistics: DType) -> Source:
+    types = {"TYPE": w.ctype(layer.x), "LABEL": w.ctype(labels), "STATISTICS": w.ctype(statistics)}
+    return source("block.cuh", "rows.cuh", "exponentials.cuh", "linear_cross_entropy.cuh", **types)
+
+
+def _logits(w: Work, layer: _Layer) -> Iterator[tuple[int, int, Operand, Operand]]:
+    """Of each chunk: its begin and end, its logits, and its weights. What is taken of scratch for one is free for the next."""
+    for begin, end in layer.chunks:
+        with w.temporary():
+            z = w.scratch(layer.x.dtype, (layer.rows, end - begin))
+            if layer.turned:
+                weights = layer.w.at(begin * layer.inner, (end - begin, layer.inner))
+            elif end - begin == layer.classes:
+                weights = layer.w
+            else:
+                weights = w.scratch(layer.x.dtype, (layer.inner, end - begin))
+                copy_box(w, weights, (0, 0), layer.w, (0, begin), weights.shape)
+            bias = None if layer.bias is None else layer.bias.at(begin, (end - begin,))
+            _product(w, layer.x, weights, z, False, layer.turned, bias)
+            yield begin, end, z, weights
+
+
+def _product(w: Work, a: Operand, b: Operand, d: Operand, left: bool, right: bool, bias: Operand | None = None) -> None:
+    """``d = op(a) op(b) + bias``, by the matrix library where it takes that, else by the own tiles."""
+    product = product_of(a.shape, b.shape, left, right)
+    gemm = gemm_of(w, product, a.dtype.name, bias=bias is not None)
+    with w.temporary():
+        if d.size and (gemm is None or not w.gemm(gemm, a, b, d, bias)):
+            multiply(w, a, b, d, product, bias)
+
+
+def _add_product(w: Work, a: Operand, b: Operand, d: Operand, right: bool, first: bool) -> None:
+    """``d += a op(b)``, where ``d`` may be wider than both; the first one sets it."""
+    product = product_of(a.shape, b.shape, False, right)
+    gemm = gemm_of(w, product, a.dtype.name)
+    with w.temporary():
+        if gemm is not None:
+            out = "" if d.dtype is a.dtype else d.dtype.name
+            if w.gemm(replace(gemm, out=out, adds=not first), a, b, d):
+                return
+        part = w.scratch(a.dtype, d.shape)
+        multiply(w, a, b, part, product)
+        elementwise(w, "p" if first else "d + p", [("d", d), ("p", part)], d)
+
+
+@kernel("LinearSparseSoftmaxCrossEntropy", types={"T": FLOATS})
+def linear_cross_entropy(w: Work) -> None:
+    """``(x, w, labels, bias?) -> (loss, log_sum)``."""
+    layer, labels = _layer(w), w.input("labels")
+    loss, log_sum = w.output(labels.shape), w.output(labels.shape, 1)
+    classes = layer.classes
+
+    def wrong(label: int, row: int) -> errors.GraphdockError:
+        return errors.InvalidArgumentError(
+            "a label is no class index",
+            expected=f"labels from 0 to {classes - 1}",
+            got=str(label),
+            hint="features end in one column per class",
+        )
+
+    made = _source(w, layer, labels, loss.dtype)
+    kept = w.scratch(layer.x.dtype.accumulator, (layer.rows, 3 if len(layer.chunks) > 1 else 0))
+    for begin, end, z, _ in _logits(w, layer):
+        sizes = (i64(layer.rows), i64(end - begin), i64(begin), i64(classes))
+        args = (z, labels, kept, loss, log_sum, *sizes, ErrorWord(wrong))
+        over_rows(w, made, layer.rows, end - begin, "chunk_{}", *args)
+
+
+@kernel("LinearSparseSoftmaxCrossEntropyGrad", types={"T": FLOATS})
+def linear_cross_entropy_grad(w: Work) -> None:
+    """``(loss_backprop, x, w, labels, log_sum, bias?) -> (x_backprop, w_backprop, bias_backprop)``, as far as they are used."""
+    layer = _layer(w)
+    dloss, labels, log_sum = (w.input(name) for name in ("loss_backprop", "labels", "log_sum"))
+    dx, dw, dbias = w.output(layer.x.shape), w.output(layer.w.shape, 1), w.output((layer.classes,), 2)
+    if not layer.rows:
+        w.fill(dw)
+        w.fill(dbias)
+        return
+    made = _source(w, layer, labels, log_sum.dtype)
+    one = len(layer.chunks) == 1
+    wide = layer.x.dtype.accumulator
+    total = dx if one or wide is dx.dtype or not w.used(0) else w.scratch(wide, dx.shape)
+    for begin, end, z, weights in _logits(w, layer):
+        sizes = (i64(layer.rows), i64(end - begin), i64(begin))
+        over_rows(w, made, layer.rows, end - begin, "slope_{}", z, labels, log_sum, dloss, *sizes)
+        if w.used(0):
+            _add_product(w, z, weights, total, not layer.turned, begin == 0)
+        _weights_grad(w, layer, z, begin, dw, dbias.at(begin, (end - begin,)))
+    if total is not dx and w.used(0):
+        elementwise(w, "t", [("t", total)], dx)
+
+
+def _weights_grad(w: Work, layer: _Layer, z: Operand, begin: int, dw: Operand, dbias: Operand) -> None:
+    """Of a chunk: its part of ``dw``, and ``dbias``, by one product of the library where it makes both."""
+    width = z.shape[1]
+    whole = layer.turned or width == layer.classes
+    sums_too = w.used(2)
+    if w.used(1):
+        shape = (width, layer.inner) if layer.turned else (layer.inner, width)
+        part = dw.at(begin * layer.inner if layer.turned else begin, shape) if whole else w.scratch(dw.dtype, shape)
+        a, b = (z, layer.x) if layer.turned else (layer.x, z)
+        epilogue = "none" if not sums_too else "sums_a" if layer.turned else "sums_b"
+        gemm = gemm_of(w, product_of(a.shape, b.shape, True, False), dw.dtype.name, activation=epilogue)
+        with w.temporary():
+            if gemm is not None and w.gemm(gemm, a, b, part, dbias if sums_too else None):
+                sums_too = False
+            else:
+                _product(w, a, b, part, True, False)
+        if not whole:
+            copy_box(w, dw, (0, begin), part, (0, 0), shape)
+    if sums_too:
+        with w.temporary():
+            reduce_axes(w, reducer("sum", z.dtype), z, [0], dbias)

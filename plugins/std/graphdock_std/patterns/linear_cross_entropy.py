@@ -1,0 +1,112 @@
+"""A linear layer whose result is the logits of a sparse cross-entropy, and nothing else: they need not all exist at a time."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import graphdock as _tf
+from graphdock import ops as _ops
+from graphdock.contracts import Found, Operand, Pattern
+
+from graphdock_std.patterns.operands import PARTS
+
+__all__ = ["LEAST_BYTES", "linear_cross_entropies"]
+
+#: Logits that take less are held: their gradient is ready when the loss is, and nothing is computed twice.
+LEAST_BYTES = 64 << 20
+
+
+def _unbiased(product: Any, bias: None) -> Any:
+    return product
+
+
+def _bias_added(product: Any, bias: Any) -> Any:
+    return _tf.nn.bias_add(product, bias)
+
+
+def _added(product: Any, bias: Any) -> Any:
+    return product + bias
+
+
+def _written(
+    x: Any,
+    w: Any,
+    labels: Any,
+    bias: Any = None,
+    cut: Any = None,
+    shape: Any = None,
+    *,
+    Tlabels: Any,
+    turned: bool,
+    biased: Callable[[Any, Any], Any],
+    wide: bool,
+) -> Any:
+    """``cut``: the shape in which a layer of more dims adds its bias. ``shape``: the one that the loss wants."""
+    product = _tf.matmul(x, w, transpose_b=turned)
+    logits = biased(product if cut is None else _tf.reshape(product, cut), bias)
+    logits = logits if shape is None else _tf.reshape(logits, shape)
+    logits = _ops.cast(logits, _tf.float32) if wide else logits
+    return _tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+
+
+def _standing(
+    x: Any, w: Any, labels: Any, bias: Any = None, *, Tlabels: Any, turned: bool, wide: bool, **_shapes: Any
+) -> Any:
+    given = {"x": x, "w": w, "labels": _tf.reshape(labels, [-1]), "bias": bias}
+    loss = _ops.apply_op("LinearSparseSoftmaxCrossEntropy", **given, transpose_w=turned)[0]
+    return _ops.cast(_tf.reshape(loss, labels.shape.as_list()), _tf.float32 if wide else x.dtype)
+
+
+def linear_cross_entropies() -> Iterator[Pattern]:
+    """One pattern per way to add the bias, to cut rows into more dims, and dtype of logits that are cast for the loss."""
+    layers: dict[str, Callable[[Any, Any], Any]] = {"": _unbiased, "_bias_add": _bias_added, "_add": _added}
+    for narrow in ("", "bfloat16", "float16"):
+        for turned in (False, True):
+            for kind, biased in layers.items():
+                bias = {} if biased is _unbiased else {"bias": Operand((None,), narrow or None)}
+                for name, shapes, rank in _CUTS:
+                    if "cut" in shapes and (turned or not bias):
+                        continue
+                    label = f"linear_cross_entropy{kind}{'_turned' * turned}{name}{narrow and '_of_' + narrow}"
+                    matrix = Operand((None, None), narrow or None)
+                    yield Pattern(
+                        label,
+                        "SparseSoftmaxCrossEntropyWithLogits",
+                        {"x": matrix, "w": matrix, "labels": Operand((None,) * rank, "Tlabels"), **bias, **shapes},
+                        functools.partial(_written, turned=turned, biased=biased, wide=bool(narrow)),
+                        functools.partial(_standing, turned=turned, wide=bool(narrow)),
+                        dtypes=("float32",) if narrow else ("float32", "bfloat16", "float16"),
+                        not_on=PARTS,
+                        rank=rank,
+                        check=functools.partial(_large, turned=turned, narrow=narrow),
+                        attrs=("Tlabels",),
+                    )
+
+
+def _shape(size: int) -> Operand:
+    return Operand((size,), "int32", constant=True)
+
+
+#: Where rows are cut: name, shapes that are constants, and dims of the labels.
+_CUTS: tuple[tuple[str, dict[str, Operand], int], ...] = (
+    ("", {}, 1),
+    ("_reshaped", {"shape": _shape(3)}, 2),
+    ("_cut", {"cut": _shape(3)}, 2),
+    ("_cut_reshaped", {"cut": _shape(3), "shape": _shape(2)}, 1),
+)
+
+
+def _large(found: Found, *, turned: bool, narrow: str) -> str | None:
+    rows, classes = found.shapes["x"][0], found.shapes["w"][0 if turned else 1]
+    if math.prod(found.shapes["labels"]) != rows:
+        return "rows are cut otherwise"
+    cut = found.constants.get("cut")
+    if found.shapes.get("bias", (classes,)) != (classes,) or (cut is not None and cut[-1] not in (classes, -1)):
+        return "the bias is not a number per class"
+    taken = rows * classes * _tf.as_dtype(narrow or found.dtype).size
+    if taken < LEAST_BYTES:
+        return f"logits of {taken / (1 << 20):.3g} MiB are held, fewer than {LEAST_BYTES >> 20}"
+    return None
