@@ -32,7 +32,6 @@ WAITING = {
     "region.Claim.cost_us": "the first real region compiler brings the choice between claims",
     "trait.host": "shown by `graphdock ops`; such an op's kernels are registered for the device `host`",
     "trait.reduction": "shown by `graphdock ops`; region compilers are to end a region at one",
-    "trait.view": "shown by `graphdock ops`; kernels say what is a view (`KernelDef.views`)",
 }
 
 
