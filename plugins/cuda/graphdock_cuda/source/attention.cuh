@@ -59,10 +59,14 @@ template <class G, class Take> GD_DEVICE void over_keys(const Rows& rows, const 
   const i64 begin = row.number * rows.keys;
   for (i64 block = begin / 8 + G::thread(); block * 8 < begin + rows.seen; block += G::size()) {
     const uniforms<float> drawn(stream.block(1 + block));
+    u32 kept = 0;
 #pragma unroll
+    for (int i = 0; i < 8; ++i) kept |= static_cast<u32>(drawn.at[i] >= rate) << i;
+    // eight copies of what is done with a key would be long
+#pragma unroll 2
     for (int i = 0; i < 8; ++i) {
       const i64 j = block * 8 + i - begin;
-      if (j >= 0 && j < rows.seen) take(j, drawn.at[i] >= rate ? factor : C(0));
+      if (j >= 0 && j < rows.seen) take(j, kept >> i & 1 ? factor : C(0));
     }
   }
 #else

@@ -125,11 +125,10 @@ def test_chunks(
 @pytest.mark.parametrize(
     ("dtype", "rate"),
     [
-        (np.float64, None),
         (np.float16, 0.25),
-        pytest.param(np.float64, 0.25, marks=pytest.mark.exhaustive),
         pytest.param(np.float16, None, marks=pytest.mark.exhaustive),
-        *[pytest.param(ml_dtypes.bfloat16, rate, marks=pytest.mark.exhaustive) for rate in (None, 0.25)],
+        pytest.param(np.float64, None, marks=pytest.mark.exhaustive),
+        pytest.param(ml_dtypes.bfloat16, 0.25, marks=pytest.mark.exhaustive),
     ],
 )
 def test_sums_over_chunks_are_kept_wide(
@@ -205,13 +204,13 @@ def test_rows_that_see_nothing_are_nan_and_others_are_not(
     bias[7], bias[8, 3:], bias[9, 4], bias[10, 5] = -np.inf, -np.inf, np.inf, np.nan
     arrays = [q, k, v, grad, bias]
     limit(workspace)
-    got = run(_both(), *arrays)
+    got = run(_both(0.0), *arrays)
     nothing = np.isin(np.arange(20), [7, 9, 10])
     for mine in (got[0].sum(-1), got[1], got[2].sum(-1)):
         np.testing.assert_array_equal(np.isnan(mine), np.broadcast_to(nothing, (2, 20)))
     assert np.isnan(got[3]).all() and np.isnan(got[4]).all()
     with np.errstate(all="ignore"):
-        want = _expected(arrays)
+        want = _expected(arrays, 0.0)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(got[1], want[1], rtol=1e-5, atol=1e-5)
     # more queries than keys: the first four see none
