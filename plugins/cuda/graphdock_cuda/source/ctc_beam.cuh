@@ -33,7 +33,8 @@ GD_DEVICE u64 key_of(double score) {
   return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
 
-// The bytes, the highest first, that the last of the best has, in its key and then in its inverted place: of equal scores the first stays.
+// Where the best scores end: the first bytes of the last one's key, and behind them of its inverted place, because of equal scores the
+// first stays.
 struct Cut {
   u64 key, key_mask;
   u32 place, place_mask;
@@ -56,7 +57,7 @@ struct Cut {
     }
   }
 };
-// Where the best `wanted` of n scores end; all that are numbers, if they are no more.
+// Where the best `wanted` of n scores end: byte by byte, until all that begin alike are wanted. If they are fewer, all numbers are kept.
 GD_DEVICE Cut cut_of(const double* scores, i64 n, int wanted) {
   __shared__ u32 counts[256];
   __shared__ Cut cut;
@@ -90,9 +91,17 @@ GD_DEVICE Cut cut_of(const double* scores, i64 n, int wanted) {
   return found;
 }
 
+// nodes: of the tree of a row.
 struct Search {
   i64 width, top, nodes;
   i32 merge;
+};
+
+// Prefixes, the best first, with the logarithms of their paths that end in a blank, and in their last class.
+struct Beam {
+  i32* nodes;
+  double* ending;
+  double* staying;
 };
 
 // The labels of a prefix, from the last one on: how many are left when repeated ones count once. each(label, how many come before).
@@ -118,15 +127,13 @@ GD_KERNEL(ctc_beams)
   places += row * 2 * width;
   chosen += row * width;
   double *totals = beams + 4 * width, *kept_blank = beams + 5 * width, *kept_label = beams + 6 * width;
-  // of the prefixes: logarithms of their paths that end in a blank, and in their last class
-  double *ending = beams, *staying = beams + width, *next_ending = beams + 2 * width, *next_staying = beams + 3 * width;
-  i32 *nodes = places, *next_nodes = places + width;
+  Beam beam = {places, beams, beams + width}, next = {places + width, beams + 2 * width, beams + 3 * width};
   __shared__ int taken;
   if (threadIdx.x == 0) {
     tree.plant(0, 0, static_cast<i32>(blank), 0);
-    nodes[0] = 0;
-    ending[0] = 0.0;
-    staying[0] = -limits<double>::infinity();
+    beam.nodes[0] = 0;
+    beam.ending[0] = 0.0;
+    beam.staying[0] = -limits<double>::infinity();
   }
   i64 count = 1;
   for (i64 t = 0; t < length; ++t) {
@@ -138,27 +145,27 @@ GD_KERNEL(ctc_beams)
     sum = log(block_reduce(sum, sum_op()));
     const auto log_of = [&](i64 c) { return (static_cast<double>(load(logits + c)) - high) - sum; };
     for (i64 i = threadIdx.x; i < count; i += blockDim.x) {
-      const i32 last = tree.classes[nodes[i]];
-      totals[i] = log_sum(ending[i], staying[i]);
+      const i32 last = tree.classes[beam.nodes[i]];
+      totals[i] = log_sum(beam.ending[i], beam.staying[i]);
       kept_blank[i] = totals[i] + log_of(blank);
-      kept_label[i] = last != blank ? staying[i] + log_of(last) : -limits<double>::infinity();
+      kept_label[i] = last != blank ? beam.staying[i] + log_of(last) : -limits<double>::infinity();
     }
     __syncthreads();
     // first the prefixes as they are, then each with one more class
     double* longer = scores + count;
     for (i64 k = threadIdx.x; k < count * blank; k += blockDim.x) {
       const i64 i = k / blank, c = k - i * blank;
-      longer[k] = (c == tree.classes[nodes[i]] ? ending[i] : totals[i]) + log_of(c);
+      longer[k] = (c == tree.classes[beam.nodes[i]] ? beam.ending[i] : totals[i]) + log_of(c);
     }
     __syncthreads();
     for (i64 i = threadIdx.x; i < count; i += blockDim.x) {
-      const i32 node = nodes[i];
+      const i32 node = beam.nodes[i];
       for (i64 j = 0; node != 0 && j < count; ++j) {
-        if (!tree.same(tree.parents[node], nodes[j])) continue;
+        if (!tree.same(tree.parents[node], beam.nodes[j])) continue;
         double* same = longer + j * blank + tree.classes[node];
         kept_label[i] = log_sum(kept_label[i], *same);
         *same = -limits<double>::infinity();
-        tree.parents[node] = nodes[j];  // so that they are not compared again
+        tree.parents[node] = beam.nodes[j];  // the same prefix, which is found at once in the next step
         break;
       }
       scores[i] = log_sum(kept_blank[i], kept_label[i]);
@@ -184,31 +191,30 @@ GD_KERNEL(ctc_beams)
         rank += its > key || (its == key && other < k);
       }
       if (k < count) {
-        next_nodes[rank] = nodes[k];
-        next_ending[rank] = kept_blank[k];
-        next_staying[rank] = kept_label[k];
+        next.nodes[rank] = beam.nodes[k];
+        next.ending[rank] = kept_blank[k];
+        next.staying[rank] = kept_label[k];
       } else {
         const i64 parent = (k - count) / blank, node = 1 + t * width + rank;
-        tree.add(static_cast<i32>(node), nodes[parent], static_cast<i32>(k - count - parent * blank));
-        next_nodes[rank] = static_cast<i32>(node);
-        next_ending[rank] = -limits<double>::infinity();
-        next_staying[rank] = scores[k];
+        tree.add(static_cast<i32>(node), beam.nodes[parent], static_cast<i32>(k - count - parent * blank));
+        next.nodes[rank] = static_cast<i32>(node);
+        next.ending[rank] = -limits<double>::infinity();
+        next.staying[rank] = scores[k];
       }
     }
     count = taken;
     __syncthreads();
-    double *was_ending = ending, *was_staying = staying;
-    i32* were = nodes;
-    ending = next_ending, staying = next_staying, nodes = next_nodes;
-    next_ending = was_ending, next_staying = was_staying, next_nodes = were;
+    const Beam was = beam;
+    beam = next;
+    next = was;
   }
   __syncthreads();
   if (threadIdx.x == 0) found[search.top * s.rows + row] = count < search.top ? -1 - count : 0;
   if (count < search.top) return;
   for (i64 path = threadIdx.x; path < search.top; path += blockDim.x) {
-    ends[path * s.rows + row] = nodes[path];
-    found[path * s.rows + row] = labels_of(tree.parents, tree.classes, nodes[path], search.merge, 0, [](i32, i64) {});
-    store(log_probability + row * search.top + path, log_sum(ending[path], staying[path]));
+    ends[path * s.rows + row] = beam.nodes[path];
+    found[path * s.rows + row] = labels_of(tree.parents, tree.classes, beam.nodes[path], search.merge, 0, [](i32, i64) {});
+    store(log_probability + row * search.top + path, log_sum(beam.ending[path], beam.staying[path]));
   }
 }
 // The labels of one path of each row, a thread per row.
