@@ -32,3 +32,14 @@ def test_no_two_kernels_tie() -> None:
 
 def test_families_stand_in_order() -> None:
     assert list(FAMILIES) == sorted(set(FAMILIES))
+
+
+def test_no_kernel_takes_strings() -> None:
+    ops = Host().ops
+    strings = [
+        (k.op, t.name)
+        for k in kernels()
+        for t in ops.get(k.op).types
+        if "string" in (t.allow or ["string"]) and "string" in k.types.get(t.name, ["string"])
+    ]
+    assert strings == []

@@ -173,7 +173,7 @@ _UNARY = (
     "Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh"
 ).split()
 _BINARY = "Add Sub RealDiv FloorDiv FloorMod Pow Maximum Minimum SquaredDifference".split()
-_TO_BOOL = "Less LessEqual Greater GreaterEqual Equal NotEqual IsNan IsInf IsFinite".split()
+_TO_BOOL = "Less LessEqual Greater GreaterEqual IsNan IsInf IsFinite".split()
 
 _IN_PLACE = {"inplace": {"y": ("x",)}, "modes": ("planned", "fresh", "inplace")}
 kernel(*_UNARY, **_IN_PLACE)(_by_formula)
@@ -191,6 +191,7 @@ kernel(
 kernel(*_BINARY, inplace={"z": ("x", "y")}, modes=("planned", "fresh", "inplace"))(_by_formula)
 kernel("Atan2", inplace={"z": ("y", "x")}, modes=("planned", "fresh", "inplace"))(_by_formula)
 kernel(*_TO_BOOL, "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot")(_by_formula)
+kernel("Equal", "NotEqual", types={"T": PLAIN})(_by_formula)
 _FEATURES = {"inplace": {"activations": ("features",)}, "modes": ("planned", "fresh", "inplace")}
 kernel("Relu", "Relu6", "LeakyRelu", **_FEATURES)(_by_formula)
 kernel("ReluGrad", "Cast")(_by_formula)
