@@ -125,7 +125,7 @@ def table(rows: Sequence[Row], every: Sequence[Asked]) -> list[str]:
         mine = [r for r in rows if (r.get("program"), r.get("precision")) == (asked.program, asked.precision)]
         own = next((r.get("seconds") for r in mine if r["framework"] == "graphdock"), None)
         unit, most = asked.unit, _most(rows, asked)
-        name = f"{asked.program:25}" + f"{asked.precision if _rounds(asked.program) else '':9}"
+        name = f"{asked.program:28}" + f"{asked.precision if _rounds(asked.program) else '':9}"
         for row in sorted(mine, key=lambda r: "error" in r):
             if "error" in row:
                 lines.append(f"{name} {row['framework']:17} {row['error']}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
@@ -31,8 +32,9 @@ __all__ = ["STREAM_WORDS", "WIDTHS", "PatternGraph", "PatternGraphs"]
 WIDTHS = (0, 1, 8)
 #: Words of a stream: key, key2, outer, iteration, ordinal.
 STREAM_WORDS = 5
-#: Graphs that a host keeps.
-_KEPT = 1024
+#: Graphs that a host keeps, and those of them with constants of many bytes.
+_KEPT, _KEPT_LARGE = 1024, 16
+_LARGE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class PatternGraph:
       inputs: name -> input of the graph. ``values``: what the function returns.
       arriving: position among the values -> its gradient, an input of the graph too; empty where there are no slopes.
       slopes: name of an input -> its gradient, of those that were asked for and are there.
+      large: whether it holds constants of many bytes.
     """
 
     graph: PlanGraph
@@ -50,6 +53,7 @@ class PatternGraph:
     values: tuple[Value, ...]
     arriving: Mapping[int, Value]
     slopes: Mapping[str, Value]
+    large: bool = False
 
 
 class PatternGraphs:
@@ -104,7 +108,8 @@ class PatternGraphs:
         wanted: tuple[str, ...],
         arrives: tuple[int, ...],
     ) -> PatternGraph | str:
-        constants = tuple([(n, a.tobytes()) for n, a in found.constants.items()])
+        constants = tuple([(n, a.shape, sha256(a.tobytes()).digest()) for n, a in found.constants.items()])
+        large = sum(a.nbytes for a in found.constants.values()) > _LARGE
         operands = tuple(asked.pattern.inputs.items())
         attrs = tuple([(n, attr_key(v)) for n, v in found.attrs.items()])
         at = found.dtype, tuple(found.shapes.items()), constants, attrs, wide, wanted, arrives
@@ -119,7 +124,9 @@ class PatternGraphs:
                     if not isinstance(made, str):
                         if len(traced) >= _KEPT:
                             traced.clear()
-                        traced[key] = made
+                        elif large and len(held := [k for k, g in traced.items() if g.large]) >= _KEPT_LARGE:
+                            del traced[held[0]]
+                        traced[key] = made = replace(made, large=large)
         return made
 
     def _trace(

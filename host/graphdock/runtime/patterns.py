@@ -121,6 +121,19 @@ class Patterns:
         self._graphs = graphs
         self._preferred = preferred
 
+    def tables(self, level: PlanGraph) -> tuple[set[PlanNode], set[int]]:
+        """The anchors in a level of patterns that look at tables of constants, where they may be found, and the ranks of those."""
+        known = [r.pattern for r in self._known() if any(o.constant and o.shape for o in r.pattern.inputs.values())]
+        ops = {p.anchor for p in known}
+        anchors, ranks = set[PlanNode](), set[int]()
+        for node in level.nodes if ops else ():
+            if node.op in ops:
+                device = self._preferred(node)
+                here = [p for p in known if p.anchor == node.op and device is not None and device not in p.not_on]
+                ranks.update(len(o.shape) for p in here for o in p.inputs.values() if o.constant and o.shape)
+                anchors.update([node] if here else [])
+        return anchors, ranks
+
     def run(
         self, graph: PlanGraph, chooser: Chooser, failed: Mapping[PatternKey, str], late: bool = False
     ) -> tuple[list[RegionNote], dict[PlanNode, PatternKey]]:

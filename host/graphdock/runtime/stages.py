@@ -32,6 +32,7 @@ from graphdock.runtime.prepare import prepare_kernels
 from graphdock.runtime.resources import Access, ResourceStore
 from graphdock.runtime.scalars import KEPT, scalar_function, scalar_values
 from graphdock.runtime.spaces import assign_spaces
+from graphdock.runtime.tables import fold_tables
 from graphdock.runtime.translate import translate
 from graphdock.runtime.unroll import Unrolling
 
@@ -40,8 +41,11 @@ __all__ = ["STAGES", "simplify"]
 
 def simplify(graph: PlanGraph, setting: Setting) -> list[PassReport]:
     """Run the passes of a session over a graph."""
-    tools = Tools(evaluator(setting), setting.host.ops.get("Const"), setting.host.ops.get)
-    return run_passes(graph, setting.passes, tools, setting.debug)
+    return run_passes(graph, setting.passes, _tools(setting), setting.debug)
+
+
+def _tools(setting: Setting) -> Tools:
+    return Tools(evaluator(setting), setting.host.ops.get("Const"), setting.host.ops.get)
 
 
 def _translate(draft: Draft) -> None:
@@ -65,6 +69,10 @@ def _patterns(draft: Draft) -> None:
     if patterns is None:
         return
     draft.found, draft.replaced = [], {}
+    for level in draft.graph.all_graphs() if draft.setting.passes.get("fold", True) else ():
+        anchors, ranks = patterns.tables(level)
+        if anchors:
+            fold_tables(level, anchors, ranks, _tools(draft.setting))
     for late in (False, True):
         found, replaced = patterns.run(draft.graph, draft.chooser, draft.failed_patterns, late)
         draft.found += found

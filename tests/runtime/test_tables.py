@@ -1,0 +1,111 @@
+"""Large tables that follow from constants are folded where patterns look at them, and nowhere else."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+
+import graphdock as tf
+import numpy as np
+import pytest
+from graphdock.contracts import hookimpl
+from graphdock.plugin.host import Host
+from graphdock.runtime import pattern_graphs, tables
+from graphdock_std.patterns import PATTERNS
+
+LENGTH = 160  # a mask of float32 takes 100 KiB: passes do not fold it
+
+
+@pytest.fixture
+def host(process_host):
+    """Patterns of attention are looked for on cpus as well."""
+    made = Host()
+    everywhere = [dataclasses.replace(p, not_on=()) for p in PATTERNS if p.anchor == "Softmax"]
+    hook = hookimpl(specname="register_patterns")(lambda: everywhere)
+    made.register("lab", types.SimpleNamespace(__name__="lab", register_patterns=hook))
+    made.backend("lab")
+    process_host(made)
+    return made
+
+
+def _banded(dtype):
+    seen = tf.cast(tf.matrix_band_part(tf.ones([LENGTH, LENGTH]), -1, 0), dtype)
+    return lambda scores: scores * seen - 1e9 * (1.0 - seen)
+
+
+def _added(dtype):
+    low = tf.cast((1.0 - np.tri(LENGTH, dtype=np.float32)) * -1e9, dtype)
+    return lambda scores: scores + tf.reshape(low * 1.0, [LENGTH, LENGTH])
+
+
+def _step(hide, dtype):
+    q, k, v = (tf.placeholder(dtype, [2, LENGTH, 4], name=n) for n in "qkv")
+    weights = tf.nn.softmax(hide(dtype)(tf.matmul(q, k, transpose_b=True) * 0.5))
+    y = tf.matmul(weights, v)
+    return (q, k, v), [y, *tf.gradients(tf.sin(y), [q, k, v])]
+
+
+def _plan(host, fed, fetches, fusion=True):
+    session = tf.Session(config=tf.SessionConfig(fusion=fusion), host=host)
+    random = np.random.default_rng(3)
+    feed = {t: random.standard_normal(t.shape.as_list()) for t in fed}
+    with session:
+        plan = session.explain(fetches, feed).plan
+        return [n.op for n in plan.graph.nodes], plan, session.run(fetches, feed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("hide", [_banded, _added])
+def test_a_causal_mask_of_a_long_sequence_is_seen(host, hide, dtype):
+    with tf.Graph(host=host).as_default():
+        fed, fetches = _step(hide, dtype)
+        ops, plan, found = _plan(host, fed, fetches)
+        plain, _, expected = _plan(host, fed, fetches, fusion=False)
+    assert (ops.count("Attention"), ops.count("AttentionGrad")) == (1, 1) and "Softmax" not in ops, plan.placement.notes
+    (node,) = [n for n in plan.graph.nodes if n.op == "Attention"]
+    assert node.attrs["causal"] and len(node.inputs) == 3
+    large = [n for n in plan.graph.nodes if n.verb == "constant" and n.attrs["value"].nbytes > 4096]
+    assert not large and "Softmax" in plain  # what the pattern took the place of is gone
+    near = 1e-5 if dtype == "float32" else 0.1
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.float32(got), np.float32(want), rtol=near, atol=near)
+
+
+def test_sessions_whose_devices_look_for_none_fold_none(process_host):
+    host = Host()
+    process_host(host)
+    with tf.Graph(host=host).as_default():
+        fed, fetches = _step(_banded, "float32")
+        ops, plan, _ = _plan(host, fed, fetches)
+    assert {"MatrixBandPart", "Softmax"} <= set(ops)
+    assert not [n for n in plan.graph.nodes if n.verb == "constant" and n.attrs["value"].nbytes > 1 << 16]
+
+
+def test_other_large_values_are_computed_in_the_step(host):
+    """Zeros that variables begin with, tables of other ranks or of numbers that are whole, and what is larger than the limit."""
+    with tf.Graph(host=host).as_default():
+        w = tf.Variable(tf.zeros([LENGTH, LENGTH]))
+        x = tf.placeholder(tf.float32, [LENGTH, LENGTH])
+        y = tf.nn.softmax(x) + tf.cast(tf.fill([LENGTH, LENGTH], 2) * 3 + tf.cast(x, tf.int32), tf.float32)
+        z = tf.reshape(y, [-1]) * tf.fill([LENGTH * LENGTH], 1.5)
+        ops, plan, _ = _plan(host, [x], [z, w.initializer])
+    assert not [n for n in plan.graph.nodes if n.verb == "constant" and n.attrs["value"].nbytes > 1 << 16]
+    assert ops.count("Fill") == 3, ops
+
+
+def test_what_is_larger_than_the_limit_stays(host, monkeypatch):
+    monkeypatch.setattr(tables, "MOST", 4 * LENGTH * LENGTH - 1)
+    with tf.Graph(host=host).as_default():
+        fed, fetches = _step(_banded, "float32")
+        ops, _, _ = _plan(host, fed, fetches)
+    assert "Attention" not in ops and {"MatrixBandPart", "Softmax"} <= set(ops)
+
+
+def test_a_host_keeps_few_graphs_with_large_constants(host, monkeypatch):
+    monkeypatch.setattr(pattern_graphs, "_LARGE", 1 << 14)
+    monkeypatch.setattr(pattern_graphs, "_KEPT_LARGE", 2)
+    with tf.Graph(host=host).as_default():
+        fed, fetches = _step(_banded, "float32")
+        ops, _, _ = _plan(host, fed, fetches)
+    kept = [g for g in host.pattern_graphs.values() if g.large]
+    assert "Attention" in ops and 0 < len(kept) <= 2
