@@ -67,8 +67,17 @@ def arguments(pattern, random):
             feed[given[name]] = random.standard_normal(HEADS[rank]).astype(np.float32)
         elif name == "shape":
             given[name] = [2, 2, 5]
+        elif operand.dtype == "bool":
+            flags = np.tri(4, dtype=bool) == (name == "seen")
+            if operand.constant:
+                given[name] = tf.constant(flags)
+            else:
+                given[name] = tf.placeholder(tf.bool, BIASES[rank], name=name)
+                feed[given[name]] = np.broadcast_to(flags if rank == 2 else flags[-2:-1], BIASES[rank])
         elif name == "seen":
             given[name] = np.tri(4, dtype=np.float32)
+        elif name == "low" and not operand.shape:
+            given[name] = np.float32(-1e9)
         elif name == "low":
             hidden = np.float32(1e9) * (1 - np.tri(4, dtype=np.float32))
             given[name] = hidden if "seen" in pattern.inputs else -hidden
@@ -95,6 +104,7 @@ def cases():
             continue
         operand = pattern.inputs.get("x", pattern.inputs.get("query"))
         rare = operand is not None and len(operand.shape) != 3
+        rare = rare or (pattern.anchor == "Select" and "attention_after" not in pattern.name)
         yield pytest.param(pattern, id=pattern.name, marks=[pytest.mark.exhaustive] if rare else [])
 
 
@@ -106,7 +116,7 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
         given, feed = arguments(pattern, random)
         made = pattern.pattern(**given, **{name: WINDOW[name] for name in pattern.attrs})
         values = list(made) if isinstance(made, tuple) else [made]
-        slopes = tf.gradients([tf.sin(y) for y in values], list(feed))
+        slopes = tf.gradients([tf.sin(y) for y in values], [t for t in feed if t.dtype.is_floating])
         results = []
         for fusion in (True, False):
             with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
@@ -119,12 +129,40 @@ def test_a_pattern_finds_itself(host, process_host, pattern):
     ops = [n.op for n in plan.graph.nodes]
     found = [op for op in stands if op in ops]
     assert ops.count("Rotary") in (0, 2)
-    assert len(found) == 1 and stands[found[0]] in ops and pattern.anchor not in ops[: ops.index(found[0])]
+    gone = "Softmax" if pattern.anchor == "Select" else pattern.anchor  # of flags a bias is chosen
+    assert len(found) == 1 and stands[found[0]] in ops and gone not in ops[: ops.index(found[0])]
     if pattern.name.startswith("conv2d"):
         assert {"Conv2DBackpropInput", "Conv2DBackpropFilter"} <= set(ops)
         assert plan.placement.notes[-1].compiler.endswith(f".{pattern.name}")
     for got, want in zip(*results, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize(("low", "taken"), [(-1e9, True), (-np.inf, True), (-1e4, False)])
+def test_a_row_that_sees_nothing_has_the_weights_that_it_had(host, process_host, low, taken):
+    """Chosen scores of such a row are all alike, or not numbers; what is not low enough is no bias."""
+    process_host(host)
+    random = np.random.default_rng(2)
+    with tf.Graph(host=host).as_default():
+        q, k, v = (tf.placeholder(tf.float32, [2, 3, 4, 5]) for _ in range(3))
+        seen = tf.placeholder(tf.bool, [2, 1, 1, 4])
+        y = tf.matmul(tf.nn.softmax(tf.where(seen, tf.matmul(q, k, transpose_b=True) * 0.5, low)), v)
+        fetches = [y, *tf.gradients(y, [q, k, v])]
+        feed = {t: random.standard_normal((2, 3, 4, 5)) for t in (q, k, v)}
+        feed[seen] = np.array([True, False, True, False, False, False, False, False]).reshape(2, 1, 1, 4)
+        found = []
+        for fusion in (True, False):
+            with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+                if fusion:
+                    plan = session.explain(fetches, feed).plan
+                found.append(session.run(fetches, feed))
+    assert ("Attention" in [n.op for n in plan.graph.nodes]) == taken
+    assert taken or plan.placement.notes[-1].what.startswith("what hidden scores become is not so low")
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5, atol=1e-6)
+    assert np.isnan(found[0][0][1]).all() == (low == -np.inf)
+    for got, want in zip(found[0][1:], found[1][1:], strict=True):
+        if low != -np.inf:
+            np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5)
 
 
 def test_a_mask_that_is_not_causal_is_added(host, process_host):
@@ -141,7 +179,7 @@ def test_a_mask_that_is_not_causal_is_added(host, process_host):
             y = tf.matmul(tf.nn.softmax(scores + low[0]), v[:1])
             explained = session.explain(y, feed)
             got, want = session.run([y, tf.matmul(tf.exp(tf.nn.log_softmax(scores + low[0])), v[:1])], feed)
-    assert {n.what for n in wide.plan.placement.notes} == {"what is added is larger than the scores"}
+    assert {n.what for n in wide.plan.placement.notes} == {"the mask is larger than the scores"}
     assert explained.kernels()["cpu.attention"] == 1
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
 from graphdock.contracts.opdef import OpDef
-from graphdock.contracts.pattern import Found
+from graphdock.contracts.pattern import Found, Pattern
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.streams import streams_of
 from graphdock.errors import PluginError
@@ -121,18 +121,22 @@ class Patterns:
         self._graphs = graphs
         self._preferred = preferred
 
-    def tables(self, level: PlanGraph) -> tuple[set[PlanNode], set[int]]:
-        """The anchors in a level of patterns that look at tables of constants, where they may be found, and the ranks of those."""
-        known = [r.pattern for r in self._known() if any(o.constant and o.shape for o in r.pattern.inputs.values())]
-        ops = {p.anchor for p in known}
-        anchors, ranks = set[PlanNode](), set[int]()
-        for node in level.nodes if ops else ():
-            if node.op in ops:
-                device = self._preferred(node)
-                here = [p for p in known if p.anchor == node.op and device is not None and device not in p.not_on]
+    def tables(self, level: PlanGraph) -> list[tuple[set[PlanNode], set[int]]]:
+        """Anchors in a level of patterns that look at tables of constants, where they may be found, with the ranks of those tables;
+        those of one op together."""
+        wanted: dict[str, list[Pattern]] = {}
+        for pattern in (r.pattern for r in self._known()):
+            if any(o.constant and o.shape for o in pattern.inputs.values()):
+                wanted.setdefault(pattern.anchor, []).append(pattern)
+        found: dict[str, tuple[set[PlanNode], set[int]]] = {}
+        for node in level.nodes if wanted else ():
+            device = self._preferred(node) if node.op in wanted else None
+            here = [p for p in wanted[node.op] if device not in p.not_on] if device is not None else []
+            if here:
+                anchors, ranks = found.setdefault(node.op, (set(), set()))
+                anchors.add(node)
                 ranks.update(len(o.shape) for p in here for o in p.inputs.values() if o.constant and o.shape)
-                anchors.update([node] if here else [])
-        return anchors, ranks
+        return list(found.values())
 
     def run(
         self, graph: PlanGraph, chooser: Chooser, failed: Mapping[PatternKey, str], late: bool = False

@@ -70,8 +70,7 @@ def _patterns(draft: Draft) -> None:
         return
     draft.found, draft.replaced = [], {}
     for level in draft.graph.all_graphs() if draft.setting.passes.get("fold", True) else ():
-        anchors, ranks = patterns.tables(level)
-        if anchors:
+        for anchors, ranks in patterns.tables(level):
             fold_tables(level, anchors, ranks, _tools(draft.setting))
     for late in (False, True):
         found, replaced = patterns.run(draft.graph, draft.chooser, draft.failed_patterns, late)

@@ -6,7 +6,7 @@ none that is larger; those are folded here, just before patterns are looked for.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -24,7 +24,11 @@ _STEPS = 3
 
 
 def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collection[int], tools: Tools) -> None:
-    """Fold the floating tables of some ranks that follow from constants and are read near the anchors of patterns, or by them."""
+    """Fold the tables of some ranks that follow from constants and are read near the anchors of patterns, or by them.
+
+    They are of floating numbers, or flags. Of those of other ranks leading dims of one go, where readers give as many dims
+    without them.
+    """
     derived = _derived(level)
     read = {v for node in _near(anchors, derived) for v in node.inputs if v.node in derived}
     wanted = {v for v in read if _is_table(v, ranks)}
@@ -34,7 +38,12 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
         if node is not None and node not in needed:
             needed.add(node)
             waiting.extend(node.inputs)
+    readers: dict[Value, list[PlanNode]] = {v: [] for v in wanted}
+    for node in level.nodes if wanted else ():
+        for value in wanted.intersection(node.inputs) if node not in derived else ():
+            readers[value].append(node)
     arrays: dict[Value, np.ndarray] = {}
+    became: dict[Value, Value] = {}
     with Rewriter(level) as change:
         for node in level.nodes if wanted else ():
             if node not in needed:
@@ -43,9 +52,13 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
             if results is None:
                 continue
             arrays.update(zip(node.outputs, results, strict=True))
-            if node.verb != "constant" and not wanted.isdisjoint(node.outputs):
-                made = [constant_node(node, v, arrays[v], v.dtype, tools.const) for v in node.outputs]
-                change.replace(node, [change.insert(constant, before=node).outputs[0] for constant in made])
+            for value in wanted.intersection(node.outputs):
+                constant = constant_node(
+                    node, value, _fitted(value, arrays[value], readers[value], ranks), value.dtype, tools.const
+                )
+                became[value] = change.insert(constant, before=node).outputs[0]
+        for node in dict.fromkeys(n for value in became for n in readers[value]):
+            change.rebind(node, [became.get(v, v) for v in node.inputs])
 
 
 def _near(anchors: Collection[PlanNode], derived: Collection[PlanNode]) -> set[PlanNode]:
@@ -69,11 +82,31 @@ def _derived(level: PlanGraph) -> set[PlanNode]:
     return found
 
 
+def _ones(dims: Sequence[int | None]) -> bool:
+    return all(d == 1 for d in dims)
+
+
+def _fitted(value: Value, array: np.ndarray, readers: Sequence[PlanNode], ranks: Collection[int]) -> np.ndarray:
+    """The array, of one of the ranks where that needs no more than to take leading ones away, and its readers broadcast."""
+
+    def keeps(node: PlanNode) -> bool:
+        others = [v.shape for v in node.inputs if v is not value]
+        return "elementwise" in node.opdef.traits and any(s is not None and len(s) >= array.ndim for s in others)
+
+    wanted = [
+        array.shape[array.ndim - r :] for r in sorted(ranks) if r <= array.ndim and _ones(array.shape[: array.ndim - r])
+    ]
+    return array.reshape(wanted[-1]) if wanted and all(map(keeps, readers)) else array
+
+
 def _is_table(value: Value, ranks: Collection[int]) -> bool:
-    count = size(value.shape)
-    if count is None or not value.dtype.is_floating or len(value.shape or ()) not in ranks:
+    """Whether a value may become a table of one of the ranks, and is none yet."""
+    count, dims = size(value.shape), value.shape or ()
+    if count is None or not (value.dtype.is_floating or value.dtype.name == "bool"):
         return False
-    return count * value.dtype.size <= MOST and value.node is not None and value.node.verb != "constant"
+    constant = value.node is not None and value.node.verb == "constant"
+    fits = any(r <= len(dims) and _ones(dims[: len(dims) - r]) for r in ranks)
+    return fits and count * value.dtype.size <= MOST and not (constant and len(dims) in ranks)
 
 
 def _computed(node: PlanNode, arrays: dict[Value, np.ndarray], tools: Tools) -> list[np.ndarray] | None:

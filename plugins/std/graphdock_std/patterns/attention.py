@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import graphdock as _tf
 import numpy as np
@@ -14,6 +14,11 @@ from graphdock.contracts import CONSTANT, Found, Operand, Pattern
 from graphdock_std.patterns.operands import PARTS, any_of
 
 __all__ = ["attentions"]
+
+#: From so much below zero on a score is hidden: its weight is nothing in any dtype, whatever the others are.
+_LOW = 1e4
+#: From so much on a score that is added to what hides it is lost, so that hidden ones are all alike: 1e9 and its rounding.
+_LOWEST = 0.99e9
 
 
 def _scaled_after(query: Any, key: Any, scale: Any) -> Any:
@@ -48,6 +53,14 @@ def _biased(scores: Any, bias: Any) -> Any:
     return scores + bias
 
 
+def _chosen(scores: Any, seen: Any, low: Any) -> Any:
+    return _tf.where(seen, scores, low)
+
+
+def _hidden(scores: Any, hidden: Any, low: Any) -> Any:
+    return _tf.where(hidden, low, scores)
+
+
 def _attended(
     query: Any,
     key: Any,
@@ -64,8 +77,8 @@ def _attended(
 def _attention(
     query: Any, key: Any, value: Any, scale: Any = 1.0, bias: Any = None, *, divided: bool, **masks: Any
 ) -> Any:
-    factor = 1.0 / float(scale) if divided else float(scale)
-    attrs = {"scale": factor, "causal": bool(masks)}
+    bias = _bias(bias, masks)
+    attrs = {"scale": 1.0 / float(scale) if divided else float(scale), "causal": bias is None and bool(masks)}
     return _ops.apply_op("Attention", query=query, key=key, value=value, bias=bias, **attrs)[0]
 
 
@@ -99,7 +112,8 @@ def _dropped_attention(
     divided: bool,
     **masks: Any,
 ) -> Any:
-    attrs = {"scale": 1.0 / float(scale) if divided else float(scale), "causal": bool(masks)}
+    bias = _bias(bias, masks)
+    attrs = {"scale": 1.0 / float(scale) if divided else float(scale), "causal": bias is None and bool(masks)}
     return _ops.apply_op(
         "DroppedAttention",
         query=query,
@@ -113,29 +127,54 @@ def _dropped_attention(
     )[0]
 
 
-def attentions() -> Iterator[Pattern]:
-    """One pattern per spelling, rank, and mask: none, a causal one that is constant, or any that is added; and the same with
-    dropout of the weights, as ``tf.nn.dropout`` writes it."""
+def _bias(bias: Any, masks: dict[str, Any]) -> Any:
+    """What is added to the scores: of a mask that is a tensor, zeros and the low number; None where nothing is."""
+    if isinstance(masks.get("seen"), _tf.Tensor):
+        return _tf.where(masks["seen"], _ops.constant(0, masks["low"].dtype), _ops.constant(masks["low"]))
+    if isinstance(masks.get("hidden"), _tf.Tensor):
+        return _tf.where(masks["hidden"], _ops.constant(masks["low"]), _ops.constant(0, masks["low"].dtype))
+    return bias
+
+
+#: How a mask is laid over the scores, and what that reads.
+Hiding: TypeAlias = "tuple[Callable[..., Any], dict[str, Operand]]"
+
+
+def _hidings() -> dict[str, Hiding]:
     table = Operand((None, None), constant=True)
-    hidden: dict[str, tuple[Callable[..., Any], dict[str, Operand]]] = {
+    flags = Operand((None, None), "bool", constant=True)
+    found: dict[str, Hiding] = {
         "": (_open, {}),
         "_blended": (_blended, {"seen": table, "low": table}),
         "_added": (_added, {"low": table}),
+        **{f"_biased_{rank}": (_biased, {"bias": any_of(rank)}) for rank in (2, 3, 4)},
+        "_chosen": (_chosen, {"seen": flags, "low": CONSTANT}),
+        "_hidden": (_hidden, {"hidden": flags, "low": CONSTANT}),
     }
-    biases = {f"_biased_{rank}": (_biased, {"bias": any_of(rank)}) for rank in (2, 3, 4)}
+    for rank in (2, 3, 4):
+        any_flags = Operand((None,) * rank, "bool")
+        found[f"_chosen_{rank}"] = (_chosen, {"seen": any_flags, "low": CONSTANT})
+        found[f"_hidden_{rank}"] = (_hidden, {"hidden": any_flags, "low": CONSTANT})
+    return found
+
+
+def attentions() -> Iterator[Pattern]:
+    """One pattern per spelling, rank, and mask: none, a causal one that is constant, any that is added, or that says which scores
+    stay; and the same with dropout of the weights, as ``tf.nn.dropout`` writes it."""
     scores = {"after": _scaled_after, "before": _scaled_before, "divided": _divided_after, "unscaled": _unscaled}
     for rank in (3, 4):
         operands = {name: any_of(rank) for name in ("query", "key", "value")}
         for name, score in scores.items():
             scale = {} if score is _unscaled else {"scale": CONSTANT}
-            for label, (hide, masks) in (hidden | biases).items():
-                if len(masks.get("bias", table).shape or ()) > rank:
+            for label, (hide, masks) in _hidings().items():
+                if any(len(o.shape or ()) > rank for o in masks.values()):
                     continue
+                anchor = "Select" if hide in (_chosen, _hidden) else "Softmax"
                 for dropped in (False, True):
                     drawn = _drawn(rank) if dropped else {}
                     yield Pattern(
                         f"{'dropped_' if dropped else ''}attention_{name}{label}_{rank}",
-                        "Softmax",
+                        anchor,
                         operands | drawn | scale | masks,
                         functools.partial(_dropped if dropped else _attended, score=score, hide=hide),
                         functools.partial(
@@ -158,8 +197,9 @@ def _fits(found: Found) -> str | None:
         return "the scores are multiplied or divided by zero"
     if "draws" in found.shapes and found.shapes["draws"] != _scores(found):
         return "weights are dropped together"
-    if "bias" in found.shapes:
-        return _of_scores(found)
+    for name in ("bias", "seen", "hidden"):
+        if name in found.shapes and name not in found.constants:
+            return _of_scores(found.shapes[name], found)
     return _causal(found) if "low" in found.constants else None
 
 
@@ -167,22 +207,30 @@ def _scores(found: Found) -> tuple[int, ...]:
     return (*found.shapes["query"][:-1], found.shapes["key"][-2])
 
 
-def _of_scores(found: Found) -> str | None:
-    """None where the bias broadcasts to the scores, and not they to it."""
-    pairs = zip(reversed(found.shapes["bias"]), reversed(_scores(found)), strict=False)
-    return None if all(b in (1, s) for b, s in pairs) else "what is added is larger than the scores"
+def _of_scores(mask: tuple[int, ...], found: Found) -> str | None:
+    """None where a mask broadcasts to the scores, and not they to it."""
+    pairs = zip(reversed(mask), reversed(_scores(found)), strict=False)
+    if not all(b in (1, s) for b, s in pairs):
+        return "the mask is larger than the scores"
+    low = found.constants.get("low")
+    if low is not None and not float(low) <= -_LOWEST:
+        return "what hidden scores become is not so low that nothing is seen of them where all are hidden"
+    return None
 
 
 def _causal(found: Found) -> str | None:
-    """None where what is added, or taken away, hides the keys behind each query, and nothing else."""
-    low = np.asarray(found.constants["low"], np.float64)
-    seen = np.tri(*low.shape, dtype=bool)
-    if low.shape != (found.shapes["query"][-2], found.shapes["key"][-2]) or low.shape[0] != low.shape[1]:
+    """None where what is added, taken away, or chosen hides the keys behind each query, and nothing else."""
+    table = next(found.constants[n] for n in ("hidden", "seen", "low") if n in found.constants)
+    sees = np.tri(*table.shape, dtype=bool)
+    if table.shape != (found.shapes["query"][-2], found.shapes["key"][-2]) or table.shape[0] != table.shape[1]:
         return "the mask is no square of queries and keys"
-    blend = found.constants.get("seen")
+    low, blend = np.asarray(found.constants["low"], np.float64), found.constants.get("seen")
+    if low.ndim == 0:
+        open_ = ~table if "hidden" in found.constants else table
+        return None if np.array_equal(open_, sees) and low <= -_LOW else "the mask is not causal"
     sign = -1.0 if blend is None else 1.0
-    if np.any(low[seen] != 0) or np.any(sign * low[~seen] < 1e4):
+    if np.any(low[sees] != 0) or np.any(sign * low[~sees] < _LOW):
         return "the mask is not causal"
-    if blend is not None and not np.array_equal(np.asarray(blend, np.float64), seen):
+    if blend is not None and not np.array_equal(np.asarray(blend, np.float64), sees):
         return "the mask is not causal"
     return None
