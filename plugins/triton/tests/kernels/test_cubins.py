@@ -91,6 +91,9 @@ def test_tiles_are_copied_by_descriptors_while_others_are_multiplied():
     assert "wgmma.mma_async" in text and "wgmma.wait_group.sync.aligned 1;" in text
     assert not re.search(r"ld\.local|st\.local|cp\.async\.c[ag]|mma\.sync\.aligned\.m16", text)
     assert "cp.async.bulk.tensor.2d.global" not in text  # rows of C are no multiples of 16 bytes
+    read = set(re.findall(r"ld\.param\S*\s+\S+ \[matmul_walk_param_(\d+)\]", text))
+    last = len(launch.arguments)
+    assert str(last) in read and str(last + 1) not in read  # where descriptors are made; and what profilers have
     taken = compile_cubin(
         launch.function, launch.signature, launch.constants, "sm_90a", launch.options, launch.divisible
     )
