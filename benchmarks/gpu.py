@@ -4,9 +4,10 @@
 
 Each framework is a process of its own, one after the other, with a share of the budget; what one leaves is for those behind it. A
 framework that fails, hangs or runs out of its share costs its own rows alone, which say so. ``graphdock`` convolves by cuDNN
-where it is installed (``graphdock doctor`` says so), ``graphdock/own`` by its own kernels. Rows are medians of steps after
-warm-up; "x" is how many times what graphdock takes, so that less than 1 is quicker than graphdock. Kernels are beside the best that
-this card did in the same run: a copy's bytes per second, or a product's operations.
+where it is installed (``graphdock doctor`` says so), ``graphdock/own`` by its own kernels. Dense layers are cuBLASLt's for
+``graphdock``, for ``graphdock/persistent`` and ``graphdock/tiles`` Triton's, of the one kind of programs and of the other. Rows are
+medians of steps after warm-up; "x" is how many times what graphdock takes, so that less than 1 is quicker than graphdock. Kernels
+are beside the best that this card did in the same run: a copy's bytes per second, or a product's operations.
 
 ``--device emulated --tiny`` tries all of it out on a machine without a GPU; its times mean nothing.
 """
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu_kernels import CASES
-from benchmarks.gpu_steps import CONVOLVING, COPY, FRAMEWORKS, FUSING, NETWORKS, PLAIN, PRECISIONS, Asked, make
+from benchmarks.gpu_steps import COPY, FRAMEWORKS, FUSING, NETWORKS, ONLY, PLAIN, PRECISIONS, Asked, make
 
 __all__ = ["SHARES", "main", "run_all", "table", "work"]
 
@@ -40,6 +41,8 @@ SHARES = {
     "torch/graphs": 2.5,
     "jax": 2.0,
     "graphdock/triton": 2.0,
+    "graphdock/persistent": 0.5,
+    "graphdock/tiles": 0.5,
     "graphdock/own": 1.0,
 }
 #: Calls before anything is timed, and the fewest that are.
@@ -71,11 +74,11 @@ def measure(framework: str, asked: Asked, seconds: float) -> Row:
 
 
 def work(framework: str, every: Sequence[Asked], seconds: float) -> Iterator[Row]:
-    """All measurements of one framework, each as soon as it is there. ``graphdock/own`` has rows of convolutions alone."""
+    """All measurements of one framework, each as soon as it is there."""
     for asked in every:
         if (asked.program in CASES or asked.program == COPY) and framework not in FUSING:
             continue
-        if framework == "graphdock/own" and asked.program not in CONVOLVING:
+        if asked.program not in ONLY.get(framework, (asked.program,)):
             continue
         yield measure(framework, asked, seconds)
 

@@ -14,7 +14,7 @@ Devices: ``cuda``; ``emulated``, graphdock's GPU that runs on the CPU, and ``cpu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,7 +22,19 @@ import numpy as np
 
 from benchmarks.gpu_kernels import CASES, graphdock_kernel, torch_kernel
 
-__all__ = ["CONVOLVING", "COPY", "FRAMEWORKS", "FUSING", "NETWORKS", "PLAIN", "PRECISIONS", "Asked", "Step", "make"]
+__all__ = [
+    "CONVOLVING",
+    "COPY",
+    "FRAMEWORKS",
+    "FUSING",
+    "NETWORKS",
+    "ONLY",
+    "PLAIN",
+    "PRECISIONS",
+    "Asked",
+    "Step",
+    "make",
+]
 
 Step = Callable[[], Any]
 PRECISIONS = ("float32", "tf32", "bfloat16")
@@ -65,7 +77,15 @@ PLAIN = {
 #: What memory-bound kernels are compared with: what it reads and what it writes counts.
 COPY = "copy on the GPU"
 #: Frameworks that compute single kernels, and copy on the GPU.
-FUSING = ("graphdock", "graphdock/triton", "torch", "torch/compile")
+FUSING = ("graphdock", "graphdock/triton", "graphdock/persistent", "graphdock/tiles", "torch", "torch/compile")
+#: Kernels that end in a product and what follows it.
+_DENSE = ("dense layer", "dense layer with gradient")
+#: Frameworks that have rows of some programs alone. Products of Triton's library are of programs that stay, or of one to a tile.
+ONLY: Mapping[str, Sequence[str]] = {
+    "graphdock/own": CONVOLVING,
+    "graphdock/persistent": _DENSE,
+    "graphdock/tiles": _DENSE,
+}
 #: Products that follow one another in one step, and copies on the GPU.
 CHAIN, COPIES = 10, 4
 
@@ -127,12 +147,15 @@ def _host(device: str) -> Any:
     return host
 
 
-def graphdock_step(asked: Asked, backends: tuple[str, ...] = ("cuda", "cpu"), cudnn: str = "auto") -> Step:
+def graphdock_step(
+    asked: Asked, backends: tuple[str, ...] = ("cuda", "cpu"), cudnn: str = "auto", persistent: str = "auto"
+) -> Step:
     import graphdock as tf
 
     backends = ("cpu",) if asked.device == "cpu" else backends
-    options = {"cudnn": cudnn} | ({"matmul_precision": "tf32"} if asked.precision == "tf32" else {})
-    config = tf.SessionConfig(backends=backends, options={"cuda": options} if "cuda" in backends else {})
+    rounded = {"matmul_precision": "tf32"} if asked.precision == "tf32" else {}
+    options = {"cuda": {"cudnn": cudnn} | rounded, "triton": {"persistent": persistent} | rounded}
+    config = tf.SessionConfig(backends=backends, options={name: options[name] for name in backends if name in options})
     host = _host(asked.device)
     with tf.Graph(host=host).as_default() as graph:
         session = tf.Session(graph=graph, config=config, host=host)
@@ -360,6 +383,8 @@ FRAMEWORKS: Mapping[str, Callable[[Asked], Step]] = {
     "torch/graphs": lambda asked: torch_step(asked, "graphs"),
     "jax": jax_step,
     "graphdock/triton": lambda asked: graphdock_step(asked, ("triton", "cuda", "cpu")),
+    "graphdock/persistent": lambda asked: graphdock_step(asked, ("triton", "cuda", "cpu"), persistent="always"),
+    "graphdock/tiles": lambda asked: graphdock_step(asked, ("triton", "cuda", "cpu"), persistent="never"),
     "graphdock/own": lambda asked: graphdock_step(asked, cudnn="never"),
 }
 

@@ -47,6 +47,6 @@ fi
 if [[ $parts == *,kernels,* ]]; then
   left=$((470 - SECONDS))
   timeout "$left" python3 -m benchmarks.gpu --programs "copy on the GPU,product 8192,kernels" --precisions bfloat16 \
-    --frameworks graphdock/triton,torch,torch/compile,graphdock --seconds 0.2 --budget $((left - 15)) --out "$out/kernels.txt" || failed=1
+    --frameworks graphdock/triton,graphdock/persistent,graphdock/tiles,torch,torch/compile,graphdock --seconds 0.2 --budget $((left - 15)) --out "$out/kernels.txt" || failed=1
 fi
 exit $failed

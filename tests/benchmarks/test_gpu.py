@@ -79,6 +79,10 @@ def test_kernels_are_compared_with_what_the_card_did_at_most_in_the_run() -> Non
 def test_frameworks_that_compute_no_single_kernels_have_no_rows_of_them() -> None:
     every = [Asked(name, "float32", "cpu", True) for name in ("softmax", "copy on the GPU")]
     assert not list(gpu.work("jax", every, 0.0)) and not list(gpu.work("graphdock/own", every[:1], 0.0))
+    dense = [*every, Asked("dense layer", "bfloat16", "cpu", True)]
+    for framework in ("graphdock/persistent", "graphdock/tiles"):
+        (row,) = gpu.work(framework, dense, 0.0)
+        assert row["program"] == "dense layer" and row["seconds"] > 0
 
 
 def test_every_program_runs_on_the_cpu() -> None:

@@ -40,8 +40,6 @@ __all__ = ["Step", "Tell", "Tensor", "Work", "told"]
 
 _VECTOR = 16
 _KEPT = 64
-#: The scratch memory of a launch is a multiple of so many bytes.
-_ROOM = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +184,11 @@ def _prepare(ctx: PrepareContext, tell: Tell) -> Prepared:
     service = ctx.device.service("cuda-launch", 1)
     aligned = [True] * (len(ctx.inputs) + len(ctx.outputs))
     ready = [cubin_of(step.job(aligned), service.architecture) for step in work.steps]
-    size = sum(map(_size, work.steps))
+    # one after the other on their queue, so that they share it
+    size = max((step.room * math.prod(step.grid) for step in work.steps), default=0)
     scratch = (Scratch(dtypes.uint8, (size,)),) if size else ()
     bind = functools.partial(_bound, work, service, size)
     return Prepared(bind, scratch=scratch, ready=all_of(ready) if ready else None)
-
-
-def _size(step: Step) -> int:
-    """Bytes of the scratch memory of a launch; those of several lie one behind the other."""
-    return -(-step.room * math.prod(step.grid) // _ROOM) * _ROOM
 
 
 def _bound(work: Work, service: Any, room: int, ctx: BindContext) -> Callable[..., Any]:
@@ -256,5 +250,4 @@ def _launches(
         )
         params = step.packed(addresses, room)
         found.append(service.launch(ctx.queue, function, step.grid, (cubin.threads,), params, cubin.shared).run)
-        room += _size(step)
     return found

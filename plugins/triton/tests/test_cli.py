@@ -28,6 +28,8 @@ image = tf.placeholder(tf.float32, [2, 8, 8, 4])
 conv = tf.nn.conv2d(image, tf.ones([3, 3, 4, 16]), [1, 1, 1, 1], "SAME")
 logits = tf.reshape(tf.nn.fused_batch_norm(conv, tf.ones([16]), tf.zeros([16]))[0], [128, 16])
 loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.placeholder(tf.int32, [128]), logits=logits)
+wide = tf.placeholder(tf.bfloat16, [4096, 1024])
+dense = tf.nn.relu(tf.nn.bias_add(tf.matmul(wide, tf.ones([1024, 4096], tf.bfloat16)), tf.ones([4096], tf.bfloat16)))
 """
 
 
@@ -112,6 +114,13 @@ def test_kernels_of_the_library_that_ops_ask_for_are_compiled_too(build, fake):
     found = {name for name, _ in fake.names if not name.startswith("region")}
     parts = {f"batch_norm_channel_{part}" for part in ("parts", "statistics", "apply")}
     assert found == parts | {"conv2d_conv_tiles", "sparse_cross_entropy_sparse_cross_entropy_tiles"}
+
+
+def test_what_computes_for_addresses_that_descriptors_cannot_have_is_compiled_too(build):
+    pytest.importorskip("triton")
+    rows = json.loads(build("dense", "--arch", "sm_90", "--json").stdout)
+    products = {row["kernel"] for row in rows if row["kernel"].startswith("matmul")}
+    assert products == {"matmul_persistent_matmul_walk", "matmul_persistent_matmul_walk*", "matmul_matmul_tiles*"}
 
 
 def test_what_does_not_compile_is_named_and_the_plan_is_made_without_it(build, fake):

@@ -10,6 +10,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError
+from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
 
 from benchmarks.gpu_kernels import CASES, graphdock_kernel
@@ -76,6 +77,37 @@ def test_kernels_agree_with_the_cpu(host: Host, name: str, precision: str) -> No
     near = {"float32": 1e-4, "bfloat16": 3e-2}[precision]
     for want, got in zip(*found, strict=True):
         np.testing.assert_allclose(got, want, rtol=near, atol=near * max(float(np.abs(want).max()), 1.0))
+
+
+@pytest.mark.parametrize("persistent", ["always", "never"])
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_products_that_stay_agree_with_numpy(
+    host: Host, dtype: str, turned: tuple[bool, bool], persistent: str
+) -> None:
+    """Edges of tiles, several tiles to a program, and what the activation is applied to."""
+    m, n, k = 5000, 712, 264
+    random = np.random.default_rng(4)
+    shapes = ((k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n), (n,))
+    a, b, bias = (tf.as_dtype(dtype).as_numpy_dtype(random.standard_normal(s).astype(np.float32)) for s in shapes)
+    options = {"triton": {"persistent": persistent, "matmul_precision": "tf32"}}
+    config = tf.SessionConfig(backends=BACKENDS, options=options)
+    with tf.Graph(host=host).as_default():
+        held = [tf.Variable(x) for x in (a, b, bias)]
+        operands = dict(zip(("a", "b", "bias"), (v.read_value() for v in held), strict=True))
+        turns = {"transpose_a": turned[0], "transpose_b": turned[1]}
+        fetches = apply_op("FusedMatMul", **operands, **turns, activation="relu")
+        with tf.Session(config=config, host=host) as session:
+            session.run(tf.global_variables_initializer())
+            got = [session.run(fetches) for _ in range(3)]
+            kernels = session.explain(fetches).kernels()
+    assert kernels.get(f"triton.{'matmul_persistent' if persistent == 'always' else 'matmul'}") == 1, kernels
+    a, b, bias = (x.astype(np.float64) for x in (a, b, bias))
+    want = (a.T if turned[0] else a) @ (b.T if turned[1] else b) + bias
+    near = {"bfloat16": 1e-2, "float16": 2e-3, "float32": 4e-3}[dtype]
+    for value, before in got:
+        for found, exact in ((value, np.maximum(want, 0)), (before, want)):
+            np.testing.assert_allclose(found.astype(np.float64), exact, rtol=near, atol=near * 16)
 
 
 @pytest.mark.parametrize("name", sorted(programs.PROGRAMS | programs.LOOPS))

@@ -214,9 +214,18 @@ def test_the_kernel_that_was_found_quicker_is_taken(session, tmp_path, monkeypat
     monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
     with tf.Graph().as_default():
         given, y = many_tiles()
-        with session(options={"triton": {"tune": "estimate"}}) as sess:
-            sess.explain(y)
+        feed = {x: normal(*x.shape.as_list()).astype(np.float16) for x in given}
+        with session(deterministic=True) as sess:
+            guess = sess.run(y, feed)
+        compiler = InterpretingCompiler()
+        compiling.use(compiler)
+        monkeypatch.setattr(tuning, "_MEASURED", 2)
+        with session(options={"triton": {"tune": "measure"}}) as sess:
+            np.testing.assert_allclose(sess.run(y, feed), guess, rtol=2e-3, atol=2e-3)
+        tried = {job.name for job in compiler.compiled}
+        assert {"matmul_matmul_tiles", "matmul_persistent_matmul_walk"} <= tried
         (path,) = tmp_path.rglob("matmul-*.choice")
+        assert tuning._read(path)[1] == "measured"
         kernel = launching.hand_written()["matmul"]
         dims = {"batch": 1, "m": 640, "n": 24, "k": 136, "c_m": 24}
         config = kernel.configs(choosing.Problem(dims, dict.fromkeys("TCB", "fp16"), multiprocessors=4))[-1]

@@ -89,8 +89,11 @@ def test_tiles_are_copied_by_descriptors_while_others_are_multiplied():
     text = ptx_of(launch)
     assert "cp.async.bulk.tensor.2d.shared" in text and "mbarrier.try_wait" in text and "tensormap.replace" in text
     assert "wgmma.mma_async" in text and "wgmma.wait_group.sync.aligned 1;" in text
-    assert not re.search(r"ld\.local|st\.local|ld\.shared|cp\.async\.c[ag]|mma\.sync\.aligned\.m16", text)
+    assert not re.search(r"ld\.local|st\.local|cp\.async\.c[ag]|mma\.sync\.aligned\.m16", text)
     assert "cp.async.bulk.tensor.2d.global" not in text  # rows of C are no multiples of 16 bytes
+    read = set(re.findall(r"ld\.param\S*\s+\S+ \[matmul_walk_param_(\d+)\]", text))
+    last = len(launch.arguments)
+    assert str(last) in read and str(last + 1) not in read  # where descriptors are made; and what profilers have
     taken = compile_cubin(
         launch.function, launch.signature, launch.constants, "sm_90a", launch.options, launch.divisible
     )
@@ -103,7 +106,7 @@ def test_products_that_stay_have_room_for_their_descriptors(name):
     kernel, problem = CASES[name]
     for capability, product in ((90, "wgmma.mma_async"), (100, "tcgen05.mma")):
         given = replace(problem, capability=capability)
-        for config in kernel.configs(given):
+        for config in kernel.configs(given)[: None if capability == 90 else 1]:
             launch = plan(kernel, given, config).launches[0]
             taken = compile_cubin(
                 launch.function,

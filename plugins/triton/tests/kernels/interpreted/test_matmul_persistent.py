@@ -68,11 +68,11 @@ def test_backward_gate_and_gradient_of_the_bias(halves):
     a, b = operands(rng, "fp32", 37, 21, 20, 2, "b")
     before = wide(draw(rng, (2, 37, 21)))
     f = DEFINITIONS["gelu_erf"]
-    c, dbias = empty((2, 37, 21)), empty(21)
-    given = {"gate": before.astype(np.float32), "dbias": dbias}
+    bias, c, dbias = draw(rng, 21), empty((2, 37, 21)), empty(21)
+    given = {"bias": bias, "gate": before.astype(np.float32), "dbias": dbias}
     made = of(a, b, c, "fp32", given, ACTIVATION="gelu_erf")
     interpret(matmul_persistent, made, tiles(halves=halves), a=a, b=b, c=c, alpha=1.0, **given)
-    expected = wide(a) @ wide(b) * (f(before + 1e-6) - f(before - 1e-6)) / 2e-6
+    expected = (wide(a) @ wide(b) + wide(bias)) * (f(before + 1e-6) - f(before - 1e-6)) / 2e-6
     assert_close(c, expected, "fp32", 10)
     assert_close(dbias, expected.sum((0, 1)), "fp32", 100)
 
