@@ -190,3 +190,33 @@ def test_what_is_told_of_a_chunk(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert _told(kit, monkeypatch, True, (0, 2))[0] == ["bias", "slope", "none"]
     assert _told(kit, monkeypatch, True, (1, 2))[0] == ["bias", "slope", "none"]
     assert _told(kit, monkeypatch, True, (1,))[1] < 2 * 4 * 64 * 8 + 4096  # logits of a chunk, and what the sums take
+
+
+class Compiler:
+    """Compiles nothing."""
+
+    version = "none"
+
+    def compile(self, source: str, name: str, architecture: str) -> bytes:
+        return b"image"
+
+
+def test_memory_of_a_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """The last layer of GPT-2 with 8192 tokens, trained on a GPU that is not here: without the pattern, and with it."""
+    monkeypatch.setattr("graphdock_cuda.driver.nvrtc.Nvrtc", Compiler)
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    host, planned = Host(), {}
+    with tf.Graph(host=host).as_default():
+        x, labels = tf.placeholder(tf.bfloat16, [8192, 768]), tf.placeholder(tf.int32, [8192])
+        w = tf.get_variable("w", [50257, 768], tf.bfloat16)
+        logits = tf.cast(tf.matmul(x, w, transpose_b=True), tf.float32)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        slopes = tf.gradients(loss, [x, w])
+        for fusion in (False, True):
+            config = tf.SessionConfig(backends=["cuda", "cpu"], plan_for={"cuda": "sm_90"}, fusion=fusion)
+            with tf.Session(config=config, host=host) as session:
+                explained = session.explain([loss, *slopes])
+                planned[fusion] = explained.plan.arena_bytes["cuda:0"] >> 20
+    (note,) = explained.plan.placement.notes
+    assert note.what.endswith("became LinearSparseSoftmaxCrossEntropy, LinearSparseSoftmaxCrossEntropyGrad")
+    assert planned == {False: 4024, True: 173}  # MiB, of which the gradients of weights and rows are 86
