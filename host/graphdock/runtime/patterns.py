@@ -52,9 +52,10 @@ class _Place:
         self._positions: dict[PlanNode, int] = {}
 
     def position(self, value: Value) -> int:
-        """Where the node that makes a value stands in one order of the level, behind all that it needs. What enters, or needs nothing, is before all.
+        """Where the node that makes a value stands in one order of the level, behind all that it needs.
 
-        Anchors of patterns come as late as that allows: what can be computed without them stands before them.
+        What enters, or needs nothing, is before all. Anchors of patterns come as late as that allows: what can be computed without
+        them stands before them.
         """
         if not self._positions:
             order = _ordered(self.change.graph.nodes, self._anchors)
