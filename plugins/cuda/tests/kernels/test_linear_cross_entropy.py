@@ -193,9 +193,10 @@ def test_what_is_told_of_a_chunk(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert _told(kit, monkeypatch, True, (1,))[1] < 2 * 4 * 64 * 8 + 4096  # logits of a chunk, and what the sums take
 
 
-def test_training_in_recordings(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_in_recordings(host: Host, cuda: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network whose last layer is made in chunks learns what it learns without; its steps are one recording."""
     monkeypatch.setattr(linear_cross_entropy, "LEAST_BYTES", 0)
+    driver: Any = cuda.driver
     rng = np.random.default_rng(8)
     found, started = [], tf.random_uniform_initializer(-1.0, 1.0, seed=3)
     with tf.Graph(host=host).as_default():
@@ -211,8 +212,13 @@ def test_training_in_recordings(host: Host, monkeypatch: pytest.MonkeyPatch) -> 
                 session.run(tf.global_variables_initializer())
                 computed = session.explain([loss, step], feed).kernels()
                 costs = [session.run([loss, step], feed)[0] for _ in range(4)]
+                driver.log.reset()
+                costs.append(session.run([loss, step], feed)[0])
+                table = driver.log.table()
+                assert (table["graph launches"], table["allocations"]) == (1, 0)
                 found.append((costs, session.run(tf.trainable_variables())))
             assert ("cuda.linear_sparse_softmax_cross_entropy_grad" in computed) == fusion, computed
+    driver.verify()
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4)
     for got, want in zip(found[0][1], found[1][1], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
