@@ -36,9 +36,13 @@ def run(arrays, factors, known=True, **attrs):
 @pytest.mark.parametrize(("dtype", "known"), [(d, True) for d in EXACT] + [("float32", False)])
 @pytest.mark.parametrize(("classes", "turned"), [(1, False), (7, True), (15, False)])
 def test_chunks(dtype, known, classes, turned):
+    """The largest logits are mostly in the last chunk."""
     random = np.random.default_rng(classes)
     x, w, bias = (random.standard_normal(s) for s in ((5, 3), (classes, 3) if turned else (3, classes), (classes,)))
-    arrays = {n: a.astype(tf.as_dtype(dtype).as_numpy_dtype) for n, a in (("x", x), ("w", w), ("bias", 3 * bias))}
+    arrays = {
+        n: a.astype(tf.as_dtype(dtype).as_numpy_dtype)
+        for n, a in (("x", x), ("w", w), ("bias", bias + np.linspace(0.0, 6.0, classes)))
+    }
     arrays["labels"] = np.array([0, classes - 1, classes // 2, 0, classes - 1])
     factors = np.linspace(0.5, 2.0, 5)
     if classes == 7:
