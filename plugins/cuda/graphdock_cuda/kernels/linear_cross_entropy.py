@@ -19,11 +19,11 @@ from graphdock_cuda.kernel import FLOATS, family
 from graphdock_cuda.kernels.elementwise import elementwise
 from graphdock_cuda.kernels.matmul import gemm_of, library_or_own, multiply, product_of
 from graphdock_cuda.kernels.reduce import reduce_axes, reducer
-from graphdock_cuda.kernels.rows import over_rows
+from graphdock_cuda.kernels.rows import THREADS, over_rows
 from graphdock_cuda.kernels.softmax import no_class
 from graphdock_cuda.launch import i64
 from graphdock_cuda.moving import copy_box
-from graphdock_cuda.work import ErrorWord, Operand, Work
+from graphdock_cuda.work import Arg, ErrorWord, Operand, Work, blocks
 
 __all__ = ["KERNELS", "chunks_of"]
 
@@ -34,6 +34,8 @@ kernel = family(KERNELS)
 LEAST = 1024
 #: What the classes of a chunk are a multiple of.
 ALIGNED = 64
+#: Warps of a multiprocessor that hide what they wait for: a guess.
+WARPS = 16
 
 
 def chunks_of(rows: int, classes: int, element_bytes: int, most_bytes: int) -> list[tuple[int, int]]:
@@ -105,6 +107,14 @@ def _layer_of(w: Work, x: Operand, weights: Operand, z: Operand, turned: bool, b
         multiply(w, x, weights, z, product, bias)
 
 
+def _over_rows(w: Work, made: Source, rows: int, width: int, entry: str, *args: Arg) -> None:
+    """A warp has a row of a chunk where there are warps enough, and waits for no other one."""
+    if rows >= WARPS * w.multiprocessors:
+        w.launch(made, entry.format("warp"), blocks(rows, THREADS // 32, 16 * w.multiprocessors), THREADS, *args)
+    else:
+        over_rows(w, made, rows, width, entry, *args)
+
+
 @kernel("LinearSparseSoftmaxCrossEntropy", types={"T": FLOATS})
 def linear_cross_entropy(w: Work) -> None:
     """``(x, w, labels, bias?) -> (loss, log_sum)``."""
@@ -115,7 +125,7 @@ def linear_cross_entropy(w: Work) -> None:
     for begin, end, z, _ in _logits(w, layer):
         sizes = (i64(layer.rows), i64(end - begin), i64(begin), i64(layer.classes))
         args = (z, labels, kept, loss, log_sum, *sizes, ErrorWord(no_class(layer.classes)))
-        over_rows(w, made, layer.rows, end - begin, "chunk_{}", *args)
+        _over_rows(w, made, layer.rows, end - begin, "chunk_{}", *args)
 
 
 @kernel("LinearSparseSoftmaxCrossEntropyGrad", types={"T": FLOATS})
@@ -133,7 +143,7 @@ def linear_cross_entropy_grad(w: Work) -> None:
     total = w.scratch(wide, dx.shape) if w.used(0) and wide is not dx.dtype and len(layer.chunks) > 1 else dx
     for begin, end, z, weights in _logits(w, layer):
         sizes = (i64(layer.rows), i64(end - begin), i64(begin))
-        over_rows(w, made, layer.rows, end - begin, "slope_{}", z, labels, log_sum, dloss, *sizes)
+        _over_rows(w, made, layer.rows, end - begin, "slope_{}", z, labels, log_sum, dloss, *sizes)
         if w.used(0):
             with w.temporary():
                 product = product_of(z.shape, weights.shape, False, not layer.turned)
