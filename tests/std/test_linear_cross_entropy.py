@@ -33,6 +33,7 @@ def host():
 def small(monkeypatch):
     """However few the logits are."""
     monkeypatch.setattr(linear_cross_entropy, "LEAST_BYTES", 0)
+    monkeypatch.setattr(linear_cross_entropy, "LEAST_CLASSES", 0)
 
 
 def both(host, fetches, feed):
@@ -167,6 +168,8 @@ def test_what_is_small_or_read_elsewhere_or_of_unknown_size_stays(host, process_
 
         assert why(loss, feed) == ["logits of 0.954 MiB are held, fewer than 64"]
         monkeypatch.setattr(linear_cross_entropy, "LEAST_BYTES", 10**6)
+        assert why(loss, feed) == ["logits of 1000 classes are held"]
+        monkeypatch.setattr(linear_cross_entropy, "LEAST_CLASSES", 1000)
         assert why([loss, right], feed) == ["InTopKV2 reads MatMul, which lies within"]
         assert why(loss) == ["the shape of x is known only when it runs"]
         assert "became LinearSparse" in why(loss, feed)[0]

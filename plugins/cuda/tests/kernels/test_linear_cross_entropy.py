@@ -196,6 +196,7 @@ def test_what_is_told_of_a_chunk(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
 def test_training_in_recordings(host: Host, cuda: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network whose last layer is made in chunks learns what it learns without; its steps are one recording."""
     monkeypatch.setattr(linear_cross_entropy, "LEAST_BYTES", 0)
+    monkeypatch.setattr(linear_cross_entropy, "LEAST_CLASSES", 0)
     driver: Any = cuda.driver
     rng = np.random.default_rng(8)
     found, started = [], tf.random_uniform_initializer(-1.0, 1.0, seed=3)

@@ -13,10 +13,12 @@ from graphdock.contracts import Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS
 
-__all__ = ["LEAST_BYTES", "linear_cross_entropies"]
+__all__ = ["LEAST_BYTES", "LEAST_CLASSES", "linear_cross_entropies"]
 
 #: Logits that take less are held: their gradient is ready when the loss is, and nothing is computed twice.
 LEAST_BYTES = 64 << 20
+#: Fewer classes are too few to cut: a chunk that is worth a product would have most of them.
+LEAST_CLASSES = 4096
 
 
 def _unbiased(product: Any, bias: None) -> Any:
@@ -135,4 +137,4 @@ def _large(found: Found, *, turned: bool, narrow: str, wide: bool, shifted: bool
     taken = rows * classes * _tf.as_dtype(narrow or found.dtype).size
     if taken < LEAST_BYTES:
         return f"logits of {taken / (1 << 20):.3g} MiB are held, fewer than {LEAST_BYTES >> 20}"
-    return None
+    return f"logits of {classes} classes are held" if classes < LEAST_CLASSES else None
