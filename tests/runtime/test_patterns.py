@@ -300,6 +300,26 @@ def test_a_value_that_would_wait_for_what_is_made_of_another_stays(lab):
     np.testing.assert_allclose(got, np.sin(table(4, 6)) / (1 + np.exp(-table(4, 6))), rtol=1e-4, atol=1e-5)
 
 
+def columns(x, y):
+    wave = tf.sin(x)
+    return tf.reshape(wave, [-1]), wave * y
+
+
+def columns_at_once(x, y):
+    wave, more = at_once(x, y)
+    return tf.reshape(wave, [-1]), more
+
+
+@pytest.mark.parametrize("reduce", [tf.reduce_mean, lambda v: tf.reduce_sum(v * table(12, seed=4))])
+def test_the_gradient_of_a_mean_reaches_a_pattern_as_a_constant_of_another_shape(lab, reduce):
+    """Of several values too. Where the constant has many numbers the gradient stays as it is."""
+    x, y = (tf.placeholder(tf.float32, [3, 4]) for _ in range(2))
+    first, second = columns(x, y)
+    fetches = [first, second, *tf.gradients([reduce(first), tf.square(second)], [x, y])]
+    ops, (note,) = lab([pairs(columns, columns_at_once)]).both(fetches, {x: table(3, 4), y: table(3, 4, seed=1)})
+    assert "Atanh" in ops and ("Cos" in note.ops) == (reduce is tf.reduce_mean), note
+
+
 def test_nodes_that_ask_for_several_devices(lab):
     x = tf.placeholder(tf.float32, [4, 6])
     d = x - tf.reduce_mean(x, axis=-1, keepdims=True)

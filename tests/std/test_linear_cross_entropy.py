@@ -33,6 +33,7 @@ def host():
 def small(monkeypatch):
     """However few the logits are."""
     monkeypatch.setattr(linear_cross_entropy, "LEAST_BYTES", 0)
+    monkeypatch.setattr(linear_cross_entropy, "LEAST_CLASSES", 0)
 
 
 def both(host, fetches, feed):
@@ -50,7 +51,7 @@ def both(host, fetches, feed):
 def cases():
     """A way to write it after another, and each dtype; the other pairs are exhaustive."""
     for number, pattern in enumerate(linear_cross_entropies()):
-        yield pytest.param(pattern, id=pattern.name, marks=[pytest.mark.exhaustive] if number % 17 else [])
+        yield pytest.param(pattern, id=pattern.name, marks=[pytest.mark.exhaustive] if number % 23 else [])
 
 
 @pytest.mark.parametrize("pattern", list(cases()))
@@ -59,8 +60,9 @@ def test_a_pattern_finds_itself(host, process_host, small, pattern):
     random = np.random.default_rng(7)
     shapes = {"x": (ROWS, INNER), "w": (INNER, CLASSES), "bias": (CLASSES,)}
     shapes["w"] = shapes["w"][:: -1 if "turned" in pattern.name else 1]
-    shapes["labels"] = (ROWS,) if pattern.rank == 1 else (2, 3)
-    constants = {"cut": [2, 3, CLASSES], "shape": [2, 3, CLASSES] if pattern.rank == 2 else [ROWS, CLASSES]}
+    shapes["labels"] = (ROWS,) if pattern.rank == 1 else (2, 2) if "_next" in pattern.name else (2, 3)
+    constants = dict.fromkeys(("cut", "there"), [2, 3, CLASSES])
+    constants |= {"shape": [2, 3, CLASSES] if pattern.rank == 2 else [ROWS, CLASSES]}
     kind = tf.as_dtype(pattern.inputs["x"].dtype or pattern.dtypes[-1])
     with tf.Graph(host=host).as_default():
         given, feed = {}, {}
@@ -120,6 +122,36 @@ def test_training_is_the_same(host, process_host, small, loss, dims):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+def _ptb(x, w, bias, tokens):
+    """As the tutorial on recurrent networks has it: logits of a batch, which the loss flattens."""
+    logits = tf.reshape(tf.nn.xw_plus_b(tf.reshape(x, [-1, INNER]), w, bias), [2, 3, CLASSES])
+    return tf.contrib.seq2seq.sequence_loss(logits, tokens, tf.ones([2, 3]))
+
+
+def _gpt_2(x, w, bias, tokens):
+    """Each token is predicted from those before it; embeddings are the weights."""
+    embeddings = tf.transpose(w) + bias[:, tf.newaxis]
+    logits = tf.reshape(tf.matmul(tf.reshape(x, [-1, INNER]), embeddings, transpose_b=True), [2, 3, CLASSES])
+    return _mean(tokens[:, 1:], logits[:, :-1])
+
+
+@pytest.mark.parametrize("program", [_ptb, _gpt_2])
+def test_losses_of_sequences(host, process_host, small, program):
+    process_host(host)
+    random = np.random.default_rng(5)
+    with tf.Graph(host=host).as_default():
+        x, w, bias = (tf.placeholder(tf.float32, s) for s in ([2, 3, INNER], [INNER, CLASSES], [CLASSES]))
+        tokens = tf.placeholder(tf.int32, [2, 3])
+        loss = program(x, w, bias, tokens)
+        feed = {t: random.standard_normal(t.shape.as_list()) for t in (x, w, bias)}
+        feed[tokens] = random.integers(0, CLASSES, (2, 3))
+        plan, results = both(host, [loss, *tf.gradients(loss, [x, w, bias])], feed)
+    made = [n.op for n in plan.graph.nodes]
+    assert (made.count(OP), made.count(f"{OP}Grad"), made.count("MatMul")) == (1, 1, 0), plan.placement.notes
+    for got, want in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
 def test_what_is_small_or_read_elsewhere_or_of_unknown_size_stays(host, process_host, monkeypatch):
     process_host(host)
     with tf.Graph(host=host).as_default():
@@ -136,6 +168,8 @@ def test_what_is_small_or_read_elsewhere_or_of_unknown_size_stays(host, process_
 
         assert why(loss, feed) == ["logits of 0.954 MiB are held, fewer than 64"]
         monkeypatch.setattr(linear_cross_entropy, "LEAST_BYTES", 10**6)
+        assert why(loss, feed) == ["logits of 1000 classes are held"]
+        monkeypatch.setattr(linear_cross_entropy, "LEAST_CLASSES", 1000)
         assert why([loss, right], feed) == ["InTopKV2 reads MatMul, which lies within"]
         assert why(loss) == ["the shape of x is known only when it runs"]
         assert "became LinearSparse" in why(loss, feed)[0]

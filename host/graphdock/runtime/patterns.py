@@ -52,14 +52,15 @@ class _Place:
         self._positions: dict[PlanNode, int] = {}
 
     def position(self, value: Value) -> int:
-        """Where the node that makes a value stands in one order of the level, behind all that it needs. What enters is before all.
+        """Where the node that makes a value stands in one order of the level, behind all that it needs.
 
-        Anchors of patterns come as late as that allows: what can be computed without them stands before them.
+        What enters, or needs nothing, is before all. Anchors of patterns come as late as that allows: what can be computed without
+        them stands before them.
         """
         if not self._positions:
             order = _ordered(self.change.graph.nodes, self._anchors)
             self._positions = {node: i for i, node in enumerate(order)}
-        return -1 if value.node is None else self._positions[value.node]
+        return -1 if value.node is None or value.node.verb == "constant" else self._positions[value.node]
 
     def put_sums(self) -> None:
         """Let the sums add what stands for their summands."""

@@ -10,19 +10,20 @@ Weights [D, V] go through a copy of the chunk's columns, whose rows are aligned 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from graphdock.contracts import DType, KernelDef, errors
+from graphdock.contracts import DType, KernelDef
 
 from graphdock_cuda.compiled import Source, source
 from graphdock_cuda.kernel import FLOATS, family
 from graphdock_cuda.kernels.elementwise import elementwise
-from graphdock_cuda.kernels.matmul import gemm_of, multiply, product_of
+from graphdock_cuda.kernels.matmul import gemm_of, library_or_own, multiply, product_of
 from graphdock_cuda.kernels.reduce import reduce_axes, reducer
-from graphdock_cuda.kernels.rows import over_rows
+from graphdock_cuda.kernels.rows import THREADS, over_rows
+from graphdock_cuda.kernels.softmax import no_class
 from graphdock_cuda.launch import i64
 from graphdock_cuda.moving import copy_box
-from graphdock_cuda.work import ErrorWord, Operand, Work
+from graphdock_cuda.work import Arg, ErrorWord, Operand, Work, blocks
 
 __all__ = ["KERNELS", "chunks_of"]
 
@@ -33,6 +34,8 @@ kernel = family(KERNELS)
 LEAST = 1024
 #: What the classes of a chunk are a multiple of.
 ALIGNED = 64
+#: Warps of a multiprocessor that hide what they wait for: a guess.
+WARPS = 16
 
 
 def chunks_of(rows: int, classes: int, element_bytes: int, most_bytes: int) -> list[tuple[int, int]]:
@@ -69,8 +72,7 @@ class _Layer:
 def _layer(w: Work) -> _Layer:
     x, weights = w.input("x"), w.input("w")
     turned = bool(w.attr("transpose_w"))
-    most = int(w.device.options.get("workspace", 1 << 25))
-    chunks = chunks_of(x.shape[0], weights.shape[0 if turned else 1], x.dtype.size, most)
+    chunks = chunks_of(x.shape[0], weights.shape[0 if turned else 1], x.dtype.size, w.device.workspace)
     return _Layer(x, weights, w.input("bias") if w.has("bias") else None, turned, chunks)
 
 
@@ -92,31 +94,25 @@ def _logits(w: Work, layer: _Layer) -> Iterator[tuple[int, int, Operand, Operand
                 weights = w.scratch(layer.x.dtype, (layer.inner, end - begin))
                 copy_box(w, weights, (0, 0), layer.w, (0, begin), weights.shape)
             bias = None if layer.bias is None else layer.bias.at(begin, (end - begin,))
-            _product(w, layer.x, weights, z, False, layer.turned, bias)
+            with w.temporary():
+                _layer_of(w, layer.x, weights, z, layer.turned, bias)
             yield begin, end, z, weights
 
 
-def _product(w: Work, a: Operand, b: Operand, d: Operand, left: bool, right: bool, bias: Operand | None = None) -> None:
-    """``d = op(a) op(b) + bias``, by the matrix library where it takes that, else by the own tiles."""
-    product = product_of(a.shape, b.shape, left, right)
-    gemm = gemm_of(w, product, a.dtype.name, bias=bias is not None)
-    with w.temporary():
-        if d.size and (gemm is None or not w.gemm(gemm, a, b, d, bias)):
-            multiply(w, a, b, d, product, bias)
+def _layer_of(w: Work, x: Operand, weights: Operand, z: Operand, turned: bool, bias: Operand | None) -> None:
+    """``z = x op(weights) + bias``, by the matrix library where it takes that, else by the own tiles."""
+    product = product_of(x.shape, weights.shape, False, turned)
+    gemm = gemm_of(w, product, x.dtype.name, bias=bias is not None)
+    if z.size and (gemm is None or not w.gemm(gemm, x, weights, z, bias)):
+        multiply(w, x, weights, z, product, bias)
 
 
-def _add_product(w: Work, a: Operand, b: Operand, d: Operand, right: bool, first: bool) -> None:
-    """``d += a op(b)``, where ``d`` may be wider than both; the first one sets it."""
-    product = product_of(a.shape, b.shape, False, right)
-    gemm = gemm_of(w, product, a.dtype.name)
-    with w.temporary():
-        if gemm is not None:
-            out = "" if d.dtype is a.dtype else d.dtype.name
-            if w.gemm(replace(gemm, out=out, adds=not first), a, b, d):
-                return
-        part = w.scratch(a.dtype, d.shape)
-        multiply(w, a, b, part, product)
-        elementwise(w, "p" if first else "d + p", [("d", d), ("p", part)], d)
+def _over_rows(w: Work, made: Source, rows: int, width: int, entry: str, *args: Arg) -> None:
+    """A warp has a row of a chunk where there are warps enough, and waits for no other one."""
+    if rows >= WARPS * w.multiprocessors:
+        w.launch(made, entry.format("warp"), blocks(rows, THREADS // 32, 16 * w.multiprocessors), THREADS, *args)
+    else:
+        over_rows(w, made, rows, width, entry, *args)
 
 
 @kernel("LinearSparseSoftmaxCrossEntropy", types={"T": FLOATS})
@@ -124,22 +120,12 @@ def linear_cross_entropy(w: Work) -> None:
     """``(x, w, labels, bias?) -> (loss, log_sum)``."""
     layer, labels = _layer(w), w.input("labels")
     loss, log_sum = w.output(labels.shape), w.output(labels.shape, 1)
-    classes = layer.classes
-
-    def wrong(label: int, row: int) -> errors.GraphdockError:
-        return errors.InvalidArgumentError(
-            "a label is no class index",
-            expected=f"labels from 0 to {classes - 1}",
-            got=str(label),
-            hint="features end in one column per class",
-        )
-
     made = _source(w, layer, labels, loss.dtype)
     kept = w.scratch(layer.x.dtype.accumulator, (layer.rows, 3 if len(layer.chunks) > 1 else 0))
     for begin, end, z, _ in _logits(w, layer):
-        sizes = (i64(layer.rows), i64(end - begin), i64(begin), i64(classes))
-        args = (z, labels, kept, loss, log_sum, *sizes, ErrorWord(wrong))
-        over_rows(w, made, layer.rows, end - begin, "chunk_{}", *args)
+        sizes = (i64(layer.rows), i64(end - begin), i64(begin), i64(layer.classes))
+        args = (z, labels, kept, loss, log_sum, *sizes, ErrorWord(no_class(layer.classes)))
+        _over_rows(w, made, layer.rows, end - begin, "chunk_{}", *args)
 
 
 @kernel("LinearSparseSoftmaxCrossEntropyGrad", types={"T": FLOATS})
@@ -153,20 +139,21 @@ def linear_cross_entropy_grad(w: Work) -> None:
         w.fill(dbias)
         return
     made = _source(w, layer, labels, log_sum.dtype)
-    one = len(layer.chunks) == 1
     wide = layer.x.dtype.accumulator
-    total = dx if one or wide is dx.dtype or not w.used(0) else w.scratch(wide, dx.shape)
+    total = w.scratch(wide, dx.shape) if w.used(0) and wide is not dx.dtype and len(layer.chunks) > 1 else dx
     for begin, end, z, weights in _logits(w, layer):
         sizes = (i64(layer.rows), i64(end - begin), i64(begin))
-        over_rows(w, made, layer.rows, end - begin, "slope_{}", z, labels, log_sum, dloss, *sizes)
+        _over_rows(w, made, layer.rows, end - begin, "slope_{}", z, labels, log_sum, dloss, *sizes)
         if w.used(0):
-            _add_product(w, z, weights, total, not layer.turned, begin == 0)
-        _weights_grad(w, layer, z, begin, dw, dbias.at(begin, (end - begin,)))
-    if total is not dx and w.used(0):
+            with w.temporary():
+                product = product_of(z.shape, weights.shape, False, not layer.turned)
+                library_or_own(w, z, weights, total, product, adds=begin > 0)
+        _by_weights(w, layer, z, begin, dw, dbias.at(begin, (end - begin,)))
+    if total is not dx:
         elementwise(w, "t", [("t", total)], dx)
 
 
-def _weights_grad(w: Work, layer: _Layer, z: Operand, begin: int, dw: Operand, dbias: Operand) -> None:
+def _by_weights(w: Work, layer: _Layer, z: Operand, begin: int, dw: Operand, dbias: Operand) -> None:
     """Of a chunk: its part of ``dw``, and ``dbias``, by one product of the library where it makes both."""
     width = z.shape[1]
     whole = layer.turned or width == layer.classes
@@ -175,13 +162,13 @@ def _weights_grad(w: Work, layer: _Layer, z: Operand, begin: int, dw: Operand, d
         shape = (width, layer.inner) if layer.turned else (layer.inner, width)
         part = dw.at(begin * layer.inner if layer.turned else begin, shape) if whole else w.scratch(dw.dtype, shape)
         a, b = (z, layer.x) if layer.turned else (layer.x, z)
-        epilogue = "none" if not sums_too else "sums_a" if layer.turned else "sums_b"
-        gemm = gemm_of(w, product_of(a.shape, b.shape, True, False), dw.dtype.name, activation=epilogue)
+        product = product_of(a.shape, b.shape, True, False)
+        gemm = gemm_of(w, product, dw.dtype.name, activation="sums_a" if layer.turned else "sums_b")
         with w.temporary():
-            if gemm is not None and w.gemm(gemm, a, b, part, dbias if sums_too else None):
+            if sums_too and gemm is not None and w.gemm(gemm, a, b, part, dbias):
                 sums_too = False
             else:
-                _product(w, a, b, part, True, False)
+                library_or_own(w, a, b, part, product)
         if not whole:
             copy_box(w, dw, (0, begin), part, (0, 0), shape)
     if sums_too:

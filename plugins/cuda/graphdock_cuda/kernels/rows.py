@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphdock_cuda.compiled import Source
 from graphdock_cuda.work import Arg, Work, blocks
 
-__all__ = ["over_rows"]
+__all__ = ["THREADS", "over_rows"]
 
 #: Elements of a row up to which a warp has it.
 SHORT = 1024

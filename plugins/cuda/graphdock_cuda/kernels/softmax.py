@@ -6,6 +6,7 @@ A row is read twice: once for its largest logit and its sum, once for the result
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from graphdock.contracts import KernelDef, errors
 
@@ -15,7 +16,7 @@ from graphdock_cuda.kernels.rows import over_rows
 from graphdock_cuda.launch import i64
 from graphdock_cuda.work import ErrorWord, Operand, Work
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "no_class"]
 
 KERNELS: list[KernelDef] = []
 kernel = family(KERNELS)
@@ -79,6 +80,14 @@ def _sparse(w: Work, slope: Operand | None) -> None:
     x, labels = w.inputs[:2]
     loss, slopes = w.output(x.shape[:-1]), w.output(x.shape, 1)
     classes = x.shape[-1]
+    scaled = str(int(slope is not None))
+    made = source(*_PARTS, "sparse_cross_entropy.cuh", TYPE=w.ctype(x), LABEL=w.ctype(labels), SCALED=scaled)
+    args = (x, labels, slope or x, loss, slopes, i64(loss.size), i64(classes), ErrorWord(no_class(classes)))
+    over_rows(w, made, loss.size, classes, "sparse_cross_entropy_{}", *args)
+
+
+def no_class(classes: int) -> Callable[[int, int], errors.GraphdockError]:
+    """What makes the error of a label, and its row, that is not below ``classes``."""
 
     def wrong(label: int, row: int) -> errors.GraphdockError:
         return errors.InvalidArgumentError(
@@ -88,7 +97,4 @@ def _sparse(w: Work, slope: Operand | None) -> None:
             hint="features end in one column per class",
         )
 
-    scaled = str(int(slope is not None))
-    made = source(*_PARTS, "sparse_cross_entropy.cuh", TYPE=w.ctype(x), LABEL=w.ctype(labels), SCALED=scaled)
-    args = (x, labels, slope or x, loss, slopes, i64(loss.size), i64(classes), ErrorWord(wrong))
-    over_rows(w, made, loss.size, classes, "sparse_cross_entropy_{}", *args)
+    return wrong

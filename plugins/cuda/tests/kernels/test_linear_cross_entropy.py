@@ -14,6 +14,7 @@ from graphdock_cuda.driver.api import Toolkit
 from graphdock_cuda.kernels import linear_cross_entropy as kernels
 from graphdock_cuda.testing.install import install
 from graphdock_cuda.work import Work
+from graphdock_std.patterns import linear_cross_entropy
 
 #: By dtype, what differs at most.
 EXACT = {tf.float32: 2e-5, tf.float64: 2e-6, tf.float16: 4e-3, tf.bfloat16: 3e-2}
@@ -190,3 +191,65 @@ def test_what_is_told_of_a_chunk(kit: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert _told(kit, monkeypatch, True, (0, 2))[0] == ["bias", "slope", "none"]
     assert _told(kit, monkeypatch, True, (1, 2))[0] == ["bias", "slope", "none"]
     assert _told(kit, monkeypatch, True, (1,))[1] < 2 * 4 * 64 * 8 + 4096  # logits of a chunk, and what the sums take
+
+
+def test_training_in_recordings(host: Host, cuda: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network whose last layer is made in chunks learns what it learns without; its steps are one recording."""
+    monkeypatch.setattr(linear_cross_entropy, "LEAST_BYTES", 0)
+    monkeypatch.setattr(linear_cross_entropy, "LEAST_CLASSES", 0)
+    driver: Any = cuda.driver
+    rng = np.random.default_rng(8)
+    found, started = [], tf.random_uniform_initializer(-1.0, 1.0, seed=3)
+    with tf.Graph(host=host).as_default():
+        x, labels = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.int32, [6])
+        with tf.variable_scope("net", initializer=started):
+            logits = tf.layers.dense(tf.layers.dense(x, 8, tf.tanh), 40)
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+        step = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+        feed = {x: rng.standard_normal((6, 5)), labels: rng.integers(0, 40, 6)}
+        for fusion in (True, False):
+            config = tf.SessionConfig(backends=("cuda", "cpu"), fallback="forbid", fusion=fusion)
+            with tf.Session(config=config, host=host) as session:
+                session.run(tf.global_variables_initializer())
+                computed = session.explain([loss, step], feed).kernels()
+                costs = [session.run([loss, step], feed)[0] for _ in range(4)]
+                driver.log.reset()
+                costs.append(session.run([loss, step], feed)[0])
+                table = driver.log.table()
+                assert (table["graph launches"], table["allocations"]) == (1, 0)
+                found.append((costs, session.run(tf.trainable_variables())))
+            assert ("cuda.linear_sparse_softmax_cross_entropy_grad" in computed) == fusion, computed
+    driver.verify()
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4)
+    for got, want in zip(found[0][1], found[1][1], strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+class Compiler:
+    """Compiles nothing."""
+
+    version = "none"
+
+    def compile(self, source: str, name: str, architecture: str) -> bytes:
+        return b"image"
+
+
+def test_memory_of_a_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """The last layer of GPT-2 with 8192 tokens, trained on a GPU that is not here: without the pattern, and with it."""
+    monkeypatch.setattr("graphdock_cuda.driver.nvrtc.Nvrtc", Compiler)
+    monkeypatch.setenv("GRAPHDOCK_CACHE_DIR", str(tmp_path))
+    host, planned = Host(), {}
+    with tf.Graph(host=host).as_default():
+        x, labels = tf.placeholder(tf.bfloat16, [8192, 768]), tf.placeholder(tf.int32, [8192])
+        w = tf.get_variable("w", [50257, 768], tf.bfloat16)
+        logits = tf.cast(tf.matmul(x, w, transpose_b=True), tf.float32)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        slopes = tf.gradients(loss, [x, w])
+        for fusion in (False, True):
+            config = tf.SessionConfig(backends=["cuda", "cpu"], plan_for={"cuda": "sm_90"}, fusion=fusion)
+            with tf.Session(config=config, host=host) as session:
+                explained = session.explain([loss, *slopes])
+                planned[fusion] = explained.plan.arena_bytes["cuda:0"] >> 20
+    (note,) = explained.plan.placement.notes
+    assert note.what.endswith("became LinearSparseSoftmaxCrossEntropy, LinearSparseSoftmaxCrossEntropyGrad")
+    assert planned == {False: 4024, True: 173}  # MiB, of which the gradients of weights and rows are 86

@@ -13,10 +13,12 @@ from graphdock.contracts import Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS
 
-__all__ = ["LEAST_BYTES", "linear_cross_entropies"]
+__all__ = ["LEAST_BYTES", "LEAST_CLASSES", "linear_cross_entropies"]
 
 #: Logits that take less are held: their gradient is ready when the loss is, and nothing is computed twice.
 LEAST_BYTES = 64 << 20
+#: Fewer classes are too few to cut: a chunk that is worth a product would have most of them.
+LEAST_CLASSES = 4096
 
 
 def _unbiased(product: Any, bias: None) -> Any:
@@ -37,31 +39,53 @@ def _written(
     labels: Any,
     bias: Any = None,
     cut: Any = None,
+    there: Any = None,
     shape: Any = None,
     *,
     Tlabels: Any,
     turned: bool,
     biased: Callable[[Any, Any], Any],
     wide: bool,
+    shifted: bool,
 ) -> Any:
-    """``cut``: the shape in which a layer of more dims adds its bias. ``shape``: the one that the loss wants."""
+    """``cut``: the shape in which a layer of more dims adds its bias. ``there``: one that logits had between. ``shape``: the last.
+
+    ``shifted``: labels are the tokens that follow, and the last one has none.
+    """
     product = _tf.matmul(x, w, transpose_b=turned)
     logits = biased(product if cut is None else _tf.reshape(product, cut), bias)
-    logits = logits if shape is None else _tf.reshape(logits, shape)
+    for dims in (there, shape):
+        logits = logits if dims is None else _tf.reshape(logits, dims)
+    logits = logits[:, :-1] if shifted else logits
     logits = _ops.cast(logits, _tf.float32) if wide else logits
     return _tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
 
 def _standing(
-    x: Any, w: Any, labels: Any, bias: Any = None, *, Tlabels: Any, turned: bool, wide: bool, **_shapes: Any
+    x: Any,
+    w: Any,
+    labels: Any,
+    bias: Any = None,
+    *,
+    Tlabels: Any,
+    turned: bool,
+    wide: bool,
+    shifted: bool,
+    **_shapes: Any,
 ) -> Any:
+    dims, inner = labels.shape.as_list(), x.shape.as_list()[1]
+    if shifted:
+        x = _tf.reshape(_tf.reshape(x, [dims[0], dims[1] + 1, inner])[:, :-1], [-1, inner])
     given = {"x": x, "w": w, "labels": _tf.reshape(labels, [-1]), "bias": bias}
     loss = _ops.apply_op("LinearSparseSoftmaxCrossEntropy", **given, transpose_w=turned)[0]
-    return _ops.cast(_tf.reshape(loss, labels.shape.as_list()), _tf.float32 if wide else x.dtype)
+    return _ops.cast(_tf.reshape(loss, dims), _tf.float32 if wide else x.dtype)
 
 
 def linear_cross_entropies() -> Iterator[Pattern]:
-    """One pattern per way to add the bias, to cut rows into more dims, and dtype of logits that are cast for the loss."""
+    """One pattern per way to add the bias, to cut rows into more dims, and dtype of logits that are cast for the loss.
+
+    One cuts the last logits of each sequence off, as programs do that predict the next token.
+    """
     layers: dict[str, Callable[[Any, Any], Any]] = {"": _unbiased, "_bias_add": _bias_added, "_add": _added}
     for narrow in ("", "bfloat16", "float16"):
         for turned in (False, True):
@@ -71,17 +95,18 @@ def linear_cross_entropies() -> Iterator[Pattern]:
                     if "cut" in shapes and (turned or not bias):
                         continue
                     label = f"linear_cross_entropy{kind}{'_turned' * turned}{name}{narrow and '_of_' + narrow}"
+                    how = {"turned": turned, "wide": bool(narrow), "shifted": name == "_next"}
                     matrix = Operand((None, None), narrow or None)
                     yield Pattern(
                         label,
                         "SparseSoftmaxCrossEntropyWithLogits",
                         {"x": matrix, "w": matrix, "labels": Operand((None,) * rank, "Tlabels"), **bias, **shapes},
-                        functools.partial(_written, turned=turned, biased=biased, wide=bool(narrow)),
-                        functools.partial(_standing, turned=turned, wide=bool(narrow)),
+                        functools.partial(_written, biased=biased, **how),
+                        functools.partial(_standing, **how),
                         dtypes=("float32",) if narrow else ("float32", "bfloat16", "float16"),
                         not_on=PARTS,
                         rank=rank,
-                        check=functools.partial(_large, turned=turned, narrow=narrow),
+                        check=functools.partial(_large, narrow=narrow, **how),
                         attrs=("Tlabels",),
                     )
 
@@ -94,14 +119,17 @@ def _shape(size: int) -> Operand:
 _CUTS: tuple[tuple[str, dict[str, Operand], int], ...] = (
     ("", {}, 1),
     ("_reshaped", {"shape": _shape(3)}, 2),
+    ("_next", {"shape": _shape(3)}, 2),
+    ("_there_and_back", {"there": _shape(3), "shape": _shape(2)}, 1),
     ("_cut", {"cut": _shape(3)}, 2),
     ("_cut_reshaped", {"cut": _shape(3), "shape": _shape(2)}, 1),
 )
 
 
-def _large(found: Found, *, turned: bool, narrow: str) -> str | None:
+def _large(found: Found, *, turned: bool, narrow: str, wide: bool, shifted: bool) -> str | None:
     rows, classes = found.shapes["x"][0], found.shapes["w"][0 if turned else 1]
-    if math.prod(found.shapes["labels"]) != rows:
+    first, *rest = found.shapes["labels"]
+    if first * math.prod(n + shifted for n in rest) != rows:
         return "rows are cut otherwise"
     cut = found.constants.get("cut")
     if found.shapes.get("bias", (classes,)) != (classes,) or (cut is not None and cut[-1] not in (classes, -1)):
@@ -109,4 +137,4 @@ def _large(found: Found, *, turned: bool, narrow: str) -> str | None:
     taken = rows * classes * _tf.as_dtype(narrow or found.dtype).size
     if taken < LEAST_BYTES:
         return f"logits of {taken / (1 << 20):.3g} MiB are held, fewer than {LEAST_BYTES >> 20}"
-    return None
+    return f"logits of {classes} classes are held" if classes < LEAST_CLASSES else None
