@@ -43,7 +43,8 @@ class Nothing:
 class Sources:
     """What plans need compiled. ``seen``: by text; ``ran``: ops whose kernels tell what they need in the step only.
 
-    ``asked``: texts that the cases of the last op need, new or not. ``refused``: names of sources that no compiler takes. ``untested``: ops whose specs have no samples.
+    ``asked``: texts that the cases of the last op need, new or not. ``refused``: names of sources that no compiler takes.
+    ``untested``: ops whose specs have no samples.
     """
 
     def __init__(self) -> None:
