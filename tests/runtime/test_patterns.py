@@ -310,6 +310,27 @@ def columns_at_once(x, y):
     return tf.reshape(wave, [-1]), more
 
 
+@pytest.mark.parametrize("dims", [(4, 6), (None, 6)])
+def test_what_reaches_a_sum_is_1_and_leaves_no_product(lab, dims):
+    """As it is looked for where something reads within otherwise; not where that does so anyhow."""
+    x, (gamma, beta) = tf.placeholder(tf.float32, dims), parameters(6)
+    y = tf.exp(tf.sin(x) * gamma) + beta
+
+    def wave(x, gamma):
+        return tf.exp(tf.sin(x) * gamma)
+
+    def wave_at_once(x, gamma):
+        return tf.exp(tf.tanh(tf.atanh(tf.sin(x))) * gamma)
+
+    pattern = Pattern("wave", "Sin", {"x": Operand((None, None)), "gamma": Operand((None,))}, wave, wave_at_once)
+    fetches = [y, *tf.gradients(tf.reduce_sum(y), [x, gamma])]
+    ops, (note,) = lab([pattern]).both(fetches, {x: table(4, 6) * 0.4})
+    assert "Atanh" in ops and "Cos" in note.ops, note
+    inner = next(op for op in y.graph.get_operations() if op.type == "Sin").outputs[0]
+    (reason,) = refused(lab, [*fetches, inner], {x: table(4, 6)}, [pattern])
+    assert reason.endswith("Sin, which lies within")
+
+
 @pytest.mark.parametrize("reduce", [tf.reduce_mean, lambda v: tf.reduce_sum(v * table(12, seed=4))])
 def test_the_gradient_of_a_mean_reaches_a_pattern_as_a_constant_of_another_shape(lab, reduce):
     """Of several values too. Where the constant has many numbers the gradient stays as it is."""

@@ -88,16 +88,20 @@ def _mean(labels, logits):
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
 
 
+def _sum(labels, logits):
+    return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+
+
 def _masked(labels, logits):
     weights = tf.cast(labels > 1, tf.float32)
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     return tf.reduce_sum(loss * weights) / tf.reduce_sum(weights)
 
 
-@pytest.mark.parametrize("loss", [_mean, _masked, tf.losses.sparse_softmax_cross_entropy])
+@pytest.mark.parametrize("loss", [_mean, _sum, _masked, tf.losses.sparse_softmax_cross_entropy])
 @pytest.mark.parametrize("dims", [1, 2])
 def test_training_is_the_same(host, process_host, small, loss, dims):
-    """A dense layer, of rows or of a batch of them; the gradient of a mean is a constant."""
+    """A dense layer, of rows or of a batch of them; the gradient of a mean is a constant, that of a sum 1."""
     process_host(host)
     lead = (ROWS,) if dims == 1 else (2, 3)
     random = np.random.default_rng(3)

@@ -82,22 +82,28 @@ class PatternGraphs:
         return self._of(asked, asked.pattern.pattern, Found(dtype, {}, {}, "", attrs), 0, (), ())
 
     def sought_at(
-        self, asked: RegisteredPattern, found: Found, wide: int, arrives: tuple[int, ...] = (0,)
+        self, asked: RegisteredPattern, found: Found, wide: int, arrives: tuple[int, ...] = (0,), ones: bool = False
     ) -> PatternGraph | str:
         """The same and all of its gradients, of the shapes that were found.
 
         Args:
           wide: how many dims, of :data:`WIDTHS`, were unknown when the gradients were built; the last one never.
           arrives: positions of the values that have gradients; of none, no gradients are built.
+          ones: whether what arrives is 1 everywhere, as at a sum; it is no input then, and ``arriving`` is empty.
         """
         wanted = tuple(_smooth(asked, found)) if arrives else ()
-        return self._of(asked, asked.pattern.pattern, found, wide, wanted, arrives)
+        return self._of(asked, asked.pattern.pattern, found, wide, wanted, arrives, ones)
 
     def standing(
-        self, asked: RegisteredPattern, found: Found, wanted: tuple[str, ...], arrives: tuple[int, ...] = (0,)
+        self,
+        asked: RegisteredPattern,
+        found: Found,
+        wanted: tuple[str, ...],
+        arrives: tuple[int, ...] = (0,),
+        ones: bool = False,
     ) -> PatternGraph | str:
         """What stands for it, and its gradients by the inputs that ``wanted`` names."""
-        return self._of(asked, asked.pattern.replacement, found, 0, wanted, arrives)
+        return self._of(asked, asked.pattern.replacement, found, 0, wanted, arrives, ones)
 
     def _of(
         self,
@@ -107,12 +113,13 @@ class PatternGraphs:
         wide: int,
         wanted: tuple[str, ...],
         arrives: tuple[int, ...],
+        ones: bool = False,
     ) -> PatternGraph | str:
         constants = tuple([(n, a.shape, sha256(a.tobytes()).digest()) for n, a in found.constants.items()])
         large = sum(a.nbytes for a in found.constants.values()) > _LARGE
         operands = tuple(asked.pattern.inputs.items())
         attrs = tuple([(n, attr_key(v)) for n, v in found.attrs.items()])
-        at = found.dtype, tuple(found.shapes.items()), constants, attrs, wide, wanted, arrives
+        at = found.dtype, tuple(found.shapes.items()), constants, attrs, wide, wanted, arrives, ones
         key = self._settings, asked.full_name, function, operands, at
         made: PatternGraph | str | None = self._host.pattern_graphs.get(key)
         if made is None:
@@ -120,7 +127,7 @@ class PatternGraphs:
                 traced = self._host.pattern_graphs
                 made = traced.get(key)
                 if made is None:
-                    made = self._trace(asked, function, found, wide, wanted, arrives)
+                    made = self._trace(asked, function, found, wide, wanted, arrives, ones)
                     if not isinstance(made, str):
                         if len(traced) >= _KEPT:
                             traced.clear()
@@ -137,6 +144,7 @@ class PatternGraphs:
         wide: int,
         wanted: tuple[str, ...],
         arrives: tuple[int, ...],
+        ones: bool = False,
     ) -> PatternGraph | str:
         stands = function is asked.pattern.replacement
         try:
@@ -162,10 +170,12 @@ class PatternGraphs:
                 coming: list[Tensor] = []
                 if wanted:
                     shapes = self._dims(values, feeds)
-                    coming = [placeholder(values[i].dtype, values[i]._dims) for i in arrives]
-                    feeds += [(tensor, shapes[i]) for tensor, i in zip(coming, arrives, strict=True)]
                     sources = [fed[n][0] for n in wanted]
-                    found_slopes = gradients([values[i] for i in arrives], sources, coming)
+                    if not ones:
+                        coming = [placeholder(values[i].dtype, values[i]._dims) for i in arrives]
+                        feeds += [(tensor, shapes[i]) for tensor, i in zip(coming, arrives, strict=True)]
+                    given_slopes = coming or [_ones(values[i].dtype, shapes[i]) for i in arrives]
+                    found_slopes = gradients([values[i] for i in arrives], sources, given_slopes)
                     slopes = dict(zip(wanted, found_slopes, strict=True))
                 slopes = {n: s for n, s in slopes.items() if isinstance(s, Tensor)}
                 graph = translate([*values, *slopes.values()], [], feeds)
@@ -183,6 +193,11 @@ class PatternGraphs:
     @staticmethod
     def _dims(values: Sequence[Tensor], feeds: list[tuple[Tensor, Dims]]) -> list[Dims]:
         return [v.shape for v in translate(values, [], feeds).outputs]
+
+
+def _ones(dtype: DType, shape: Dims) -> Tensor:
+    """A constant of a shape that is known."""
+    return convert_to_tensor(np.ones([d or 0 for d in shape or ()], dtype.np), dtype)
 
 
 def _values(asked: RegisteredPattern, made: Any) -> list[Tensor]:

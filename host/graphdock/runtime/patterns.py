@@ -29,6 +29,7 @@ __all__ = ["PatternKey", "Patterns"]
 
 #: The full name of a pattern, and the name of the node whose output it replaced.
 PatternKey: TypeAlias = "tuple[str, str]"
+_ARRIVING = "the gradient of value {}"
 
 
 class _NotHere(Exception):
@@ -202,12 +203,19 @@ class Patterns:
             if key in failed:
                 raise _NotHere(failed[key])
             found = _found(asked, sought, first, Found(dtype, {}, {}, device, attrs))
-            graph, match = self._with_slopes(asked, found, first, sought, place)
+            ones = False
+            graph, match, slopes = self._with_slopes(asked, found, first, sought, place)
+            reason = _read_within(graph, match, slopes, place.index)
+            if reason and not asked.pattern.late:
+                other = self._with_slopes(asked, found, first, sought, place, ones=True)
+                ones = _read_within(*other, place.index) is None
+                graph, match, slopes = other if ones else (graph, match, slopes)
             members = list(match.found.values())
             ops = tuple(n.op for n in members)
-            slopes = tuple(n for n, s in graph.slopes.items() if s in match.values)
-            _check_alone(graph, match, slopes, place.index)
-            standing = self._graphs.standing(asked, found, slopes, tuple(graph.arriving))
+            if reason and not ones:
+                raise _NotHere(reason)
+            arrives = tuple(range(len(graph.values))) if ones else tuple(graph.arriving)
+            standing = self._graphs.standing(asked, found, slopes, arrives, ones)
             if isinstance(standing, str):
                 raise _broken(asked, standing)
             _check_same(asked, graph, standing, slopes)
@@ -228,13 +236,24 @@ class Patterns:
         notes.append(RegionNote(asked.full_name, device, ops, len(members), what))
 
     def _with_slopes(
-        self, asked: RegisteredPattern, found: Found, first: Match, sought: PatternGraph, place: _Place
-    ) -> tuple[PatternGraph, Match]:
-        """The pattern with as many of its gradients as the plan has."""
+        self,
+        asked: RegisteredPattern,
+        found: Found,
+        first: Match,
+        sought: PatternGraph,
+        place: _Place,
+        ones: bool = False,
+    ) -> tuple[PatternGraph, Match, tuple[str, ...]]:
+        """The pattern with as many of its gradients as the plan has, and their names.
+
+        ``ones``: 1 arrives at all values, as at a sum; passes have dropped the products by it.
+        """
         best: tuple[PatternGraph, Match, int] | None = None
-        subsets = [()] if asked.pattern.late else _subsets(len(sought.values))
+        count = len(sought.values)
+        sizes = [0] if asked.pattern.late else [count] if ones else range(count, 0, -1)
+        subsets = [s for size in sizes for s in itertools.combinations(range(count), size)]
         for arrives, wide in itertools.product(subsets, WIDTHS):
-            graph = self._graphs.sought_at(asked, found, wide, arrives)
+            graph = self._graphs.sought_at(asked, found, wide, arrives, ones)
             if isinstance(graph, str):
                 raise _broken(asked, graph)
             matcher = Matcher(place.index, graph.graph, gone=place.gone, even=graph.arriving.values())
@@ -254,12 +273,8 @@ class Patterns:
                 break
         if best is None:
             raise _NotHere("with these shapes it is built in another way")
-        return best[0], best[1]
-
-
-def _subsets(count: int) -> list[tuple[int, ...]]:
-    """Of so many positions, the larger ones first; the empty one is not among them."""
-    return [s for size in range(count, 0, -1) for s in itertools.combinations(range(count), size)]
+        graph, match, _ = best
+        return graph, match, tuple(n for n, s in graph.slopes.items() if s in match.values)
 
 
 def _put(
@@ -371,8 +386,8 @@ def _is_drawn(value: Value, op: str) -> bool:
     return node is not None and node.op == op and node.guard is None and not node.control
 
 
-def _check_alone(graph: PatternGraph, match: Match, slopes: Sequence[str], index: Index) -> None:
-    """_NotHere where something else reads what lies within a match, which would be computed twice then."""
+def _read_within(graph: PatternGraph, match: Match, slopes: Sequence[str], index: Index) -> str | None:
+    """What else reads what lies within a match, which would be computed twice then; None where nothing does."""
     inside = set(match.found.values())
     leaving = {match.values[v] for v in _leaving(graph, slopes)}
     for node in inside:
@@ -381,9 +396,10 @@ def _check_alone(graph: PatternGraph, match: Match, slopes: Sequence[str], index
                 continue
             other = next((n for n in index.readers.get(value, ()) if n not in inside), None)
             if other is not None:
-                raise _NotHere(f"{other.origin} reads {node.origin}, which lies within")
+                return f"{other.origin} reads {node.origin}, which lies within"
             if value in index.escaping or node in index.targets:
-                raise _NotHere(f"{node.origin}, which lies within, is fetched")
+                return f"{node.origin}, which lies within, is fetched"
+    return None
 
 
 def _check_same(asked: RegisteredPattern, graph: PatternGraph, standing: PatternGraph, slopes: Sequence[str]) -> None:
@@ -413,21 +429,17 @@ def _check_order(
     before it.
     """
     mine, theirs = _sources(graph), _sources(standing)
-    given = {**graph.inputs, **{_arriving(i): value for i, value in graph.arriving.items()}}
+    given = {**graph.inputs, **{_ARRIVING.format(i): value for i, value in graph.arriving.items()}}
     for m, t in zip(_leaving(graph, slopes), _leaving(standing, slopes), strict=True):
         at = place.position(match.values[m])
         if more := [n for n in sorted(theirs[t] - mine[m]) if place.position(match.values[given[n]]) >= at]:
             raise _NotHere(f"what stands for {m.name} would wait for {', '.join(more)}")
 
 
-def _arriving(i: int) -> str:
-    return f"the gradient of value {i}"
-
-
 def _sources(graph: PatternGraph) -> dict[Value, frozenset[str]]:
     """Value of a graph -> the inputs that it is computed from."""
     found: dict[Value, frozenset[str]] = {value: frozenset([name]) for name, value in graph.inputs.items()}
-    found |= {value: frozenset([_arriving(i)]) for i, value in graph.arriving.items()}
+    found |= {value: frozenset([_ARRIVING.format(i)]) for i, value in graph.arriving.items()}
     for node in graph.graph.nodes:
         needed = frozenset[str]().union(*(found[v] for v in node.inputs))
         found.update(dict.fromkeys(node.outputs, needed))
