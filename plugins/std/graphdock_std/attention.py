@@ -8,6 +8,8 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
+from graphdock_std.grad_support import apart
+
 __all__ = ["attend", "attend_log_sum", "attend_weights", "attention_grad_gradient", "attention_gradient", "total"]
 
 
@@ -63,10 +65,12 @@ def attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> list[Any
             causal=causal,
         )
         if rest:
-            parts[3:] = _tf.gradients(attend(query, key, value, scale, causal, *rest), rest, grad_output)
+            bias = apart(*rest)
+            parts[3:] = _tf.gradients(attend(query, key, value, scale, causal, *bias), bias, grad_output)
     if grad_log_sum is not None:
-        sources = [query, key, *rest]
-        more = _tf.gradients(attend_log_sum(query, key, scale, causal, *rest), sources, grad_log_sum)
+        sources = apart(query, key, *rest)
+        logs = attend_log_sum(*sources[:2], scale, causal, *sources[2:])
+        more = _tf.gradients(logs, sources, grad_log_sum)
         more.insert(2, None)
         parts = [total(a, b) for a, b in zip(parts, more, strict=True)]
     return parts
@@ -77,11 +81,11 @@ def attention_grad_gradient(op: Any, *grads: Any) -> list[Any]:
 
     What Attention gave follows from its inputs, and has no gradient of its own.
     """
-    arriving, query, key, value, _, _, *rest = op.inputs
+    sources = apart(*op.inputs[:4], *op.inputs[6:])
+    arriving, query, key, value, *rest = sources
     output = attend(query, key, value, op.get_attr("scale"), op.get_attr("causal"), *rest)
     again = _tf.gradients(output, [query, key, value], arriving)
     pairs = [(y, g) for y, g in zip(again, grads, strict=True) if g is not None]
-    sources = [arriving, query, key, value, *rest]
     return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
 
 

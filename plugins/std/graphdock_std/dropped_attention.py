@@ -8,6 +8,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 
 from graphdock_std.attention import attend_log_sum, attend_weights, total
+from graphdock_std.grad_support import apart
 
 __all__ = [
     "attend_dropped",
@@ -52,12 +53,13 @@ def dropped_attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> 
             scale=scale,
             causal=causal,
         )
-        again = attend_dropped(query, key, value, stream, rate, factor, scale, causal, *rest)
-        parts[3:] = _tf.gradients(again, [factor, *rest], grad_output)
+        sources = apart(factor, *rest)
+        again = attend_dropped(query, key, value, stream, rate, sources[0], scale, causal, *sources[1:])
+        parts[3:] = _tf.gradients(again, sources, grad_output)
     if grad_log_sum is not None:
-        by_query, by_key, *by_bias = _tf.gradients(
-            attend_log_sum(query, key, scale, causal, *rest), [query, key, *rest], grad_log_sum
-        )
+        sources = apart(query, key, *rest)
+        logs = attend_log_sum(*sources[:2], scale, causal, *sources[2:])
+        by_query, by_key, *by_bias = _tf.gradients(logs, sources, grad_log_sum)
         more = [by_query, by_key, None, None, *by_bias]
         parts = [total(a, b) for a, b in zip(parts, more, strict=True)]
     return parts
@@ -65,9 +67,10 @@ def dropped_attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> 
 
 def dropped_attention_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     """By what arrives and by all that DroppedAttention differentiates by: built of other ops, and differentiated as that is."""
-    arriving, query, key, value, _, _, stream, rate, factor, *rest = op.inputs
+    stream, rate = op.inputs[6:8]
+    sources = apart(*op.inputs[:4], *op.inputs[8:])
+    arriving, query, key, value, factor, *rest = sources
     output = attend_dropped(query, key, value, stream, rate, factor, op.get_attr("scale"), op.get_attr("causal"), *rest)
     again = _tf.gradients(output, [query, key, value], arriving)
     pairs = [(y, g) for y, g in zip(again, grads, strict=True) if g is not None]
-    sources = [arriving, query, key, value, factor, *rest]
     return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))

@@ -10,7 +10,7 @@ import graphdock as _tf
 import numpy as np
 from graphdock import ops as _ops
 
-__all__ = ["conjugate", "static_shape", "sum_to"]
+__all__ = ["apart", "conjugate", "static_shape", "sum_to"]
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 
@@ -19,6 +19,11 @@ def static_shape(tensor: Any) -> Dims:
     """The static shape as a tuple with None for unknown dims; None for an unknown rank."""
     shape = tensor.shape
     return None if shape.ndims is None else tuple(shape.as_list())
+
+
+def apart(*inputs: Any) -> list[Any]:
+    """The same tensors, of which none follows from another one: ``gradients`` by all of them are partial derivatives then."""
+    return [_ops.identity(t) for t in inputs]
 
 
 def conjugate(x: Any) -> Any:

@@ -8,6 +8,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 
 from graphdock_std.attention import total as both
+from graphdock_std.grad_support import apart
 
 __all__ = [
     "linear_cross_entropy_grad_gradient",
@@ -43,7 +44,7 @@ def linear_cross_entropy_gradient(op: Any, grad_loss: Any, grad_log_sum: Any) ->
         found = _ops.apply_op("LinearSparseSoftmaxCrossEntropyGrad", **given, bias=bias, transpose_w=turned)
         parts = list(found)[: len(parts)]
     if grad_log_sum is not None:
-        sources = _apart(x, w, *rest)
+        sources = apart(x, w, *rest)
         logits = linear_logits(*sources[:2], sources[2] if rest else None, turned, grad_log_sum.dtype)
         log_sum = _ops.cast(_tf.reduce_logsumexp(logits, axis=-1), grad_log_sum.dtype)
         more = _tf.gradients(log_sum, sources, grad_log_sum)
@@ -54,7 +55,7 @@ def linear_cross_entropy_gradient(op: Any, grad_loss: Any, grad_log_sum: Any) ->
 def linear_cross_entropy_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     """By all that is no label: the gradient, built of other ops, is differentiated as it is."""
     labels, turned = op.inputs[3], op.get_attr("transpose_w")
-    sources = _apart(*op.inputs[:3], *op.inputs[4:])
+    sources = apart(*op.inputs[:3], *op.inputs[4:])
     arriving, x, w, log_sum, *rest = sources
     slope = linear_slope(arriving, x, w, labels, log_sum, rest[0] if rest else None, turned)
     made = (
@@ -64,8 +65,3 @@ def linear_cross_entropy_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     )
     pairs = [(y, g) for y, g in zip(made, grads, strict=True) if g is not None]
     return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
-
-
-def _apart(*inputs: Any) -> list[Any]:
-    """The same tensors, of which none follows from another one: each has the derivative that it has by itself."""
-    return [_ops.identity(t) for t in inputs]

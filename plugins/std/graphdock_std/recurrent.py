@@ -7,6 +7,8 @@ from typing import Any
 import graphdock as _tf
 from graphdock import ops as _ops
 
+from graphdock_std.grad_support import apart
+
 __all__ = [
     "lstm_gates_grad_gradient", "lstm_gates_gradient", "lstm_gates_slope", "lstm_output", "lstm_state", "lstm_state_slope",
 ]  # fmt: skip
@@ -78,7 +80,7 @@ def lstm_gates_gradient(op: Any, grad_h: Any, grad_c: Any) -> list[Any]:
 
 def lstm_gates_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     """By all inputs: the gradient, built of other ops, is differentiated as it is."""
-    inputs, bias = list(op.inputs), op.get_attr("forget_bias")
+    inputs, bias = apart(*op.inputs), op.get_attr("forget_bias")
     built = [slope(*inputs, bias) for slope in (lstm_gates_slope, lstm_state_slope)]
     pairs = [(y, g) for y, g in zip(built, grads, strict=True) if g is not None]
     return list(_tf.gradients([y for y, _ in pairs], inputs, [g for _, g in pairs]))
