@@ -341,6 +341,16 @@ def test_the_gradient_of_a_mean_reaches_a_pattern_as_a_constant_of_another_shape
     assert "Atanh" in ops and ("Cos" in note.ops) == (reduce is tf.reduce_mean), note
 
 
+def test_an_input_that_is_made_of_what_looks_like_a_gradient_is_not_waited_for(lab):
+    """The sum is the gradient by gamma of what it is a factor of: one op for all gradients would wait for itself."""
+    x, g = (tf.placeholder(tf.float32, [4, 6]) for _ in range(2))
+    d = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    normal = d * tf.rsqrt(tf.reduce_mean(tf.square(d), axis=-1, keepdims=True) + 1e-5)
+    y = normal * tf.reduce_sum(g * normal, 0) + np.arange(6, dtype=np.float32)
+    ops, (note,) = lab([layer_norm()]).both([y], {x: table(4, 6), g: table(4, 6, seed=1)})
+    assert "LayerNorm" not in ops and note.what.endswith("would wait for gamma")
+
+
 def test_nodes_that_ask_for_several_devices(lab):
     x = tf.placeholder(tf.float32, [4, 6])
     d = x - tf.reduce_mean(x, axis=-1, keepdims=True)

@@ -44,24 +44,27 @@ class _Place:
       sums: sum of the plan that has summands beyond the patterns' -> what it adds by now.
     """
 
-    def __init__(self, index: Index, change: Rewriter, anchors: Collection[str]) -> None:
+    def __init__(self, index: Index, change: Rewriter, last: Collection[str]) -> None:
         self.index = index
         self.change = change
         self.gone: set[PlanNode] = set()
         self.sums: dict[PlanNode, list[Value]] = {}
-        self._anchors = anchors
+        self._last = last
         self._positions: dict[PlanNode, int] = {}
 
     def position(self, value: Value) -> int:
         """Where the node that makes a value stands in one order of the level, behind all that it needs.
 
-        What enters, or needs nothing, is before all. Anchors of patterns come as late as that allows: what can be computed without
-        them stands before them.
+        What enters, or needs nothing, is before all. It is the level's own order, in which gradients stand behind what they are
+        gradients of. With ops that come ``last`` it is one where these stand as late as can be: what is computed without them
+        stands before them.
         """
         if not self._positions:
-            order = _ordered(self.change.graph.nodes, self._anchors)
+            nodes = self.change.graph.nodes
+            order = _ordered(nodes, self._last) if self._last else nodes
             self._positions = {node: i for i, node in enumerate(order)}
-        return -1 if value.node is None or value.node.verb == "constant" else self._positions[value.node]
+        node = value.node
+        return -1 if node is None or not (node.inputs or node.control or node.order) else self._positions[node]
 
     def put_sums(self) -> None:
         """Let the sums add what stands for their summands."""
@@ -160,7 +163,7 @@ class Patterns:
             if anchors.isdisjoint([n.op for n in level.nodes]):
                 continue
             index = Index(level)
-            place = _Place(index, Rewriter(level), anchors)
+            place = _Place(index, Rewriter(level), anchors if late else ())
             with place.change:
                 for asked in known:
                     if any(o.drawn and o.drawn not in index.by_op for o in asked.pattern.inputs.values()):
@@ -219,7 +222,7 @@ class Patterns:
             if isinstance(standing, str):
                 raise _broken(asked, standing)
             _check_same(asked, graph, standing, slopes)
-            if len(graph.values) > 1:
+            if len(graph.values) + len(slopes) > 1:
                 _check_order(graph, match, standing, slopes, place)
             streams = {n: self._graphs.op(o.stream) for n, o in asked.pattern.inputs.items() if o.drawn}
             why = lacks(standing.graph, device, chooser)
