@@ -363,6 +363,16 @@ def test_gradients_of_dense_layers_end_in_products(host, process_host, rank):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
 
 
+def padding(loss):
+    """0 for rows that only fill a batch."""
+    return tf.cast(tf.not_equal(tf.exp(tf.cast(loss.op.inputs[1], tf.float32)), 1.0), tf.float32)
+
+
+def masked(loss):
+    """The mean of some losses: what arrives at each is known by a sum."""
+    return tf.reduce_sum(loss * padding(loss)) / tf.reduce_sum(padding(loss))
+
+
 #: Rank of the logits, type of the labels, what is done with the losses of the rows, and whether something but ones is known to
 #: arrive at them before they are there.
 LOSSES = [
@@ -372,6 +382,9 @@ LOSSES = [
     (3, "int32", lambda loss: tf.reduce_mean(loss * np.float32([1, 0, 2])), True),
     (2, "float32", tf.reduce_mean, True),
     (3, "float32", lambda loss: tf.reduce_sum(tf.sin(tf.reduce_mean(loss))), False),
+    (2, "int64", masked, True),
+    (2, "int64", lambda loss: tf.losses.compute_weighted_loss(loss, padding(loss)), True),
+    (2, "int64", lambda loss: tf.losses.compute_weighted_loss(loss, padding(loss), reduction="weighted_mean"), True),
 ]
 
 

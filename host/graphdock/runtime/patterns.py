@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -44,7 +44,7 @@ class _Place:
       sums: sum of the plan that has summands beyond the patterns' -> what it adds by now.
     """
 
-    def __init__(self, index: Index, change: Rewriter, last: Collection[str]) -> None:
+    def __init__(self, index: Index, change: Rewriter, last: Sequence[str]) -> None:
         self.index = index
         self.change = change
         self.gone: set[PlanNode] = set()
@@ -56,8 +56,8 @@ class _Place:
         """Where the node that makes a value stands in one order of the level, behind all that it needs.
 
         What enters, or needs nothing, is before all. It is the level's own order, in which gradients stand behind what they are
-        gradients of. With ops that come ``last`` it is one where these stand as late as can be: what is computed without them
-        stands before them.
+        gradients of. With ops that come ``last`` it is one where these stand as late as can be, the last of them latest: what is
+        computed without them stands before them.
         """
         if not self._positions:
             nodes = self.change.graph.nodes
@@ -87,24 +87,26 @@ class _Place:
             self.change.replace(node, [total])
 
 
-def _ordered(nodes: Sequence[PlanNode], last: Collection[str]) -> Iterator[PlanNode]:
-    """The nodes, each behind all that it needs; those of some ops only when nothing else is left that could be next."""
+def _ordered(nodes: Sequence[PlanNode], last: Sequence[str]) -> Iterator[PlanNode]:
+    """The nodes, each behind all that it needs; those of an op of ``last`` only when nothing is left that could be next but such
+    ones, and ones of later ops."""
     waits = {n: {b for b in (*(v.node for v in n.inputs), *n.control, *n.order) if b is not None} for n in nodes}
     followers: dict[PlanNode, list[PlanNode]] = {}
     for node, before in waits.items():
         for other in before:
             followers.setdefault(other, []).append(node)
-    ready: tuple[deque[PlanNode], deque[PlanNode]] = deque(), deque()
+    turns = {op: i for i, op in enumerate(last, 1)}
+    ready: list[deque[PlanNode]] = [deque() for _ in range(len(turns) + 1)]
     for node in nodes:
         if not waits[node]:
-            ready[node.op in last].append(node)
-    while ready[0] or ready[1]:
-        done = (ready[0] or ready[1]).popleft()
+            ready[turns.get(node.op, 0)].append(node)
+    while waiting := next(filter(None, ready), None):
+        done = waiting.popleft()
         yield done
         for node in followers.get(done, ()):
             waits[node].discard(done)
             if not waits[node]:
-                ready[node.op in last].append(node)
+                ready[turns.get(node.op, 0)].append(node)
 
 
 class Patterns:
@@ -158,12 +160,12 @@ class Patterns:
         notes: list[RegionNote] = []
         made: dict[PlanNode, PatternKey] = {}
         known = [r for r in self._known() if r.pattern.late is late]
-        anchors = {r.pattern.anchor for r in known}
+        anchors = dict.fromkeys(r.pattern.anchor for r in known)
         for level in list(graph.all_graphs()) if known else ():
-            if anchors.isdisjoint([n.op for n in level.nodes]):
+            if anchors.keys().isdisjoint([n.op for n in level.nodes]):
                 continue
             index = Index(level)
-            place = _Place(index, Rewriter(level), anchors if late else ())
+            place = _Place(index, Rewriter(level), list(anchors) if late else ())
             with place.change:
                 for asked in known:
                     if any(o.drawn and o.drawn not in index.by_op for o in asked.pattern.inputs.values()):

@@ -174,7 +174,7 @@ def mean_pairwise_squared_error(
         with _tf.control_dependencies([] if check is None else [check]):
             errors = predictions - labels
             over = _tf.range(1, _tf.rank(errors)) if errors.shape.rank is None else list(range(1, errors.shape.rank))
-            count = _tf.reduce_sum(present(errors, weights), over, keepdims=True)
+            count = _tf.reduce_sum(present(_tf.shape(errors), weights), over, keepdims=True)
             squares = _tf.reduce_sum(_tf.square(errors), over, keepdims=True)
             square = _tf.square(_tf.reduce_sum(errors, over, keepdims=True))
             apart = 2.0 * _tf.div_no_nan(squares, _tf.maximum(count - 1, 0), name="value")

@@ -62,9 +62,9 @@ def single(value: Any, what: str) -> Any:
     return _tf.cast(_ops.convert_to_tensor(value), dtypes.float32)
 
 
-def present(losses: Any, weights: Any) -> Any:
-    """1 for each element of ``losses`` whose weight is not zero, else 0."""
-    return _tf.cast(_tf.not_equal(weights, 0.0), dtypes.float32) * _tf.ones_like(losses)
+def present(shape: Any, weights: Any) -> Any:
+    """Of losses of a shape, 1 for each element whose weight is not zero, else 0: it is known before the losses are."""
+    return _tf.cast(_tf.not_equal(weights, 0.0), dtypes.float32) * _tf.ones(shape)
 
 
 def compute_weighted_loss(
@@ -97,17 +97,17 @@ def compute_weighted_loss(
         losses = _tf.cast(losses, dtypes.float32)
         even = isinstance(weights, int | float) and not isinstance(weights, bool) and weights != 0
         weights = _tf.cast(_ops.convert_to_tensor(weights), dtypes.float32)
-        check = assert_broadcastable(weights, losses)
+        check, shape = assert_broadcastable(weights, losses), _tf.shape(losses)
         with _tf.control_dependencies([] if check is None else [check]):
             made = _tf.multiply(losses, weights)
             if reduction != Reduction.NONE:
                 made = _tf.reduce_sum(made)
             if reduction == Reduction.MEAN:
-                made = _tf.div_no_nan(made, _tf.reduce_sum(_tf.ones_like(losses) * weights), name="value")
+                made = _tf.div_no_nan(made, _tf.reduce_sum(_tf.ones(shape) * weights), name="value")
             elif reduction == Reduction.SUM_OVER_BATCH_SIZE or (reduction == Reduction.SUM_BY_NONZERO_WEIGHTS and even):
                 made = _tf.div_no_nan(made, _tf.cast(_tf.size(losses), dtypes.float32), name="value")
             elif reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
-                made = _tf.div_no_nan(made, _tf.reduce_sum(present(losses, weights)), name="value")
+                made = _tf.div_no_nan(made, _tf.reduce_sum(present(shape, weights)), name="value")
             made = _tf.cast(made, given)
         add_loss(made, loss_collection)
         return made
