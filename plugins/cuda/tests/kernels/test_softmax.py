@@ -56,10 +56,14 @@ def test_cross_entropies_agree(run: Callable[..., Any], width: int, arrives: boo
     np.testing.assert_allclose(by_dense, (_softmax(x) - one_hot) * slope[:, None], atol=2e-6)
 
 
-@pytest.mark.parametrize("label", [-1, 4])
-def test_a_label_that_is_no_class(run: Callable[..., Any], label: int) -> None:
-    def loss(t: Any, index: Any) -> Any:
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=index, logits=t)
+@pytest.mark.parametrize(("label", "arrives"), [(-1, False), (4, False), (4, True)])
+def test_a_label_that_is_no_class(run: Callable[..., Any], label: int, arrives: bool) -> None:
+    """The error names the loss, with its gradient too."""
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"labels from 0 to 3.*got {label}"):
+    def loss(t: Any, index: Any) -> Any:
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=index, logits=t, name="mine")
+        return [losses, *tf.gradients(losses, [t], [tf.constant([1.0, 2.0, 3.0])])] if arrives else losses
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"labels from 0 to 3.*got {label}") as failed:
         run(loss, np.zeros((3, 4), np.float32), np.array([0, label, 3]))
+    assert failed.value.op_name == "mine"
