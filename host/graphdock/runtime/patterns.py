@@ -7,8 +7,7 @@ refuse when they are prepared is not made again: the plan is begun anew without 
 from __future__ import annotations
 
 import itertools
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -24,6 +23,7 @@ from graphdock.placement.regions import RegionNote
 from graphdock.plugin.registry import RegisteredPattern
 from graphdock.runtime.decompose import lacks
 from graphdock.runtime.pattern_graphs import WIDTHS, PatternGraph, PatternGraphs
+from graphdock.runtime.pattern_order import Positions
 
 __all__ = ["PatternKey", "Patterns"]
 
@@ -40,6 +40,7 @@ class _Place:
     """One level of a plan while patterns are looked for in it.
 
     Attributes:
+      positions: where values stand in an order of the level that all replacements go by.
       gone: nodes that something stands for already.
       sums: sum of the plan that has summands beyond the patterns' -> what it adds by now.
     """
@@ -47,24 +48,9 @@ class _Place:
     def __init__(self, index: Index, change: Rewriter, last: Sequence[str]) -> None:
         self.index = index
         self.change = change
+        self.positions = Positions(change.graph, last)
         self.gone: set[PlanNode] = set()
         self.sums: dict[PlanNode, list[Value]] = {}
-        self._last = last
-        self._positions: dict[PlanNode, int] = {}
-
-    def position(self, value: Value) -> int:
-        """Where the node that makes a value stands in one order of the level, behind all that it needs.
-
-        What enters, or needs nothing, is before all. It is the level's own order, in which gradients stand behind what they are
-        gradients of. With ops that come ``last`` it is one where these stand as late as can be, the last of them latest: what is
-        computed without them stands before them.
-        """
-        if not self._positions:
-            nodes = self.change.graph.nodes
-            order = _ordered(nodes, self._last) if self._last else nodes
-            self._positions = {node: i for i, node in enumerate(order)}
-        node = value.node
-        return -1 if node is None or not (node.inputs or node.control or node.order) else self._positions[node]
 
     def put_sums(self) -> None:
         """Let the sums add what stands for their summands."""
@@ -85,28 +71,6 @@ class _Place:
                 self.change.insert(made, before=node)
                 total = made.outputs[0]
             self.change.replace(node, [total])
-
-
-def _ordered(nodes: Sequence[PlanNode], last: Sequence[str]) -> Iterator[PlanNode]:
-    """The nodes, each behind all that it needs; those of an op of ``last`` only when nothing is left that could be next but such
-    ones, and ones of later ops."""
-    waits = {n: {b for b in (*(v.node for v in n.inputs), *n.control, *n.order) if b is not None} for n in nodes}
-    followers: dict[PlanNode, list[PlanNode]] = {}
-    for node, before in waits.items():
-        for other in before:
-            followers.setdefault(other, []).append(node)
-    turns = {op: i for i, op in enumerate(last, 1)}
-    ready: list[deque[PlanNode]] = [deque() for _ in range(len(turns) + 1)]
-    for node in nodes:
-        if not waits[node]:
-            ready[turns.get(node.op, 0)].append(node)
-    while waiting := next(filter(None, ready), None):
-        done = waiting.popleft()
-        yield done
-        for node in followers.get(done, ()):
-            waits[node].discard(done)
-            if not waits[node]:
-                ready[turns.get(node.op, 0)].append(node)
 
 
 class Patterns:
@@ -436,8 +400,8 @@ def _check_order(
     mine, theirs = _sources(graph), _sources(standing)
     given = {**graph.inputs, **{_ARRIVING.format(i): value for i, value in graph.arriving.items()}}
     for m, t in zip(_leaving(graph, slopes), _leaving(standing, slopes), strict=True):
-        at = place.position(match.values[m])
-        if more := [n for n in sorted(theirs[t] - mine[m]) if place.position(match.values[given[n]]) >= at]:
+        at = place.positions.of(match.values[m])
+        if more := [n for n in sorted(theirs[t] - mine[m]) if place.positions.of(match.values[given[n]]) >= at]:
             raise _NotHere(f"what stands for {m.name} would wait for {', '.join(more)}")
 
 
