@@ -87,7 +87,8 @@ _SHAPES = (
     (128, 128, 64, 8, 3), (128, 64, 64, 4, 3), (64, 128, 64, 4, 3), (64, 64, 64, 4, 4), (128, 32, 64, 4, 4), (64, 32, 64, 4, 4),
     (32, 32, 64, 2, 4),
 )  # fmt: skip
-#: With channels first what is loaded goes through registers, and so does the transposed result.
+#: With channels first what is loaded goes through registers, and so does the transposed result; elements of few channels are loaded
+#: one by one.
 _FIRST_SHAPES = ((128, 64, 32, 8, 3), (64, 64, 32, 4, 4), (128, 32, 32, 4, 4), (64, 32, 32, 4, 4), (32, 32, 32, 2, 4))
 
 
@@ -95,7 +96,8 @@ def _configs(p: Problem) -> Sequence[Config]:
     """The largest tile that makes a program for each multiprocessor, then the others."""
     d = p.dims
     out = []
-    for m, n, k, warps, stages in _FIRST_SHAPES if p.flags.get("FIRST") else _SHAPES:
+    apart = p.flags.get("FIRST") or d["channels"] * p.bytes_of("T") % 16
+    for m, n, k, warps, stages in _FIRST_SHAPES if apart else _SHAPES:
         if n <= max(power(d["filters"]), 32) or n == 32:
             k = max(16, min(k if p.bytes_of("T") == 2 else k // 2, power(d["window"])))
             programs = cdiv(d["places"], m) * cdiv(d["filters"], n)
