@@ -86,6 +86,18 @@ def test_a_causal_mask_of_a_long_sequence_is_seen(host, hide, dtype):
         np.testing.assert_allclose(np.float32(got), np.float32(want), rtol=near, atol=near)
 
 
+def test_a_table_that_must_be_of_its_readers_shape_stays_so(host):
+    """What reaches the weights by a sum of their own is a summand of their gradient, and AddN broadcasts nothing."""
+    with tf.Graph(host=host).as_default():
+        scores, v = tf.placeholder(tf.float32, [1, 7, 7]), tf.placeholder(tf.float32, [1, 7, 3])
+        weights = tf.nn.softmax(tf.where(scores < 0.5, scores, -1e9))
+        y = tf.matmul(weights, v)
+        loss = tf.reduce_sum(tf.sin(y)) + tf.reduce_sum(weights * tf.cast(np.tri(7)[None], tf.float32))
+        _, plan, _ = _plan(host, [scores, v], [y, weights, *tf.gradients(loss, [scores, v])])
+    (total,) = [n for n in plan.graph.nodes if n.op == "AddN"]
+    assert [value.shape for value in total.inputs] == [(1, 7, 7)] * 2
+
+
 def test_sessions_whose_devices_look_for_none_fold_none(process_host):
     host = Host()
     process_host(host)

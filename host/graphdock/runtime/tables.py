@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from graphdock.contracts.ir import PlanGraph, PlanNode, Value, make_node
+from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.passes.rewrite import Tools, constant_node
 from graphdock.shape import size
@@ -86,12 +87,19 @@ def _ones(dims: Sequence[int | None]) -> bool:
     return all(d == 1 for d in dims)
 
 
+def _broadcasts(opdef: OpDef) -> bool:
+    """Whether each input has a shape of its own, as those of a sum of two have, and those of ``AddN`` have not."""
+    shapes = [arg.shape for arg in opdef.inputs]
+    alone = len(set(shapes)) == len(shapes) and all(arg.arity == "one" for arg in opdef.inputs)
+    return "elementwise" in opdef.traits and alone
+
+
 def _fitted(value: Value, array: np.ndarray, readers: Sequence[PlanNode], ranks: Collection[int]) -> np.ndarray:
     """The array, of one of the ranks where that needs no more than to take leading ones away, and its readers broadcast."""
 
     def keeps(node: PlanNode) -> bool:
         others = [v.shape for v in node.inputs if v is not value]
-        return "elementwise" in node.opdef.traits and any(s is not None and len(s) >= array.ndim for s in others)
+        return _broadcasts(node.opdef) and any(s is not None and len(s) >= array.ndim for s in others)
 
     wanted = [
         array.shape[array.ndim - r :] for r in sorted(ranks) if r <= array.ndim and _ones(array.shape[: array.ndim - r])
