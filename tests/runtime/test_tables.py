@@ -60,8 +60,8 @@ def _step(hide, dtype):
     return (q, k, v), [y, *tf.gradients(tf.sin(y), [q, k, v])]
 
 
-def _plan(host, fed, fetches, fusion=True):
-    session = tf.Session(config=tf.SessionConfig(fusion=fusion), host=host)
+def _plan(host, fed, fetches, **fields):
+    session = tf.Session(config=tf.SessionConfig(**fields), host=host)
     random = np.random.default_rng(3)
     feed = {t: random.standard_normal(t.shape.as_list()) for t in fed}
     with session:
@@ -96,6 +96,17 @@ def test_a_table_that_must_be_of_its_readers_shape_stays_so(host):
         _, plan, _ = _plan(host, [scores, v], [y, weights, *tf.gradients(loss, [scores, v])])
     (total,) = [n for n in plan.graph.nodes if n.op == "AddN"]
     assert [value.shape for value in total.inputs] == [(1, 7, 7)] * 2
+
+
+def test_a_table_stands_beside_what_it_is_of_where_that_is_read_too(host):
+    """Debug mode looks whether names are there once."""
+    with tf.Graph(host=host).as_default():
+        scores, v = tf.placeholder(tf.float32, [1, 7, 7]), tf.placeholder(tf.float32, [1, 7, 3])
+        mask = tf.constant(-1e9 * (1 - np.tri(7, dtype=np.float32)[None]))
+        y = tf.matmul(tf.nn.softmax(scores * 0.5 + mask), v)
+        _, plan, (_, read) = _plan(host, [scores, v], [y, mask], debug=True)
+    assert {v.shape for n in plan.graph.nodes if n.verb == "constant" for v in n.outputs} >= {(7, 7), (1, 7, 7)}
+    np.testing.assert_array_equal(read[0] == 0, np.tri(7) == 1)
 
 
 def test_sessions_whose_devices_look_for_none_fold_none(process_host):

@@ -54,10 +54,10 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
                 continue
             arrays.update(zip(node.outputs, results, strict=True))
             for value in wanted.intersection(node.outputs):
-                constant = constant_node(
-                    node, value, _fitted(value, arrays[value], readers[value], ranks), value.dtype, tools.const
-                )
-                became[value] = change.insert(constant, before=node).outputs[0]
+                array = _fitted(value, arrays[value], readers[value], ranks)
+                table = constant_node(node, value, array, value.dtype, tools.const)
+                table.name = table.outputs[0].name = f"{value.name}/table"  # the value may stay, for readers elsewhere
+                became[value] = change.insert(table, before=node).outputs[0]
         for node in dict.fromkeys(n for value in became for n in readers[value]):
             change.rebind(node, [became.get(v, v) for v in node.inputs])
 
