@@ -341,6 +341,17 @@ def test_the_gradient_of_a_mean_reaches_a_pattern_as_a_constant_of_another_shape
     assert "Atanh" in ops and ("Cos" in note.ops) == (reduce is tf.reduce_mean), note
 
 
+def test_a_constant_that_reaches_several_patterns_has_a_name_in_each(lab):
+    """Passes have made one of two that are the same; debug mode looks at names."""
+    x, y = (tf.placeholder(tf.float32, [3, 4]) for _ in range(2))
+    made = [columns(x, y), columns(y, x)]
+    means = tf.add_n([tf.reduce_mean(first) for first, _ in made])
+    fetches = [*made, *tf.gradients([means, *(tf.square(second) for _, second in made)], [x, y])]
+    tested = lab([pairs(columns, columns_at_once)])
+    _, ops, notes = tested.run(fetches, {x: table(3, 4), y: table(3, 4, seed=1)}, debug=True)
+    assert len(notes) == 2 and all("Cos" in note.ops and note.claimed for note in notes), notes
+
+
 def test_an_input_that_is_made_of_what_looks_like_a_gradient_is_not_waited_for(lab):
     """The sum is the gradient by gamma of what it is a factor of: one op for all gradients would wait for itself."""
     x, g = (tf.placeholder(tf.float32, [4, 6]) for _ in range(2))

@@ -262,7 +262,8 @@ def _put(
     became: dict[Value, Value] = {standing.inputs[name]: match.values[graph.inputs[name]] for name in standing.inputs}
     became |= {value: match.values[graph.arriving[i]] for i, value in standing.arriving.items()}
     origins = tuple(dict.fromkeys(o for n in (at, *match.found.values()) for o in n.origins))
-    for number in match.even.values():
+    for value, number in match.even.items():
+        number.name = number.outputs[0].name = f"{at.name}/{value.name}"
         place.change.insert(number, before=at)
     nodes: list[PlanNode] = []
     for name, opdef in streams.items():
