@@ -9,7 +9,7 @@ import graphdock as tf
 import pytest
 from click.testing import CliRunner
 from graphdock.cli.kernels import command
-from graphdock.cli.missing import missing
+from graphdock.cli.missing import IN_REGIONS, UNSTATED, missing
 from graphdock.plugin.host import Host
 from graphdock.plugin.manifest import loads
 
@@ -45,6 +45,15 @@ def test_what_a_gpu_lacks_is_listed_with_what_runs_instead() -> None:
     assert found["ops"] == found["kernels"] + len(rows)
     assert "Add" not in rows
     assert rows["StringJoin"]["instead"].startswith("a fallback")
+
+
+def test_what_fuses_says_what_it_takes_in_regions_and_whose_kernels_stand_beside_it() -> None:
+    found = missing(Host(), "triton")
+    rows = {row["op"]: row for row in found["missing"]}
+    assert (rows["Tanh"]["reason"], rows["Tanh"]["instead"]) == (IN_REGIONS, "the kernel of cuda")
+    assert (rows["Cholesky"]["reason"], rows["Cholesky"]["instead"]) == (UNSTATED, "the kernel of cuda")
+    assert rows["ResourceApplyAdam"]["reason"].startswith("the cuda plugin joins updates")
+    assert rows["StringJoin"]["instead"] == "a fallback, by the session's policy"
 
 
 def test_an_op_and_a_backend_are_one_too_many() -> None:

@@ -59,7 +59,7 @@ def test_the_stack_of_default_graphs(graph):
 
 
 def test_reset_default_graph_inside_a_with_is_refused():
-    with pytest.raises(FailedPreconditionError):
+    with pytest.raises(FailedPreconditionError, match="leave it out"):
         tf.reset_default_graph()
 
 

@@ -67,6 +67,13 @@ def test_a_scope_that_asks_for_it_moves_under_allow_and_explain_says_why(chip):
     assert rows["minus"].why == "FALLBACK (allow): this session has no chip:0"
 
 
+def test_options_of_a_plugin_that_is_not_here_pass_and_a_slip_in_its_name_is_told(chip, caplog):
+    with caplog.at_level(logging.WARNING, "graphdock"):
+        assert chip(fallback="allow", options={"chpi": {"speed": 2}, "elsewhere": {"speed": 2}}) == [-1.0, -2.0]
+    (said,) = warnings(caplog)
+    assert said == "options['chpi'] are nobody's here: no plugin of that name is installed; did you mean 'chip'?"
+
+
 def test_a_probe_that_fails_is_a_fault_and_stops_the_session(site, builder, process_host):
     site.plugin("bus", builder.device_source("bus", "raise OSError(5)"), manifest=builder.device_manifest("bus"))
     process_host(Host())

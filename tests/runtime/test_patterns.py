@@ -402,6 +402,54 @@ def test_functions_that_do_not_fit_one_another(lab, replacement, text):
         lab([pattern]).run([y, *tf.gradients(y, [x])], {x: table(4, 6)})
 
 
+def wrong(lab, error=PluginError, pattern=lambda x: tf.tanh(tf.sin(x)), **fields):
+    """The error of a step that has the anchor of a pattern."""
+    x = tf.placeholder(tf.float32, [4, 6])
+    fields = {"replacement": lambda x: tf.sin(x), **fields}
+    with pytest.raises(error) as caught:
+        lab([Pattern("p", "Tanh", {"x": Operand((None, None))}, pattern, **fields)]).run(
+            [tf.tanh(tf.sin(x))], {x: table(4, 6)}
+        )
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pattern": lambda x: tf.tanh(tf.random_uniform([4, 6]))},
+        {"replacement": lambda x: x * tf.random_uniform([4, 6])},
+    ],
+)
+def test_a_function_that_draws_is_wrong(lab, fields):
+    """It would draw other numbers than the program does, or be found nowhere."""
+    assert "RandomUniform does more than compute" in str(wrong(lab, **fields))
+
+
+def test_slips_of_authors_are_named(lab):
+    assert "its function has no Tanh, the anchor, but Mul, Sin" in str(wrong(lab, pattern=lambda x: x * tf.sin(x)))
+    error = wrong(lab, attrs=("t",))
+    assert "its anchor Tanh has no attribute 't'" in str(error) and "did you mean 'T'?" in str(error)
+    error = wrong(lab, TypeError, pattern=lambda y: tf.tanh(tf.sin(y)))
+    (note,) = error.__notes__
+    assert "pattern lab.p (of " in note and note.endswith("given x")
+
+
+def test_what_was_found_is_printed_and_no_refusal_of_a_spelling_that_lost(lab):
+    """The second spelling is a part of what the first one stands for."""
+    small = Pattern("small", "Rsqrt", {"x": Operand((4, 1))}, lambda x: tf.rsqrt(x), lambda x: tf.rsqrt(x) * 1.0)
+    refusing = dataclasses.replace(small, name="refusing", check=lambda found: "never")
+    x = tf.placeholder(tf.float32, [4, 6])
+    y = by_hand(x, *parameters(6), 1e-5)
+    made = lab([refusing, layer_norm()])
+    session = tf.Session(host=made.host)
+    shown = str(session.explain(y, {x: table(4, 6)}))
+    (line,) = [line for line in shown.splitlines() if line.startswith("pattern")]
+    assert line.startswith("pattern lab.layer_norm_2 on cpu: ") and line.endswith(" became LayerNorm")
+    assert "refused" not in shown
+    shown = str(session.explain(tf.rsqrt(tf.exp(x[:, :1])), {x: table(4, 6)}))
+    assert "pattern lab.refusing refused 1 node on cpu (Rsqrt): never\n" in shown
+
+
 @pytest.mark.parametrize("left", [True, False])
 def test_a_kernel_that_refuses_when_it_is_prepared(lab, left):
     """Another kernel takes its place; where there is none, the plan is begun anew without what it was for."""

@@ -9,6 +9,7 @@ import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import hookimpl
+from graphdock.ops import apply_op
 from graphdock.plugin.host import Host
 from graphdock.runtime import pattern_graphs, tables
 from graphdock_std.patterns import PATTERNS
@@ -53,6 +54,44 @@ def _blended_with_ones(dtype):
     return lambda scores: scores * seen - 1e9 * (1.0 - seen)
 
 
+def _chosen_of_one_shape(dtype):
+    """TensorFlow 1's tf.where broadcasts nothing."""
+
+    def hide(scores):
+        seen = tf.tile(tf.constant(np.tri(LENGTH, dtype=bool)[None]), [tf.shape(scores)[0], 1, 1])
+        return tf.where(seen, scores, tf.fill(tf.shape(scores), tf.constant(-1e9, dtype)))
+
+    return hide
+
+
+def _hidden_by_paddings(dtype):
+    """As a well known transformer for TensorFlow 1 writes it."""
+
+    def hide(scores):
+        below = tf.matrix_band_part(tf.ones_like(scores[0]), -1, 0)
+        masks = tf.tile(tf.expand_dims(below, 0), [tf.shape(scores)[0], 1, 1])
+        return tf.where(tf.equal(masks, 0), tf.ones_like(masks) * (-(2**32) + 1), scores)
+
+    return hide
+
+
+def _added_to_each(dtype):
+    low = tf.constant(np.broadcast_to((1.0 - np.tri(LENGTH)) * -1e9, (2, LENGTH, LENGTH)), dtype)
+    return lambda scores: scores + low
+
+
+HIDINGS = [
+    _banded,
+    _added,
+    _chosen,
+    _hidden,
+    _blended_with_ones,
+    _chosen_of_one_shape,
+    _hidden_by_paddings,
+    _added_to_each,
+]
+
+
 def _step(hide, dtype):
     q, k, v = (tf.placeholder(dtype, [2, LENGTH, 4], name=n) for n in "qkv")
     weights = tf.nn.softmax(hide(dtype)(tf.matmul(q, k, transpose_b=True) * 0.5))
@@ -70,7 +109,7 @@ def _plan(host, fed, fetches, **fields):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("hide", [_banded, _added, _chosen, _hidden, _blended_with_ones])
+@pytest.mark.parametrize("hide", HIDINGS)
 def test_a_causal_mask_of_a_long_sequence_is_seen(host, hide, dtype):
     with tf.Graph(host=host).as_default():
         fed, fetches = _step(hide, dtype)
@@ -107,6 +146,45 @@ def test_a_table_stands_beside_what_it_is_of_where_that_is_read_too(host):
         _, plan, (_, read) = _plan(host, [scores, v], [y, mask], debug=True)
     assert {v.shape for n in plan.graph.nodes if n.verb == "constant" for v in n.outputs} >= {(7, 7), (1, 7, 7)}
     np.testing.assert_array_equal(read[0] == 0, np.tri(7) == 1)
+
+
+def test_a_mask_that_differs_from_row_to_row_of_a_batch_stays_as_it_is(host):
+    """Two sequences of other lengths: nothing of it is cut off, and it is added."""
+    flags = np.arange(LENGTH) < np.array([[[LENGTH // 2]], [[LENGTH]]])
+
+    def hide(dtype):
+        seen = tf.constant(np.broadcast_to(flags, (2, LENGTH, LENGTH)))
+        return lambda scores: tf.where(seen, scores, tf.fill(tf.shape(scores), -1e9))
+
+    with tf.Graph(host=host).as_default():
+        fed, fetches = _step(hide, "float32")
+        _, plan, found = _plan(host, fed, fetches)
+        expected = _plan(host, fed, fetches, fusion=False)[2]
+    assert [n for n in plan.graph.nodes if n.verb == "constant" and n.attrs["value"].shape == (2, LENGTH, LENGTH)]
+    assert not any(n.op == "Attention" and n.attrs["causal"] for n in plan.graph.nodes)
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dims", [(2, LENGTH, LENGTH), (1, LENGTH, LENGTH)])
+def test_ops_whose_inputs_have_one_shape_read_the_whole_table(host, dims):
+    slope = np.broadcast_to(np.tri(LENGTH, dtype=np.float32), dims)
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, dims)
+        y = tf.nn.softmax(apply_op("TanhGrad", y=x, dy=tf.constant(slope) * 2.0))
+        _, plan, _ = _plan(host, [x], [y])
+    (node,) = [n for n in plan.graph.nodes if n.op == "TanhGrad"]
+    assert [v.shape for v in node.inputs] == [dims, dims]
+
+
+def test_zeros_of_two_signs_are_no_number():
+    zeros = np.zeros((2, 3, 3), np.float32)
+    assert tables._once(zeros, 2).shape == () and tables._once(zeros, 2) == 0
+    signed = zeros.copy()
+    signed[:, 1] = -0.0
+    assert tables._once(signed, 2).shape == (3, 3)
+    signed[0, 2] = -0.0
+    assert tables._once(signed, 2).shape == (2, 3, 3)
 
 
 def test_sessions_whose_devices_look_for_none_fold_none(process_host):

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from graphdock.plugin.host import Host
+from graphdock.regions.forms import form_of
 
 __all__ = ["missing"]
 
 #: What stands where the manifest says nothing.
 UNSTATED = "not stated"
+#: What stands there of an op that the backend's region compiler takes.
+IN_REGIONS = "it is a part of regions: one kernel with its neighbours"
 
 
 def missing(host: Host, backend: str) -> dict[str, Any]:
@@ -22,6 +25,8 @@ def missing(host: Host, backend: str) -> dict[str, Any]:
     devices = set(loaded.kernel_devices) | {"host"}
     state = next(s for s in host.plugins() if s.name == backend)
     stated = {op: lack.reason for lack in (state.manifest.lacks if state.manifest else ()) for op in lack.ops}
+    fuses = bool(host.region_compilers.of_plugin(backend))
+    others = _others(host, backend, set(loaded.kernel_devices))
     rows, covered = [], 0
     for opdef in map(host.ops.get, sorted(host.ops.names())):
         if not opdef.verb.kernel:
@@ -30,12 +35,23 @@ def missing(host: Host, backend: str) -> dict[str, Any]:
         if here:
             covered += 1
             continue
+        instead = "its decomposition" if opdef.decomposition else "a fallback, by the session's policy"
         rows.append(
             {
                 "op": opdef.name,
                 "package": opdef.package,
-                "reason": stated.get(opdef.name, UNSTATED),
-                "instead": "its decomposition" if opdef.decomposition else "a fallback, by the session's policy",
+                "reason": stated.get(opdef.name, IN_REGIONS if fuses and form_of(opdef) is not None else UNSTATED),
+                "instead": others.get(opdef.name, instead),
             }
         )
     return {"backend": backend, "kernels": covered, "ops": covered + len(rows), "missing": rows}
+
+
+def _others(host: Host, backend: str, devices: set[str]) -> dict[str, str]:
+    """Op -> who else has a kernel of it for the same devices, as the manifests of the installed plugins say."""
+    found: dict[str, str] = {}
+    for state in host.plugins():
+        for row in state.kernel_table if state.name != backend else ():
+            if row.device in devices:
+                found.setdefault(row.op, f"the kernel of {state.name}")
+    return found

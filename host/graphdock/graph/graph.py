@@ -329,7 +329,10 @@ def reset_default_graph() -> None:
     """Replace the process's own default graph by an empty one. Raises inside ``as_default``."""
     global _global_graph
     if _default.graphs:
-        raise FailedPreconditionError("reset_default_graph() inside `with graph.as_default()`")
+        raise FailedPreconditionError(
+            "reset_default_graph() inside `with graph.as_default()`",
+            hint="leave it out: there is a graph of its own here, as for each function that a command of graphdock calls",
+        )
     _global_graph = Graph()
 
 

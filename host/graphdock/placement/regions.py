@@ -44,6 +44,7 @@ class RegionNote:
       compiler: full name. ``device``: where the nodes are. ``ops``: their op types.
       claimed: how many it took; 0 when it refused.
       what: the region that it took, or why it refused.
+      pattern: whether a pattern says it, of a place that was found.
     """
 
     compiler: str
@@ -51,6 +52,7 @@ class RegionNote:
     ops: tuple[str, ...]
     claimed: int
     what: str
+    pattern: bool = False
 
 
 def fuse(

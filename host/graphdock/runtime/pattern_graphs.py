@@ -35,6 +35,7 @@ STREAM_WORDS = 5
 #: Graphs that a host keeps, and those of them with constants of many bytes.
 _KEPT, _KEPT_LARGE = 1024, 16
 _LARGE = 1 << 20
+_IMPURE = "let it enter as an input, random numbers as Operand(..., drawn=..., stream=...)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class PatternGraphs:
                     tensor = placeholder(dtype, shape and (None,) * unknown + shape[unknown:])
                     fed[name] = tensor, shape
                     given[name] = tensor
-                values = _values(asked, function(**given, **found.attrs))
+                values = _values(asked, _called(asked, function, {**given, **found.attrs}))
                 slopes: dict[str, Any] = {}
                 feeds = list(fed.values())
                 coming: list[Tensor] = []
@@ -179,6 +180,7 @@ class PatternGraphs:
                     slopes = dict(zip(wanted, found_slopes, strict=True))
                 slopes = {n: s for n, s in slopes.items() if isinstance(s, Tensor)}
                 graph = translate([*values, *slopes.values()], [], feeds)
+                _check_pure(graph)
         except GraphdockError as error:
             return f"it could not be built: {error.message}"
         self._simplify(graph)
@@ -198,6 +200,24 @@ class PatternGraphs:
 def _ones(dtype: DType, shape: Dims) -> Tensor:
     """A constant of a shape that is known."""
     return convert_to_tensor(np.ones([d or 0 for d in shape or ()], dtype.np), dtype)
+
+
+def _called(asked: RegisteredPattern, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """What a function of a pattern returns. Where it raises an error of its own, a note names the pattern."""
+    try:
+        return function(**given)
+    except Exception as error:
+        error.add_note(
+            f"raised by a function of the pattern {asked.full_name} (of {asked.package}), given {', '.join(given)}"
+        )
+        raise
+
+
+def _check_pure(graph: PlanGraph) -> None:
+    """PluginError where a function does more than compute: what it does would be done at other times than in the program."""
+    for node in graph.nodes:
+        if not (node.opdef.verb.silent or "pure" in node.opdef.traits):
+            raise PluginError(f"{node.op} does more than compute: {_IMPURE}")
 
 
 def _values(asked: RegisteredPattern, made: Any) -> list[Tensor]:

@@ -16,7 +16,7 @@ from graphdock.contracts.opdef import OpDef
 from graphdock.contracts.pattern import Found, Pattern
 from graphdock.contracts.rewriter import Rewriter
 from graphdock.contracts.streams import streams_of
-from graphdock.errors import PluginError
+from graphdock.errors import PluginError, did_you_mean
 from graphdock.placement.choose import Chooser
 from graphdock.placement.match import Index, Match, Matcher
 from graphdock.placement.regions import RegionNote
@@ -122,6 +122,7 @@ class Patterns:
           What was found; and the nodes that stand for it.
         """
         notes: list[RegionNote] = []
+        refused: list[tuple[RegionNote, frozenset[PlanNode]]] = []
         made: dict[PlanNode, PatternKey] = {}
         known = [r for r in self._known() if r.pattern.late is late]
         anchors = dict.fromkeys(r.pattern.anchor for r in known)
@@ -136,8 +137,11 @@ class Patterns:
                         continue
                     for anchor in index.by_op.get(asked.pattern.anchor, ()):
                         if anchor not in place.gone:
-                            self._at(anchor, asked, place, chooser, failed, notes, made)
+                            self._at(anchor, asked, place, chooser, failed, notes, refused, made)
                 place.put_sums()
+            # where another pattern stands for all of it, nobody asks why this one does not
+            notes += [note for note, nodes in refused if not nodes <= place.gone]
+            refused.clear()
         return notes, made
 
     def _at(
@@ -148,6 +152,7 @@ class Patterns:
         chooser: Chooser,
         failed: Mapping[PatternKey, str],
         notes: list[RegionNote],
+        refused: list[tuple[RegionNote, frozenset[PlanNode]]],
         made: dict[PlanNode, PatternKey],
     ) -> None:
         """Replace what stands around an anchor, if it is what a pattern looks for."""
@@ -157,6 +162,9 @@ class Patterns:
         dims = anchor.outputs[0].shape
         if dims is not None and asked.pattern.rank not in (None, len(dims)):
             return
+        if unknown := [name for name in asked.pattern.attrs if name not in anchor.attrs]:
+            hint = did_you_mean(unknown[0], anchor.attrs)
+            raise _broken(asked, f"its anchor {anchor.op} has no attribute {unknown[0]!r}", hint)
         attrs = {name: anchor.attrs[name] for name in asked.pattern.attrs}
         sought = self._graphs.sought(asked, dtype, attrs)
         if isinstance(sought, str):
@@ -195,14 +203,15 @@ class Patterns:
             if why:
                 raise _NotHere(why)
         except _NotHere as reason:
-            notes.append(RegionNote(asked.full_name, device, ops, 0, str(reason)))
+            note = RegionNote(asked.full_name, device, ops, 0, str(reason), pattern=True)
+            refused.append((note, frozenset(first.found.values())))
             return
         nodes = _put(place, graph, match, standing, slopes, value.node, streams)
         made.update(dict.fromkeys(nodes, key))
         place.gone.update([n for p, n in match.found.items() if p not in match.rest])
-        names = ", ".join(n.op for n in nodes if n.verb != "constant")
+        names = ", ".join(n.op for n in nodes if n.verb != "constant") or "one of their inputs"
         what = f"{len(members)} nodes around {value.node.origin} became {names}"
-        notes.append(RegionNote(asked.full_name, device, ops, len(members), what))
+        notes.append(RegionNote(asked.full_name, device, ops, len(members), what, pattern=True))
 
     def _with_slopes(
         self,
@@ -321,11 +330,14 @@ def _first(anchor: PlanNode, asked: RegisteredPattern, sought: PatternGraph, pla
     """Where the pattern without its gradients stands around an anchor."""
     closed = [sought.inputs[n] for n, o in asked.pattern.inputs.items() if o.constant]
     matcher = Matcher(place.index, sought.graph, closed, place.gone)
-    for node in sought.graph.nodes:
-        if node.op == anchor.op:
-            found = matcher.extend(Match(), [(node.outputs[0], anchor.outputs[0])], sought.values)
-            if found is not None:
-                return found
+    alike = [node for node in sought.graph.nodes if node.op == anchor.op]
+    if not alike:
+        ops = sorted({n.op for n in sought.graph.nodes if n.verb != "constant"})
+        raise _broken(asked, f"its function has no {anchor.op}, the anchor, but {', '.join(ops) or 'no op'}")
+    for node in alike:
+        found = matcher.extend(Match(), [(node.outputs[0], anchor.outputs[0])], sought.values)
+        if found is not None:
+            return found
     return None
 
 
@@ -416,8 +428,8 @@ def _sources(graph: PatternGraph) -> dict[Value, frozenset[str]]:
     return found
 
 
-def _broken(asked: RegisteredPattern, what: str) -> PluginError:
+def _broken(asked: RegisteredPattern, what: str, hint: str | None = None) -> PluginError:
     return PluginError(
         f"the pattern {asked.full_name} (of {asked.package}) is wrong: {what}",
-        hint="fusion = false under [session] does without it",
+        hint=hint or "fusion = false under [session] does without it",
     )

@@ -13,7 +13,14 @@ from graphdock.contracts.device import HOST_MEMORY, Device
 from graphdock.contracts.step import StepServices
 from graphdock.cores import threads as default_threads
 from graphdock.device_name import DeviceSpec
-from graphdock.errors import CancelledError, ConfigError, DeviceUnavailable, FailedPreconditionError, NotFoundError
+from graphdock.errors import (
+    CancelledError,
+    ConfigError,
+    DeviceUnavailable,
+    FailedPreconditionError,
+    NotFoundError,
+    did_you_mean,
+)
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.locks import new_lock
@@ -141,6 +148,7 @@ class Planner:
                     opened[spec] = device
                     spaces.setdefault(device.memory_space, device)
         self._say_what_is_absent(named_by)
+        self._say_what_is_misspelt(options)
         unused = sorted(self._declared.keys() - {d.type for d in self.devices})
         if unused:
             raise ConfigError(
@@ -196,6 +204,13 @@ class Planner:
                 others = ", ".join(d.short() for d in self.devices)
                 where = f" ({named_by})" if named_by else ""
                 _log.warning("no device %s here%s, the session runs on %s: %s", kind, where, others, error.reason)
+
+    def _say_what_is_misspelt(self, options: Mapping[str, Any]) -> None:
+        """Options of a plugin that is not installed are no error, as machines may share a file. A slip of the finger is told."""
+        installed = [state.name for state in self._host.plugins(every=True)]
+        for name in options.keys() - set(installed):
+            if near := did_you_mean(name, installed):
+                _log.warning("options[%r] are nobody's here: no plugin of that name is installed; %s", name, near)
 
     def plan(
         self,

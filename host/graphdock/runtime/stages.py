@@ -21,7 +21,7 @@ from graphdock.device_name import DeviceSpec
 from graphdock.dtypes import string
 from graphdock.errors import ConfigError, NotFoundError
 from graphdock.passes.pipeline import PassReport, run_passes
-from graphdock.passes.rewrite import Tools
+from graphdock.passes.rewrite import Tools, prune
 from graphdock.placement.placer import place, warn_of_fallbacks
 from graphdock.placement.regions import fuse, key_of, put_back
 from graphdock.runtime.capture import can_record
@@ -72,6 +72,7 @@ def _patterns(draft: Draft) -> None:
     for level in draft.graph.all_graphs() if draft.setting.passes.get("fold", True) else ():
         for anchors, ranks in patterns.tables(level):
             fold_tables(level, anchors, ranks, _tools(draft.setting))
+        prune(level)  # what made a table reads no longer what a pattern may stand for
     for late in (False, True):
         found, replaced = patterns.run(draft.graph, draft.chooser, draft.failed_patterns, late)
         draft.found += found

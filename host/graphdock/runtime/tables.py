@@ -28,17 +28,19 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
     """Fold the tables of some ranks that follow from constants and are read near the anchors of patterns, or by them.
 
     They are of floating numbers, or flags. Of those of other ranks leading dims of one go, where readers give as many dims
-    without them.
+    without them; so do leading dims along which all is the same, and all dims of one number, as of a mask that is tiled.
     """
     derived = _derived(level)
     read = {v for node in _near(anchors, derived) for v in node.inputs if v.node in derived}
-    wanted = {v for v in read if _is_table(v, ranks)}
+    tables = {v for v in read if _is_table(v, ranks)}
+    tiled = _tiled(level, read - tables, derived, min(ranks))
+    wanted = tables | tiled
     waiting, needed = list(wanted), set[PlanNode]()
     while waiting:
         node = waiting.pop().node
         if node is not None and node not in needed:
             needed.add(node)
-            waiting.extend(node.inputs)
+            waiting.extend(node.inputs if _number(node) is None else ())
     readers: dict[Value, list[PlanNode]] = {v: [] for v in wanted}
     for node in level.nodes if wanted else ():
         for value in wanted.intersection(node.inputs) if node not in derived else ():
@@ -54,7 +56,10 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
                 continue
             arrays.update(zip(node.outputs, results, strict=True))
             for value in wanted.intersection(node.outputs):
-                array = _fitted(value, arrays[value], readers[value], ranks)
+                if value in tables:
+                    array = _fitted(value, arrays[value], readers[value], ranks)
+                elif (array := _once(arrays[value], min(ranks))).ndim == arrays[value].ndim:
+                    continue
                 table = constant_node(node, value, array, value.dtype, tools.const)
                 table.name = table.outputs[0].name = f"{value.name}/table"  # the value may stay, for readers elsewhere
                 became[value] = change.insert(table, before=node).outputs[0]
@@ -72,15 +77,26 @@ def _near(anchors: Collection[PlanNode], derived: Collection[PlanNode]) -> set[P
 
 
 def _derived(level: PlanGraph) -> set[PlanNode]:
-    """Constants, and what is computed from nothing else."""
+    """Constants, what is computed from nothing else, and ones and zeros of a shape that is known."""
     found: set[PlanNode] = set()
     for node in level.nodes:
         plain = (
             node.verb == "kernel" and "pure" in node.opdef.traits and not (node.control or node.bodies) and node.inputs
         )
-        if node.verb == "constant" or (plain and all(v.node in found for v in node.inputs)):
+        if node.verb == "constant" or (
+            plain and (_number(node) is not None or all(v.node in found for v in node.inputs))
+        ):
             found.add(node)
     return found
+
+
+def _number(node: PlanNode) -> int | None:
+    """The number that all elements are of what asks its input for nothing but a shape, which is known; None of other nodes."""
+    form = node.opdef.region
+    if form is None or len(form.outputs) != 1 or size(node.outputs[0].shape) is None:
+        return None
+    (text,) = form.outputs.values()
+    return int(text) if text.isdecimal() else None
 
 
 def _ones(dims: Sequence[int | None]) -> bool:
@@ -107,22 +123,56 @@ def _fitted(value: Value, array: np.ndarray, readers: Sequence[PlanNode], ranks:
     return array.reshape(wanted[-1]) if wanted and all(map(keeps, readers)) else array
 
 
+def _tiled(level: PlanGraph, read: Collection[Value], derived: Collection[PlanNode], rank: int) -> set[Value]:
+    """Values that may be tables which were tiled: of more dims than a table, which all of their readers would give without them."""
+    found = {v for v in read if _is_small(v) and v.shape is not None and len(v.shape) > rank}
+    for node in level.nodes if found else ():
+        if node in derived or found.isdisjoint(node.inputs):
+            continue
+        others = [v for v in node.inputs if v.node not in derived]
+        if not (_broadcasts(node.opdef) and any(v.shape == node.outputs[0].shape for v in others)):
+            found.difference_update(node.inputs)
+    return found
+
+
+def _once(array: np.ndarray, rank: int) -> np.ndarray:
+    """The array without leading dims along which it is the same, bit by bit, down to a rank; a number where that is all of it."""
+    bits = np.ascontiguousarray(array).view(f"u{array.itemsize}")
+    if bits.size and (bits == bits.flat[0]).all():
+        return array.reshape(-1)[:1].reshape(())
+    while bits.ndim > rank and len(bits) and (bits == bits[:1]).all():
+        array, bits = array[0], bits[0]
+    return array
+
+
+def _is_small(value: Value) -> bool:
+    """Whether a value is of numbers that tables have, and of no more bytes."""
+    count = size(value.shape)
+    return (
+        count is not None
+        and (value.dtype.is_floating or value.dtype.name == "bool")
+        and count * value.dtype.size <= MOST
+    )
+
+
 def _is_table(value: Value, ranks: Collection[int]) -> bool:
     """Whether a value may become a table of one of the ranks, and is none yet."""
-    count, dims = size(value.shape), value.shape or ()
-    if count is None or not (value.dtype.is_floating or value.dtype.name == "bool"):
-        return False
+    dims = value.shape or ()
     constant = value.node is not None and value.node.verb == "constant"
     fits = any(r <= len(dims) and _ones(dims[: len(dims) - r]) for r in ranks)
-    return fits and count * value.dtype.size <= MOST and not (constant and len(dims) in ranks)
+    return fits and _is_small(value) and not (constant and len(dims) in ranks)
 
 
 def _computed(node: PlanNode, arrays: dict[Value, np.ndarray], tools: Tools) -> list[np.ndarray] | None:
     """The results of a node whose inputs are known; None where one is not, or it can't be computed here."""
-    if not all(v in arrays for v in node.inputs):
+    number = _number(node)
+    if number is None and not all(v in arrays for v in node.inputs):
         return None
     if any((count := size(v.shape)) is None or count * v.dtype.size > MOST for v in node.outputs):
         return None
+    if number is not None:
+        made = node.outputs[0]
+        return [np.full([d or 0 for d in made.shape or ()], number, made.dtype.np)]
     given = [constant_node(node, v, arrays[v], v.dtype, tools.const).outputs[0] for v in node.inputs]
     types = [(v.dtype, v.shape) for v in node.outputs]
     return tools.evaluate(make_node(node.opdef, node.name, given, node.attrs, types, requested=node.requested))

@@ -93,7 +93,7 @@ class Explanation:
             f"{_count(self.plan.translated, 'node')} -> {len(self.rows)} after pruning and passes · {where} · "
             f"{_count(moved, 'transfer')} · "
             f"{least}{_amount(cost['flops'], 1000, 'flop')}, {_amount(cost['bytes'], 1024, 'B')} moved · "
-            f"{planned / 1024:.1f} KiB planned · {self.plan.executor}"
+            f"{_amount(planned, 1024, 'B')} planned · {self.plan.executor}"
         )
 
     def table(self, lost: bool = False) -> str:
@@ -136,9 +136,12 @@ class Explanation:
                 f"config  backends={backends} ({self.config.source('backends')}) · fallback={self.config.fallback}"
             )
         head += [f"absent  no device {kind}: {reason}" for kind, reason in self.absent.items()]
+        notes = self.plan.placement.notes
+        found = [f"pattern {n.compiler} on {n.device}: {n.what}" for n in notes if n.pattern and n.claimed]
         refused = [
-            f"region  {n.compiler} refused {_count(len(n.ops), 'node')} on {n.device} ({_listed(n.ops)}): {n.what}"
-            for n in self.plan.placement.notes
+            f"{'pattern' if n.pattern else 'region '} {n.compiler} refused {_count(len(n.ops), 'node')} on {n.device} "
+            f"({_listed(n.ops)}): {n.what}"
+            for n in notes
             if not n.claimed
         ]
         became = [
@@ -151,8 +154,8 @@ class Explanation:
             else f"not written out: {n.origin}: {n.why}"
             for n in self.plan.loops
         ]
-        lines = [*head, f"plan    {self.summary()}", *self.plan.program.notes, *loops, *became, *refused, self.table()]
-        return "\n".join(lines)
+        lines = [*head, f"plan    {self.summary()}", *self.plan.program.notes, *loops, *became, *found, *refused]
+        return "\n".join([*lines, self.table()])
 
     __repr__ = __str__
 

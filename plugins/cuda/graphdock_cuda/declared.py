@@ -42,8 +42,12 @@ def properties_of(architecture: str) -> Properties:
     match = re.fullmatch(r"(?:sm_)?(\d{1,2})\.?(\d)a?", architecture.lower())
     found = MODELS.get((int(match[1]), int(match[2]))) if match else None
     if found is None:
-        known = ", ".join(f"sm_{major}{minor}" for major, minor in MODELS)
-        raise DeviceUnavailable(f"no GPU of architecture {architecture!r} is known", f"one of {known}")
+        known = [f"sm_{major}{minor}" for major, minor in MODELS]
+        near = errors.did_you_mean(architecture, known)
+        raise DeviceUnavailable(
+            f"no GPU of architecture {architecture!r} is known",
+            f"one of {', '.join(known)}" + (f"; {near}" if near else ""),
+        )
     return found
 
 

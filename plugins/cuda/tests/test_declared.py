@@ -47,6 +47,11 @@ def test_an_architecture_that_is_not_known_is_refused_with_those_that_are(name: 
         properties_of(name)
 
 
+def test_a_slip_in_an_architecture_is_told() -> None:
+    with pytest.raises(DeviceUnavailable, match="did you mean 'sm_90'"):
+        properties_of("sm90")
+
+
 def test_a_step_is_planned_and_compiled_and_never_run(compiler: Compiler) -> None:
     host = Host()
     x = tf.placeholder(tf.float32, [8, 16])

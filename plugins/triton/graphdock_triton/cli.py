@@ -81,6 +81,8 @@ def _print(tools: CommandTools, built: Sequence[Built]) -> None:
     if rows:
         click.echo(tools.table(_HEAD, rows, right=("REGISTERS", "SPILLS", "SHARED")))
         click.echo(f"\n{len(rows)} kernels in {cache_dir() / 'triton'}")
+        if any(str(row[0]).endswith("*") for row in rows):
+            click.echo("* takes any addresses and sizes; without it they are multiples of 16, where that matters")
     else:
         click.echo("these plans have no kernels of Triton")
         for reason in dict.fromkeys(r for b in built for r in b.refused):

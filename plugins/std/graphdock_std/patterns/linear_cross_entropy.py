@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -46,18 +47,21 @@ def _written(
     turned: bool,
     biased: Callable[[Any, Any], Any],
     wide: bool,
+    early: bool,
     shifted: bool,
 ) -> Any:
     """``cut``: the shape in which a layer of more dims adds its bias. ``there``: one that logits had between. ``shape``: the last.
 
-    ``shifted``: labels are the tokens that follow, and the last one has none.
+    ``wide``: logits are cast for the loss; ``early``: before they get their last shapes. ``shifted``: labels are the tokens that
+    follow, and the last one has none.
     """
     product = _tf.matmul(x, w, transpose_b=turned)
     logits = biased(product if cut is None else _tf.reshape(product, cut), bias)
+    logits = _ops.cast(logits, _tf.float32) if wide and early else logits
     for dims in (there, shape):
         logits = logits if dims is None else _tf.reshape(logits, dims)
     logits = logits[:, :-1] if shifted else logits
-    logits = _ops.cast(logits, _tf.float32) if wide else logits
+    logits = _ops.cast(logits, _tf.float32) if wide and not early else logits
     return _tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
 
@@ -82,26 +86,28 @@ def _standing(
 
 
 def linear_cross_entropies() -> Iterator[Pattern]:
-    """One pattern per way to add the bias, to cut rows into more dims, and dtype of logits that are cast for the loss.
+    """One pattern per way to add the bias, to cut rows into more dims, and dtype of logits that are cast, early or late.
 
     One cuts the last logits of each sequence off, as programs do that predict the next token.
     """
     layers: dict[str, Callable[[Any, Any], Any]] = {"": _unbiased, "_bias_add": _bias_added, "_add": _added}
-    for narrow in ("", "bfloat16", "float16"):
+    for narrow, early in (("", False), *itertools.product(("bfloat16", "float16"), (False, True))):
         for turned in (False, True):
             for kind, biased in layers.items():
                 bias = {} if biased is _unbiased else {"bias": Operand((None,), narrow or None)}
                 for name, shapes, rank in _CUTS:
                     if "cut" in shapes and (turned or not bias):
                         continue
-                    label = f"linear_cross_entropy{kind}{'_turned' * turned}{name}{narrow and '_of_' + narrow}"
+                    if early and not shapes.keys() & {"there", "shape"}:
+                        continue
+                    label = f"linear_cross_entropy{kind}{'_turned' * turned}{name}{narrow and '_of_' + narrow}{'_early' * early}"
                     how = {"turned": turned, "wide": bool(narrow), "shifted": name == "_next"}
                     matrix = Operand((None, None), narrow or None)
                     yield Pattern(
                         label,
                         "SparseSoftmaxCrossEntropyWithLogits",
                         {"x": matrix, "w": matrix, "labels": Operand((None,) * rank, "Tlabels"), **bias, **shapes},
-                        functools.partial(_written, biased=biased, **how),
+                        functools.partial(_written, biased=biased, early=early, **how),
                         functools.partial(_standing, **how),
                         dtypes=("float32",) if narrow else ("float32", "bfloat16", "float16"),
                         not_on=PARTS,
