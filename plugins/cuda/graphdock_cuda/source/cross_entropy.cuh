@@ -4,7 +4,8 @@ template <class G>
 GD_DEVICE void cross_entropy(const T* x, const T* labels, const T* slope, T* loss, T* backprop, i64 rows, i64 width) {
   GD_ROWS(G, row, rows) {
     const i64 at = row * width;
-    const Exponentials e = exponentials<G>(x + at, width);
+    Exponentials e = exponentials<G>(x + at, width);
+    e.sum += e.largest - e.largest;  // a row with an infinity is no numbers, as NumPy has it
     const C log_sum = log(e.sum);
     const C factor = SCALED ? load(slope + row) : C(1);
     C total = C(0);

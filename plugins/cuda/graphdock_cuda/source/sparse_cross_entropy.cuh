@@ -16,7 +16,8 @@ GD_DEVICE void sparse(const T* x, const TL* labels, const T* slope, T* loss, T* 
       }
       continue;
     }
-    const Exponentials e = exponentials<G>(x + at, width);
+    Exponentials e = exponentials<G>(x + at, width);
+    e.sum += e.largest - e.largest;  // a row with an infinity is no numbers, as NumPy has it
     const C factor = SCALED ? load(slope + row) : C(1);
     GD_ROW(G, i, width) {
       const C logit = load(x + at + i) - e.largest;

@@ -33,6 +33,25 @@ def test_rows_that_are_not_finite(run: Callable[..., Any], width: int) -> None:
     np.testing.assert_allclose(soft[3], np.where(np.arange(width) == 2, 0, 1 / (width - 1)), rtol=1e-5)
 
 
+@pytest.mark.parametrize("width", [5, 2000])
+def test_losses_of_rows_that_are_not_finite(run: Callable[..., Any], width: int) -> None:
+    """As the cpu has them; a row where some logits are impossible stays a row."""
+    x = np.zeros((4, width), np.float32)
+    x[0, 0], x[1, 1], x[2, :], x[3, 2] = np.nan, np.inf, -np.inf, -np.inf
+    one_hot = np.eye(width, dtype=np.float32)[[0, 0, 0, 1]]
+
+    def both(t: Any, hot: Any, index: Any) -> Any:
+        sparse = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=index, logits=t)
+        dense = tf.nn.softmax_cross_entropy_with_logits(labels=hot, logits=t)
+        return [sparse, dense, *tf.gradients(sparse, [t]), *tf.gradients(dense, [t])]
+
+    sparse, dense, by_sparse, by_dense = run(both, x, one_hot, np.array([0, 0, 0, 1]))
+    for found in (sparse, dense, by_sparse, by_dense):
+        assert np.isnan(found[:3]).all(), found[:3]
+    assert sparse[3] == pytest.approx(np.log(width - 1), rel=1e-5)
+    np.testing.assert_allclose(by_sparse[3], by_dense[3], atol=1e-6)
+
+
 @pytest.mark.parametrize("arrives", [False, True])
 @pytest.mark.parametrize("width", [7, 1500])
 def test_cross_entropies_agree(run: Callable[..., Any], width: int, arrives: bool) -> None:
