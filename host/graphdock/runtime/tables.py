@@ -33,7 +33,8 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
     derived = _derived(level)
     read = {v for node in _near(anchors, derived) for v in node.inputs if v.node in derived}
     tables = {v for v in read if _is_table(v, ranks)}
-    tiled = _tiled(level, read - tables, derived, min(ranks))
+    others = {v for v in read - tables if len(v.shape or ()) not in ranks}
+    tiled = _tiled(level, others, derived, min(ranks))
     wanted = tables | tiled
     waiting, needed = list(wanted), set[PlanNode]()
     while waiting:
