@@ -177,6 +177,19 @@ def test_ops_whose_inputs_have_one_shape_read_the_whole_table(host, dims):
     assert [v.shape for v in node.inputs] == [dims, dims]
 
 
+def test_two_tables_of_one_reader_do_not_both_give_its_dims_up(host):
+    """What is chosen between has fewer dims than either."""
+    with tf.Graph(host=host).as_default():
+        x = tf.placeholder(tf.float32, [7, 7])
+        seen, low = np.tri(7, dtype=bool)[None], -np.arange(49, dtype=np.float32).reshape(1, 7, 7)
+        y = tf.nn.softmax(tf.where(tf.constant(seen), x, tf.constant(low)))
+        ops, plan, (found,) = _plan(host, [x], [y])
+        expected = _plan(host, [x], [y], fusion=False)[2][0]
+    (node,) = [n for n in plan.graph.nodes if n.op == "Select"]
+    assert max(len(v.shape) for v in node.inputs) == 3 and found.shape == (1, 7, 7)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_zeros_of_two_signs_are_no_number():
     zeros = np.zeros((2, 3, 3), np.float32)
     assert tables._once(zeros, 2).shape == () and tables._once(zeros, 2) == 0

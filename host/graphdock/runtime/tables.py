@@ -58,7 +58,7 @@ def fold_tables(level: PlanGraph, anchors: Collection[PlanNode], ranks: Collecti
             arrays.update(zip(node.outputs, results, strict=True))
             for value in wanted.intersection(node.outputs):
                 if value in tables:
-                    array = _fitted(value, arrays[value], readers[value], ranks)
+                    array = _fitted(arrays[value], readers[value], derived, ranks)
                 elif (array := _once(arrays[value], min(ranks))).ndim == arrays[value].ndim:
                     continue
                 table = constant_node(node, value, array, value.dtype, tools.const)
@@ -111,11 +111,13 @@ def _broadcasts(opdef: OpDef) -> bool:
     return "elementwise" in opdef.traits and alone
 
 
-def _fitted(value: Value, array: np.ndarray, readers: Sequence[PlanNode], ranks: Collection[int]) -> np.ndarray:
+def _fitted(
+    array: np.ndarray, readers: Sequence[PlanNode], derived: Collection[PlanNode], ranks: Collection[int]
+) -> np.ndarray:
     """The array, of one of the ranks where that needs no more than to take leading ones away, and its readers broadcast."""
 
     def keeps(node: PlanNode) -> bool:
-        others = [v.shape for v in node.inputs if v is not value]
+        others = [v.shape for v in node.inputs if v.node not in derived]  # which keep their dims
         return _broadcasts(node.opdef) and any(s is not None and len(s) >= array.ndim for s in others)
 
     wanted = [
