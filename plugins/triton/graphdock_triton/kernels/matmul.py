@@ -28,7 +28,7 @@ from graphdock_triton.kernels.spec import (
     value,
 )
 
-__all__ = ["GROUP", "KERNELS", "finish", "matmul", "matmul_bias_sums", "refuse"]
+__all__ = ["FOLLOWING", "GROUP", "KERNELS", "finish", "matmul", "matmul_bias_sums", "refuse"]
 
 #: Rows of tiles whose programs are neighbours.
 GROUP = 8
@@ -229,6 +229,15 @@ def _grid(p: Problem, c: Config) -> tuple[int, ...]:
     return tiles, p.dims["batch"], c["SPLIT"]
 
 
+#: What follows a product reads and writes.
+FOLLOWING = (
+    tensor("bias", "B", "in", "[n]", optional=True),
+    tensor("residual", "C", "in", "like c: added after the activation, or before with ADD_FIRST", optional=True),
+    tensor("pre", "C", "out", "like c: what the activation is applied to", optional=True),
+    tensor("gate", "C", "in", "like c: the product is multiplied by activation_grad of it", optional=True),
+    tensor("dbias", "B", "out", "[n]: the sum of c over batch and rows", optional=True),
+)
+
 matmul = Kernel(
     name="matmul",
     doc=__doc__,
@@ -243,11 +252,7 @@ matmul = Kernel(
         tensor("a", "T", "in", "[batch, m, k] of strides a_batch, a_m, a_k"),
         tensor("b", "T", "in", "[batch, k, n] of strides b_batch, b_k, b_n"),
         tensor("c", "C", "out", "[batch, m, n] of strides c_batch, c_m, 1"),
-        tensor("bias", "B", "in", "[n]", optional=True),
-        tensor("residual", "C", "in", "like c: added after the activation, or before with ADD_FIRST", optional=True),
-        tensor("pre", "C", "out", "like c: what the activation is applied to", optional=True),
-        tensor("gate", "C", "in", "like c: the product is multiplied by activation_grad of it", optional=True),
-        tensor("dbias", "B", "out", "[n]: the sum of c over batch and rows", optional=True),
+        *FOLLOWING,
         scratch("parts", "fp32", "[splits, batch, m, n]", _part_elements),
         scratch("bias_parts", "fp32", "[batch, tiles down, n]", _bias_elements),
         value("alpha", "factor of the product"),
