@@ -176,3 +176,39 @@ def test_gradients_of_squares_of_several():
         first, second = sess.run(slopes, {given[0]: [1.0, 2.0], given[1]: [3.0, 0.0, 4.0]})
     np.testing.assert_array_equal(first, [30.0, 60.0])
     np.testing.assert_array_equal(second, [90.0, 0.0, 120.0])
+
+
+def test_an_addend_that_is_given_twice_is_added_twice():
+    a, b, feed = factors(2)
+    w = tf.placeholder(tf.float32, [9, 9])
+    feed[w] = np.full((9, 9), 100.0)
+    products = [tf.matmul(p, q) for p, q in zip(a, b, strict=True)]
+    y = tf.add_n([w, w, *products, w])
+    assert ops(y, feed) == {"MatMulSum": 1, "AddN": 1}
+    want = 300 + sum(np.asarray(feed[p], np.float32) @ feed[q] for p, q in zip(a, b, strict=True))
+    for got in both(y, feed):
+        np.testing.assert_array_equal(got, want)
+    twice = tf.add_n([products[0], products[0], products[1]])
+    np.testing.assert_array_equal(*both(twice, feed))
+
+
+def test_a_weight_that_is_added_to_itself_and_multiplied():
+    """Its gradient has the same addend twice, beside those of the products."""
+    x = [tf.placeholder(tf.float64, [1, 3]) for _ in range(2)]
+    v = tf.placeholder(tf.float64, [3, 3])
+    loss = tf.reduce_sum(v + v) + sum(tf.reduce_sum(tf.matmul(t, v)) for t in x)
+    feed = {x[0]: np.full((1, 3), 1.0), x[1]: np.full((1, 3), 2.0), v: np.zeros((3, 3))}
+    assert ops(tf.gradients(loss, v)[0], feed)["MatMulSum"] == 1
+    for got in both(tf.gradients(loss, v)[0], feed):
+        np.testing.assert_array_equal(got, np.full((3, 3), 5.0))
+
+
+def test_a_norm_of_tensors_of_which_one_is_given_twice():
+    given = [tf.placeholder(tf.float64, [n]) for n in (2, 3)]
+    feed = {given[0]: [3.0, 0.0], given[1]: [0.0, 4.0, 0.0]}
+    one, other = (tf.nn.l2_loss(x) for x in given)
+    shared = tf.reduce_sum(given[0])
+    for got in both(tf.add_n([shared, one, other, shared]), feed):
+        assert got == 3 + 4.5 + 8 + 3
+    for got in both(tf.global_norm([given[0], given[0], given[1]]), feed):
+        assert got == np.sqrt(9 + 9 + 16)

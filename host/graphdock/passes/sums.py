@@ -39,16 +39,17 @@ def _join(node: PlanNode, reads: Counter[Value], kept: set[PlanNode], change: Re
         maker = value.node
         if maker is not None and reads[value] == 1 and maker not in kept and _is_free(maker):
             groups.setdefault(_key(maker), []).append(maker)
-    joined: dict[Value, Value] = {}
-    sums: list[Value] = []
+    joined: dict[Value, Value | None] = {}  # the first of those joined -> their sum; the others -> None
     for alike in groups.values():
         if len(alike) > 1 and _pays(alike):
-            name = f"{node.name}/{alike[0].op}" + (f"_{len(sums)}" if sums else "")
-            sums.append(_sum(node, name, alike, change, tools))
-            joined.update(dict.fromkeys([n.outputs[0] for n in alike], sums[-1]))
+            count = sum(total is not None for total in joined.values())
+            name = f"{node.name}/{alike[0].op}" + (f"_{count}" if count else "")
+            joined.update(dict.fromkeys([n.outputs[0] for n in alike]))
+            joined[alike[0].outputs[0]] = _sum(node, name, alike, change, tools)
     if not joined:
         return
-    rest = list(dict.fromkeys([joined.get(v, v) for v in node.inputs]))
+    # what is not joined stays as often as it is added
+    rest = [total for total in [joined.get(v, v) for v in node.inputs] if total is not None]
     if len(rest) == 1:
         change.replace(node, rest)
     else:
