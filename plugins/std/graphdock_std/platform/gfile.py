@@ -9,10 +9,18 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from graphdock.checkpoint.files import explained
-from graphdock.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, UnimplementedError
+from graphdock.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+    PermissionDeniedError,
+    UnimplementedError,
+)
 
 __all__ = [
     "Copy",
@@ -54,20 +62,30 @@ def _doing(what: str, path: str) -> Iterator[None]:
         raise explained(error, what, path) from error
 
 
-class GFile:
-    """An open file: ``GFile(name, mode)``, where the mode is ``r``, ``w`` or ``a``, with ``+`` or ``b`` behind it.
+#: Modes, less ``b``, that read, and those that write.
+_READING: Final = ("r", "r+", "w+", "a+")
+_WRITING: Final = ("w", "a", "r+", "w+", "a+")
 
-    Texts are UTF-8; with ``b`` what is read is bytes. Writing takes text and bytes in every mode. The first use opens
-    the file.
+
+class GFile:
+    """A file: ``GFile(name, mode)``, where the mode is ``r``, ``w`` or ``a``, with ``+`` or ``b`` behind it.
+
+    Texts are UTF-8; with ``b`` what is read is bytes. Writing takes text and bytes in every mode. The first reading opens the
+    file for reading, the first writing opens it for writing: at its end (``a``), or anew, which empties it, or makes it (``w``
+    and, as TensorFlow has it, ``r+``). The two go separate ways: what is read begins at the file's start, and sees what was
+    written once it was flushed.
 
     Raises:
-      NotFoundError, PermissionDeniedError, FailedPreconditionError: as the system refuses to open it.
+      NotFoundError, FailedPreconditionError: as the system refuses to open it.
+      PermissionDeniedError: that, or the mode does not read, or write.
     """
 
     def __init__(self, name: str | bytes | os.PathLike[str], mode: str = "r") -> None:
         self._name, self._mode = _path(name), mode
-        self._file: IO[bytes] | None = None
+        self._reader: IO[bytes] | None = None
+        self._writer: IO[bytes] | None = None
         self._text = "b" not in mode
+        self._plain = mode.replace("b", "")
 
     @property
     def name(self) -> str:
@@ -79,52 +97,93 @@ class GFile:
         """As it was given."""
         return self._mode
 
-    def _opened(self) -> IO[bytes]:
-        if self._file is None:
+    def _reading(self) -> IO[bytes]:
+        if self._reader is None:
+            self._allowed(_READING, "reading")
             with _doing("cannot open", self._name):
-                self._file = open(self._name, self._mode.replace("b", "") + "b")  # noqa: SIM115 - close() does
-        return self._file
+                self._reader = open(self._name, "rb")  # noqa: SIM115 - close() does
+        return self._reader
+
+    def _writing(self) -> IO[bytes]:
+        if self._writer is None:
+            self._allowed(_WRITING, "writing")
+            with _doing("cannot open", self._name):
+                self._writer = open(self._name, "ab" if "a" in self._plain else "wb")  # noqa: SIM115 - close() does
+        return self._writer
+
+    def _allowed(self, modes: tuple[str, ...], what: str) -> None:
+        if self._plain not in modes:
+            raise PermissionDeniedError(f"{self._name!r} is not open for {what}", got=f"mode {self._mode!r}")
 
     def _out(self, data: bytes) -> Any:
         return data.decode("utf-8") if self._text else data
 
     def read(self, n: int = -1) -> Any:
         """The next n bytes, or all that follows."""
-        return self._out(self._opened().read(n))
+        file = self._reading()
+        with _doing("cannot read", self._name):
+            data = file.read(n)
+        return self._out(data)
 
     def readline(self) -> Any:
-        """The next line with its end; empty at the end of the file."""
-        return self._out(self._opened().readline())
+        """The next line with its end, less carriage returns; empty at the end of the file."""
+        file = self._reading()
+        with _doing("cannot read", self._name):
+            data = file.readline()
+        return self._out(data.replace(b"\r", b""))
 
     def readlines(self) -> list[Any]:
         """The lines that follow."""
-        return [self._out(line) for line in self._opened()]
+        return list(self)
 
     def __iter__(self) -> Iterator[Any]:
-        for line in self._opened():
-            yield self._out(line)
+        return iter(self.readline, self._out(b""))
 
     def __next__(self) -> Any:
-        line = self._opened().readline()
-        if not line:
-            raise StopIteration
-        return self._out(line)
+        if line := self.readline():
+            return line
+        raise StopIteration
 
     next = __next__
 
     def write(self, file_content: str | bytes) -> None:
-        """Write text or bytes behind what is there."""
+        """Write text or bytes behind what was written."""
         data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
+        file = self._writing()
         with _doing("cannot write", self._name):
-            self._opened().write(data)
+            file.write(data)
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> None:
-        """Go on at a byte."""
-        self._opened().seek(offset, whence)
+    def seek(self, offset: int | None = None, whence: int = os.SEEK_SET, position: int | None = None) -> None:
+        """Go on reading at a byte, told from the start, from where one is (1) or from the end (2).
+
+        Args:
+          position: an older name of ``offset``.
+
+        Raises:
+          InvalidArgumentError: a byte before the start, or another ``whence``.
+          OutOfRangeError: one behind the end, where reading goes on then.
+          TypeError: neither of offset and position, or both.
+        """
+        if (offset is None) == (position is None):
+            raise TypeError("seek takes an offset")
+        file = self._reading()
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: file.tell(), os.SEEK_END: self.size()}
+        if whence not in starts:
+            raise InvalidArgumentError("seek knows 0, 1 and 2", got=f"whence={whence}")
+        at = starts[whence] + (position if offset is None else offset)  # type: ignore[operator]
+        if at < 0:
+            raise InvalidArgumentError("seek before the start of the file", got=at)
+        file.seek(min(at, self.size()))
+        if at > self.size():
+            raise OutOfRangeError(f"seek behind the end of {self._name!r}", expected=f"at most {self.size()}", got=at)
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
 
     def tell(self) -> int:
-        """The byte that comes next."""
-        return self._opened().tell()
+        """The byte that is read next; where the mode does not read, the one that is written next."""
+        return (self._reading() if self._plain in _READING else self._writing()).tell()
 
     def size(self) -> int:
         """Bytes of the file."""
@@ -133,19 +192,21 @@ class GFile:
 
     def flush(self) -> None:
         """Hand what was written to the system."""
-        if self._file is not None and not self._file.closed:
+        if self._writer is not None:
             with _doing("cannot write", self._name):
-                self._file.flush()
+                self._writer.flush()
 
     def close(self) -> None:
         """Write out and close; a later use opens it again."""
-        file, self._file = self._file, None
-        if file is not None:
+        reader, writer = self._reader, self._writer
+        self._reader = self._writer = None
+        if reader is not None:
+            reader.close()
+        if writer is not None:
             with _doing("cannot write", self._name):
-                file.close()
+                writer.close()
 
     def __enter__(self) -> GFile:
-        self._opened()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
