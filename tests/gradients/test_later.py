@@ -151,3 +151,52 @@ def test_rows_of_other_shapes_are_no_tensor():
         assert sess.run(kept, {x: np.ones((1, 2))}).shape == (2, 1, 2)
         with pytest.raises(tf.errors.InvalidArgumentError, match="differ in shape"):
             sess.run(kept, {x: np.ones((3, 2))})
+
+
+def _of_a_weight(h, row, w):
+    return tf.tanh(tf.matmul(h + row, w))
+
+
+def _of_a_turned_weight(h, row, w):
+    return tf.tanh(tf.matmul(h + row, w, transpose_b=True))
+
+
+def _of_rows(h, row, w):
+    return h + tf.gather(w, tf.cast(tf.reduce_sum(row) > 0, tf.int32) * tf.constant([1, 2]))[:, :3]
+
+
+def _of_any_number_of_rows(h, row, w):
+    return h + tf.reduce_sum(tf.gather(w, tf.where(row[0] > 0)[:, 0]), 0)[:3]
+
+
+@pytest.mark.parametrize("step", [_of_a_weight, _of_a_turned_weight, _of_rows, _of_any_number_of_rows])
+@pytest.mark.parametrize(
+    ("known", "width"), [([3, 3], 3), ([None, 3], 3), ([3, None], 3), ([None, None], 3), ([None, None], 0)]
+)
+def test_the_gradients_of_no_iteration_are_zeros(step, known, width):
+    """A loop of unknown dims that runs no time says nothing of them; what it captures does, for both orders of gradients."""
+    rows = 3 if step in (_of_rows, _of_any_number_of_rows) else width
+    x, first = tf.placeholder(tf.float64, [None, None, None]), tf.placeholder(tf.float64, [None, None])
+    w = tf.placeholder(tf.float64, known)
+
+    def body(i, h):
+        return i + 1, step(h, x[i], w)
+
+    _, h = tf.while_loop(
+        lambda i, _: i < tf.shape(x)[0], body, [0, first], [tf.TensorShape([]), tf.TensorShape([None, None])]
+    )
+    by_w, by_h = tf.gradients(tf.reduce_sum(tf.sin(h)), [w, first])
+    second = tf.gradients(tf.reduce_sum(tf.convert_to_tensor(by_w) ** 2) + tf.reduce_sum(by_h**2), [w, first])
+    fetches = [tf.convert_to_tensor(g) for g in (by_w, by_h, *second)]
+    given, start = np.full((rows, width), 0.25), np.full((2, width), 0.5)
+    with tf.Session() as sess:
+        for count in (0, 2, 0):
+            if count and width == 0:
+                continue
+            got = sess.run(fetches, {x: np.full((count, 2, width), 0.75), w: given, first: start})
+            assert [g.shape for g in got] == [given.shape, start.shape] * 2
+            if count == 0:
+                np.testing.assert_allclose(got[0], 0)
+                np.testing.assert_allclose(got[1], np.cos(start))
+                np.testing.assert_allclose(got[2], 0)
+                np.testing.assert_allclose(got[3], -2 * np.cos(start) * np.sin(start))

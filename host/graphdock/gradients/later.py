@@ -55,10 +55,12 @@ def _rows(grad: IndexedSlices, source: Tensor) -> Later:
         kept = [_cut_back(grad.values), grad.indices, tf.ones_like(grad.indices, tf.bool)]
 
     def total(histories: Sequence[Tensor]) -> IndexedSlices:
-        values, indices, *there = (_end_to_end(history, like) for history, like in zip(histories, kept, strict=True))
+        shape = _shape_of_value(source)
+        values = _end_to_end(histories[0], kept[0], shape)
+        indices, *there = (tf.reshape(_stacked(h, like), [-1]) for h, like in zip(histories[1:], kept[1:], strict=True))
         if there:
             values, indices = (tf.boolean_mask(rows, there[0]) for rows in (values, indices))
-        return IndexedSlices(values, indices, _shape_of_value(source))
+        return IndexedSlices(values, indices, shape)
 
     return Later(tuple(kept), total)
 
@@ -67,7 +69,7 @@ def _product(grad: Tensor) -> Later | None:
     """The factors of a product, where they have fewer elements than it, as far as that is known."""
     op = grad.op
     given, made = [size(t._dims) for t in op.inputs], size(grad._dims)
-    if any(t._dims is None for t in op.inputs) or made is None:
+    if any(t._dims is None for t in op.inputs) or not made:
         return None
     if None not in given and sum(n for n in given if n is not None) > made:
         return None
@@ -99,15 +101,18 @@ def _stacked(history: Tensor, element: Tensor) -> Tensor:
     return made
 
 
-def _end_to_end(history: Tensor, element: Tensor) -> Tensor:
-    """The elements of a history, joined along their first dim."""
+def _end_to_end(history: Tensor, element: Tensor, shape: Tensor) -> Tensor:
+    """The elements of a history, joined along their first dim: rows of a tensor of ``shape``, which is said for none, too."""
     import graphdock as tf
 
     stacked = _stacked(history, element)
     rest = (element._dims or (None,))[1:]
-    known = [d for d in rest if d is not None]
-    shape = constant([-1, *known], int32) if len(known) == len(rest) else tf.concat([[-1], shape_of(stacked)[2:]], 0)
-    made: Tensor = tf.reshape(stacked, shape)
+    known = [d for d in rest if d]
+    if len(known) == len(rest):
+        return tf.reshape(stacked, constant([-1, *known], int32))
+    sizes = shape_of(stacked)
+    made: Tensor = tf.reshape(stacked, tf.concat([sizes[:1] * sizes[1:2], shape[1:]], 0))
+    made.set_shape([None, *rest])
     return made
 
 

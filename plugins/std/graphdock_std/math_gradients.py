@@ -187,12 +187,12 @@ def stacked_products(op: Any, *stacks: Any) -> Any:
     if not stacks:
         return True
     turned = (op.get_attr("transpose_a"), not op.get_attr("transpose_b"))
-    left, right = (_end_to_end(x, ready, like) for x, ready, like in zip(stacks, turned, op.inputs, strict=True))
+    widths = static_shape(op.outputs[0])  # of no matrix at all the stack does not say it
+    left, right = (_end_to_end(x, ready, width) for x, ready, width in zip(stacks, turned, widths or (), strict=True))
     return _tf.matmul(left, right, True)
 
 
-def _end_to_end(stack: Any, ready: bool, like: Any) -> Any:
+def _end_to_end(stack: Any, ready: bool, width: int | None) -> Any:
     """Matrices one below the other, each transposed unless it is ready."""
-    width = static_shape(like)[1 if ready else 0]  # type: ignore[index]
     x = stack if ready else _tf.transpose(stack, [0, 2, 1])
-    return _tf.reshape(x, _tf.stack([-1, _ops.shape(x)[2]]) if width is None else [-1, width])
+    return _tf.reshape(x, [-1, width])
