@@ -34,6 +34,7 @@ def lower_branch(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     left: list[list[Slot]] = [[] for _ in node.outputs]
     before = set(state.assigned)
     blocks = (Block(), Block())
+    state.after[at] = (block, len(block.statements))
     block.add(Branch(predicate, *blocks, node=node, hold="the host decides which branch runs"))
     for body, inner in zip(node.bodies, blocks, strict=True):
         direct = [
@@ -140,6 +141,7 @@ def lower_loop(state: State, node: PlanNode, block: Block, at: int) -> Bodies:
     loop = Loop(inner, node=node, hold="the host decides when the loop ends")
     loop.pairs = tuple(state.pairs.get(node, ()))
     loop.whole = counter is None and len(loop.pairs) == len(variables)
+    state.after[at] = (block, len(block.statements))
     block.add(loop)
     before = set(state.assigned)
     counters = [counter] if counter is not None and node in state.counted else []

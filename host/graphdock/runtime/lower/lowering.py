@@ -198,7 +198,7 @@ def _level(state: State, graph: PlanGraph, block: Block) -> Bodies:
         if node.guard is not None and node.guard.promised:
             check_promises(state, node, node.guard, block)
         if debug:
-            after[at] = (block, len(block.statements))
+            after.setdefault(at, (block, len(block.statements)))  # one with bodies has said what stands before them
 
 
 def _fetches(state: State) -> None:

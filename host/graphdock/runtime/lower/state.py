@@ -83,7 +83,8 @@ class State:
       slots: value -> where it is. ``alias``: value -> the value that it is another name of.
       escapes: values handed to the caller. ``direct``: body output -> the root, and its name, that its producer writes.
       straight: value -> the variable that it is assigned to, into whose memory its kernel writes it.
-      after: in debug mode, position of a node -> the block and index behind its last statement.
+      after: in debug mode, position of a node -> the block and index behind its last statement; of one with bodies those of its own
+        statement, which its bodies' positions follow, and for the position after its bodies those behind it.
       assigned: variables assigned before, on every way to here. ``destroyed``: handles of variables that the plan may empty.
       crowded: memory spaces in which several queued devices work.
       kept: values that histories hold, and what hands its buffer on to them.
