@@ -87,7 +87,6 @@ ELSEWHERE = {
     "runtime/lower/finite.py": "tests/laws/test_check_numerics.py",
     "runtime/lower/host.py": LOWERING,
     "runtime/lower/kernel.py": LOWERING,
-    "runtime/lower/lowering.py": LOWERING,
     "runtime/lower/modes.py": LOWERING,
     "runtime/lower/move.py": LOWERING,
     "runtime/lower/records.py": RECORDS,
