@@ -468,3 +468,53 @@ def test_constants_that_are_odd(host, process_host, build, op, refused):
                     assert op is None or op in {n.op for n in plan.graph.nodes}
     for got, want in zip(*results, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
+
+
+def _product_and_one(a, b, one):
+    return tf.nn.relu(tf.matmul(a, b) + one)
+
+
+def _convolution_and_one(x, w, one):
+    return tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME") + one
+
+
+def _convolution_and_columns(x, w, row):
+    return tf.nn.relu(tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME", data_format="NCHW") + row)
+
+
+def _few_matrices(q, k, v):
+    return tf.matmul(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.5), v)
+
+
+def _one_for_all_rows(features, labels, column):
+    made = ops.apply_op("SoftmaxCrossEntropyWithLogits", features=features, labels=labels)
+    return [made.loss, made.backprop * column]
+
+
+@pytest.mark.parametrize(
+    ("build", "shapes", "refused"),
+    [
+        (_product_and_one, [(4, 3), (3, 5), (1,)], "the bias is not a number per column"),
+        (_product_and_one, [(4, 3), (3, 1), (5,)], "the bias is not a number per column"),
+        (_convolution_and_one, [(2, 4, 4, 3), (3, 3, 3, 5), (1,)], "the bias is not a number per channel"),
+        (_convolution_and_columns, [(2, 3, 4, 5), (3, 3, 3, 5), (5,)], "the bias is added along another dim"),
+        (_few_matrices, [(2, 4, 3), (1, 5, 3), (2, 5, 3)], "queries, keys and values are not as many matrices"),
+        (_one_for_all_rows, [(4, 3), (4, 3), (1, 1)], "what arrives is not a number per row"),
+    ],
+)
+def test_operands_that_are_stretched_stay(host, process_host, build, shapes, refused):
+    """The op that would stand for it takes no such shape, or means another dim by it."""
+    process_host(host)
+    random = np.random.default_rng(4)
+    with tf.Graph(host=host).as_default():
+        feed = {tf.placeholder(tf.float32, s): random.standard_normal(s) for s in shapes}
+        y = build(*feed)
+        fetches = [y, *tf.gradients(y, list(feed))] if not isinstance(y, list) else y
+        found = []
+        for fusion in (True, False):
+            with tf.Session(config=tf.SessionConfig(fusion=fusion), host=host) as session:
+                notes = session.explain(fetches, feed).plan.placement.notes
+                assert not fusion or refused in {n.what for n in notes if not n.claimed}
+                found.append(session.run(fetches, feed))
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

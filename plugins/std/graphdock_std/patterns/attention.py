@@ -197,6 +197,9 @@ def _fits(found: Found) -> str | None:
         return "the scores are multiplied or divided by zero"
     if "draws" in found.shapes and found.shapes["draws"] != _scores(found):
         return "weights are dropped together"
+    query, key, value = (found.shapes[name] for name in ("query", "key", "value"))
+    if not query[:-2] == key[:-2] == value[:-2]:
+        return "queries, keys and values are not as many matrices"
     for name in ("bias", "seen", "hidden"):
         if name in found.shapes and name not in found.constants:
             return _of_scores(found.shapes[name], found)

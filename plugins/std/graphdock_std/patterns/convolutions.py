@@ -8,7 +8,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.contracts import Pattern
+from graphdock.contracts import Found, Pattern
 
 from graphdock_std.fused import convolved
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
@@ -56,5 +56,15 @@ def convolutions() -> Iterator[Pattern]:
                 functools.partial(_followed, made=made, follow=follow),
                 functools.partial(_fused, activation=activation),
                 not_on=PARTS,
+                check=_of_channels if made is convolved else _of_last_channels,
                 attrs=_WINDOW,
             )
+
+
+def _of_channels(found: Found) -> str | None:
+    return None if found.shapes["bias"] == found.shapes["filter"][-1:] else "the bias is not a number per channel"
+
+
+def _of_last_channels(found: Found) -> str | None:
+    """Likewise of a bias that is added along the last dim."""
+    return _of_channels(found) if found.attrs["data_format"] == "NHWC" else "the bias is added along another dim"

@@ -8,7 +8,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.contracts import Operand, Pattern
+from graphdock.contracts import Found, Operand, Pattern
 
 from graphdock_std.patterns.operands import PARTS, any_of
 
@@ -44,5 +44,12 @@ def losses() -> Iterator[Pattern]:
                 functools.partial(_apart, op=f"{op}Logits"),
                 functools.partial(_together, op=f"{op}Gradient"),
                 not_on=PARTS,
+                check=_of_rows,
                 late=True,
             )
+
+
+def _of_rows(found: Found) -> str | None:
+    """None where something arrives at each row: a column of one number, or of fewer dims, is stretched over them."""
+    rows = found.shapes["features"][:-1]
+    return None if found.shapes["column"][:-1] == rows else "what arrives is not a number per row"

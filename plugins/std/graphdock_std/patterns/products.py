@@ -61,7 +61,7 @@ def products() -> Iterator[Pattern]:
             for size in (0, 3):
                 shape = {"shape": Operand((size,), "int32", constant=True)} if size else {}
                 label = f"matmul_{kind}_{name}" + (f"_reshaped_{size}" if size else "")
-                yield Pattern(label, anchor, matrices | shape, function, standing, not_on=PARTS)
+                yield Pattern(label, anchor, matrices | shape, function, standing, not_on=PARTS, check=_of_columns)
         anchor = "BiasAdd" if kind == "bias_add" else "MatMul"
         yield Pattern(
             f"matmul_{kind}",
@@ -70,7 +70,13 @@ def products() -> Iterator[Pattern]:
             product,
             functools.partial(_fused_matmul, activation="none"),
             not_on=PARTS,
+            check=_of_columns,
         )
+
+
+def _of_columns(found: Found) -> str | None:
+    """None where a bias is a number per column: what is added may be one for all, or make more columns of one."""
+    return None if found.shapes["bias"] == found.shapes["b"][1:] else "the bias is not a number per column"
 
 
 def _with_sums(a: Any, b: Any) -> Any:
