@@ -9,14 +9,14 @@ import numpy as np
 
 from graphdock.checkpoint.crc32c import crc32c, masked
 from graphdock.checkpoint.encoding import as_strings, bytes_of
-from graphdock.checkpoint.layout import Stored
-from graphdock.checkpoint.reading import Checkpoint, OpenFiles, damaged
+from graphdock.checkpoint.layout import Stored, check_apart
+from graphdock.checkpoint.reading import Checkpoint, OpenFiles, checked, damaged
 from graphdock.checkpoint.slices import Slice
 from graphdock.checkpoint.table import Table
-from graphdock.checkpoint.tensorflow import dims_of, dtype_of, key_of_slice, slice_of
+from graphdock.checkpoint.tensorflow import dims_of, dtype_of, key_of_slice, slices_of
 from graphdock.checkpoint.varint import read_varint
 from graphdock.dtypes import string
-from graphdock.errors import DataLossError, UnimplementedError
+from graphdock.errors import DataLossError, GraphdockError, UnimplementedError
 from graphdock.messages import from_bytes
 
 __all__ = ["BundleCheckpoint"]
@@ -59,6 +59,10 @@ class BundleCheckpoint(Checkpoint):
         for key, entry in entries.items():
             if not key.startswith(b"\0"):
                 self._add(key, entry, entries)
+        try:
+            check_apart([part for stored in self.tensors.values() for part in stored.parts])
+        except GraphdockError as error:
+            raise DataLossError(f"the index of {prefix!r} is damaged: {error.message}") from error
         self._files = OpenFiles([f"{prefix}.data-{shard:05d}-of-{header.num_shards:05d}" for shard in shards])
 
     def _add(self, key: bytes, entry: Any, entries: dict[bytes, Any]) -> None:
@@ -72,11 +76,11 @@ class BundleCheckpoint(Checkpoint):
             found = [self._part(Slice.whole(shape), entry)]
         else:
             found = []
-            for message in entry.slices:
+            for message, where in zip(entry.slices, slices_of(entry.slices, shape, what), strict=True):
                 part = entries.get(key_of_slice(name, message))
-                if part is None or part.slices:
+                if part is None or part.slices or part.dtype != entry.dtype:
                     raise DataLossError(f"{what} lacks a slice")
-                found.append(self._part(slice_of(message, shape, what), part))
+                found.append(self._part(where, part))
         for part in found:
             if part.offset < 0 or part.nbytes < 0 or (dtype.size and part.nbytes != part.slice.size * dtype.size):
                 raise DataLossError(f"{what} has another length than its elements")
@@ -95,7 +99,7 @@ class BundleCheckpoint(Checkpoint):
         self._files.read_into(part.file, part.offset, data)
         if masked(crc32c(data)) != part.checksum:
             raise damaged(self, name, "its checksum does not fit")
-        return out
+        return checked(self, name, out)
 
     def _strings(self, name: str, part: _Part) -> Any:
         """Lengths as varints, their CRC, and all bytes. The CRC of the whole takes the lengths as they are in memory."""

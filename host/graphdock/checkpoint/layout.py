@@ -6,19 +6,20 @@ files stand in it without the prefix, so that a checkpoint may be renamed and co
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphdock.checkpoint.slices import Slice
+from graphdock.checkpoint.slices import Slice, check_parts, check_shape
 from graphdock.dtypes import DType, as_dtype
-from graphdock.errors import DataLossError, GraphdockError, UnimplementedError
+from graphdock.errors import DataLossError, GraphdockError, InvalidArgumentError, UnimplementedError
 
-__all__ = ["INDEX", "SCHEMA", "DataFile", "Index", "Part", "Stored", "parse_index"]
+__all__ = ["INDEX", "SCHEMA", "DataFile", "Index", "Part", "Stored", "check_apart", "parse_index"]
 
 #: What the name of an index ends with; so does TensorFlow's.
 INDEX = ".index"
@@ -124,7 +125,11 @@ def parse_index(text: bytes, path: str) -> Index | None:
     try:
         table = json.loads(body)
         files = tuple(DataFile(_suffix(f["suffix"]), _count(f["bytes"])) for f in table["files"])
-        return Index(files, {name: _stored(entry, files) for name, entry in table["tensors"].items()})
+        tensors = {name: _stored(entry, files) for name, entry in table["tensors"].items()}
+        if len({f.suffix for f in files}) != len(files):
+            raise ValueError("a data file is there twice")
+        check_apart([part for stored in tensors.values() for part in stored.parts])
+        return Index(files, tensors)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, GraphdockError) as error:
         raise DataLossError(f"the index {path!r} says what can't be: {error!r}") from error
 
@@ -141,10 +146,23 @@ def _count(number: Any) -> int:
     return number
 
 
+def check_apart(parts: Iterable[Any]) -> None:
+    """Refuse parts that share bytes of a data file: a checkpoint holds no more than its files.
+
+    Raises:
+      InvalidArgumentError: two do.
+    """
+    places = sorted((p.file, p.offset, p.nbytes) for p in parts if p.nbytes)
+    for (file, start, nbytes), (other, offset, _) in itertools.pairwise(places):
+        if file == other and start + nbytes > offset:
+            raise InvalidArgumentError(f"two tensors share the byte {offset} of a data file")
+
+
 def _stored(entry: Any, files: tuple[DataFile, ...]) -> Stored:
     dtype, shape = as_dtype(entry["dtype"]), tuple(map(_count, entry["shape"]))
     if dtype.kind in "RV":
         raise ValueError(f"{dtype.name} has no bytes")
+    check_shape(shape)
     parts = []
     for found in entry["parts"]:
         part = Part(
@@ -159,6 +177,5 @@ def _stored(entry: Any, files: tuple[DataFile, ...]) -> Stored:
         if dtype.size and part.nbytes != part.slice.size * dtype.size:
             raise ValueError("a part has another length than its elements")
         parts.append(part)
-    if sum(p.slice.size for p in parts) > math.prod(shape):
-        raise ValueError("the parts of a tensor are more than the whole")
+    check_parts([p.slice for p in parts], shape)
     return Stored(dtype, shape, tuple(parts))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from graphdock.checkpoint.layout import Stored
-from graphdock.checkpoint.reading import Checkpoint, OpenFiles, damaged
-from graphdock.checkpoint.slices import Slice
+from graphdock.checkpoint.reading import Checkpoint, OpenFiles, checked, damaged
+from graphdock.checkpoint.slices import Slice, check_parts
 from graphdock.checkpoint.table import Table
 from graphdock.checkpoint.tensorflow import dims_of, dtype_of, key_of_slice, slice_of
 from graphdock.dtypes import DType, string
-from graphdock.errors import DataLossError
+from graphdock.errors import DataLossError, GraphdockError
 from graphdock.messages import from_bytes
 
 __all__ = ["OldCheckpoint"]
@@ -42,11 +42,11 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A slice, the table that has it, and its key there."""
+    """A slice, the table that has it, and the TensorSliceProto that makes its key there."""
 
     slice: Slice
     table: int
-    key: bytes
+    message: Any
 
 
 class OldCheckpoint(Checkpoint):
@@ -71,10 +71,10 @@ class OldCheckpoint(Checkpoint):
                 meta = from_bytes("SavedTensorSlices", table.get(b"") or b"", f"the file {paths[number]!r}").meta
                 for entry in meta.tensor:
                     self._add(number, entry, found)
+            self.tensors = {name: self._stored(name, *facts) for name, facts in found.items()}
         except BaseException:  # Ctrl-C too leaves no file open; it goes on
             self.close()
             raise
-        self.tensors = {name: Stored(dtype, shape, tuple(parts)) for name, (dtype, shape, parts) in found.items()}
 
     def _add(self, number: int, entry: Any, found: dict[str, tuple[DType, tuple[int, ...], list[_Part]]]) -> None:
         what = f"the tensor {entry.name!r} of the checkpoint {self.prefix!r}"
@@ -85,11 +85,21 @@ class OldCheckpoint(Checkpoint):
         known, dims, parts = found.setdefault(entry.name, (dtype, shape, []))
         if (known, dims) != (dtype, shape):
             raise DataLossError(f"{what} is another one in each file")
-        parts += [_Part(slice_of(m, shape, what), number, key_of_slice(entry.name, m)) for m in entry.slice]
+        parts += [_Part(slice_of(m, shape, what), number, m) for m in entry.slice]
+
+    def _stored(self, name: str, dtype: DType, shape: tuple[int, ...], parts: list[_Part]) -> Stored:
+        """The entry of a tensor, its parts in the order of the tables, so that each block is read once."""
+        try:
+            check_parts([p.slice for p in parts], shape)
+        except GraphdockError as error:
+            raise DataLossError(
+                f"the tensor {name!r} of the checkpoint {self.prefix!r} is damaged: {error.message}"
+            ) from error
+        return Stored(dtype, shape, tuple(sorted(parts, key=lambda p: (p.table, p.slice.starts))))
 
     def part(self, name: str, stored: Stored, part: _Part) -> Any:
         try:
-            value = self._tables[part.table].get(part.key)
+            value = self._tables[part.table].get(key_of_slice(name, part.message))
             saved = None if value is None else from_bytes("SavedTensorSlices", value, "it")
         except DataLossError as error:
             raise damaged(self, name, error.message) from error
@@ -98,7 +108,7 @@ class OldCheckpoint(Checkpoint):
         array = _values(saved.data.data, stored.dtype)
         if array is None or array.size != math.prod(part.slice.lengths):
             raise damaged(self, name, "it has another number of elements")
-        return array
+        return checked(self, name, array)
 
     def close(self) -> None:
         self._files.close()

@@ -17,11 +17,11 @@ from graphdock.checkpoint.encoding import bytes_of, strings_of
 from graphdock.checkpoint.files import BINARY, explained, read_into
 from graphdock.checkpoint.layout import DataFile, Index, Part, Stored
 from graphdock.checkpoint.parallel import each, is_much
-from graphdock.checkpoint.slices import Slice
+from graphdock.checkpoint.slices import Slice, tile
 from graphdock.dtypes import string
 from graphdock.errors import DataLossError, GraphdockError, NotFoundError, UnimplementedError, did_you_mean
 
-__all__ = ["Checkpoint", "HalfRead", "OpenFiles", "SafetensorsCheckpoint", "damaged"]
+__all__ = ["Checkpoint", "HalfRead", "OpenFiles", "SafetensorsCheckpoint", "checked", "damaged"]
 
 
 class Checkpoint(ABC):
@@ -80,9 +80,11 @@ class Checkpoint(ABC):
                 expected=f"{whole.size} elements",
                 got=f"{held}",
             )
+        if not tile([common for _, common in commons if common is not None], whole):
+            raise damaged(self, name, "parts of it overlap")
         out = np.empty(whole.lengths, stored.dtype.np)
         for part, common in commons:
-            if common is not None and common.size:
+            if common is not None:
                 found = self.part(name, stored, part).reshape(part.slice.lengths)
                 out[common.within(whole)] = found[common.within(part.slice)]
         return out
@@ -136,6 +138,17 @@ def damaged(checkpoint: Checkpoint, name: str, why: str) -> DataLossError:
         f"the tensor {name!r} of the checkpoint {checkpoint.prefix!r} is damaged: {why}",
         hint="restore an earlier checkpoint",
     )
+
+
+def checked(checkpoint: Checkpoint, name: str, array: Any) -> Any:
+    """The values of a part, if they are values of their dtype: a bool is one of two bytes.
+
+    Raises:
+      DataLossError: they are not.
+    """
+    if array.dtype == np.bool_ and array.view(np.uint8).max(initial=0) > 1:
+        raise damaged(checkpoint, name, "it holds a byte that is neither true nor false")
+    return array
 
 
 class OpenFiles:
@@ -224,7 +237,7 @@ class SafetensorsCheckpoint(Checkpoint):
         stored = self.find(name)
         whole = Slice.whole(stored.shape) if wanted is None else wanted
         part = next((part for part in stored.parts if part.slice == whole), None)
-        if part is None or stored.dtype is string or part.nbytes != out.nbytes:
+        if part is None or stored.dtype is string or stored.dtype.is_bool or part.nbytes != out.nbytes:
             return self.read(name, wanted)
         if not hasattr(piece, "data"):
             piece.data = np.empty(_CHECKED, np.uint8)
@@ -262,7 +275,7 @@ class SafetensorsCheckpoint(Checkpoint):
             return strings_of(
                 memoryview(data), part.slice.size, f"the tensor {name!r} of the checkpoint {self.prefix!r}"
             )
-        return out
+        return checked(self, name, out)
 
     def close(self) -> None:
         self._files.close()

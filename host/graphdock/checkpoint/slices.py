@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from graphdock.errors import InvalidArgumentError
+from graphdock.shape import as_dims
 
-__all__ = ["Slice", "parse_shape_and_slice"]
+__all__ = ["Slice", "check_parts", "check_shape", "parse_shape_and_slice", "tile"]
 
 #: Dims of more than this many digits are no dims.
 _DIGITS = 18
@@ -91,6 +96,54 @@ def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], Slice] | None:
         )
     shape = tuple(map(int, dims))
     return shape, Slice.parse(part, shape)
+
+
+def tile(parts: Sequence[Slice], whole: Slice) -> bool:
+    """Whether each element of the whole lies in one of these parts of it, and in no other.
+
+    Counted is in a grid with a plane where a part begins or ends and nowhere else: it has at most as many cells as the whole has
+    elements, and as many as there are parts where these are cut along one axis.
+    """
+    if sum(p.size for p in parts) != whole.size or not parts:
+        return whole.size == 0 and not parts
+    edges = [
+        sorted({p.starts[i] for p in parts} | {p.starts[i] + p.lengths[i] for p in parts})
+        for i in range(len(whole.lengths))
+    ]
+    grid = np.zeros([len(e) - 1 for e in edges], bool)
+    for part in parts:
+        places = zip(edges, part.starts, part.lengths, strict=True)
+        index: Any = (..., *[slice(bisect_left(e, n), bisect_left(e, n + m)) for e, n, m in places])
+        cells = grid[index]
+        if cells.any():
+            return False
+        cells[...] = True
+    return True
+
+
+def check_shape(shape: Sequence[int]) -> None:
+    """Refuse a shape that no array has.
+
+    Raises:
+      ShapeError: a dim or the rank is above graphdock's limits. InvalidArgumentError: the rank or the size is above NumPy's.
+    """
+    as_dims(tuple(shape))
+    try:
+        np.broadcast_to(np.empty((), np.complex128), tuple(shape))
+    except ValueError as error:
+        raise InvalidArgumentError(f"there is no array of shape {list(shape)}: {error}") from None
+
+
+def check_parts(parts: Sequence[Slice], shape: Sequence[int]) -> None:
+    """Refuse slices that can't be the parts of one tensor. Whether others overlap, :func:`tile` says when all are there.
+
+    Raises:
+      InvalidArgumentError: one is there twice, or they are more than the whole.
+    """
+    if len(set(parts)) != len(parts):
+        raise InvalidArgumentError("a slice of it is there twice")
+    if sum(p.size for p in parts) > math.prod(shape):
+        raise InvalidArgumentError("its slices are more than the whole")
 
 
 def _is_number(text: str) -> bool:

@@ -23,6 +23,8 @@ MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 _FOOTER = 48
 _TRAILER = 5
 _PLAIN, _SNAPPY = 0, 1
+#: Of so many entries one has its key whole, so that all keys are at most so many times as long as their block.
+_SHARING = 16
 
 
 class Table:
@@ -51,6 +53,11 @@ class Table:
         entries = list(self._entries(index))
         self._ends = [key for key, _ in entries]
         self._blocks = [self._handle(value, 0)[0] for _, value in entries]
+        end = 0
+        for offset, size in self._blocks:
+            if offset < end:
+                raise self._damaged("blocks overlap")
+            end = offset + size + _TRAILER
         self._last: tuple[int, dict[bytes, bytes]] = (-1, {})
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
@@ -91,7 +98,7 @@ class Table:
         end = len(block) - 4 - 4 * restarts
         if end < 0:
             raise self._damaged("a block is too short")
-        at, key = 0, b""
+        at, key, left = 0, b"", _SHARING * end
         while at < end:
             shared, at = read_varint(block, at)
             fresh, at = read_varint(block, at)
@@ -100,6 +107,9 @@ class Table:
                 raise self._damaged("an entry ends behind its block")
             key = key[:shared] + block[at : at + fresh]
             at += fresh
+            left -= len(key)
+            if left < 0:
+                raise self._damaged("its keys are longer than its block can say")
             yield key, block[at : at + size]
             at += size
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from graphdock.checkpoint.slices import Slice
+from graphdock.checkpoint.slices import Slice, check_parts, check_shape
 from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError
 
-__all__ = ["dims_of", "dtype_of", "key_of_slice", "number_of", "slice_of"]
+__all__ = ["dims_of", "dtype_of", "key_of_slice", "number_of", "slice_of", "slices_of"]
 
 #: TensorFlow's DataType -> the dtype; others have no values that can be read.
 _DTYPES = {
@@ -36,8 +35,6 @@ _NUMBERS = {name: number for number, name in _DTYPES.items()} | {"resource": 20,
 _ESCAPED = {0: b"\x00\xff", 255: b"\xff\x00"}
 #: What is added to the number of a dtype for a reference to it.
 _REFERENCE = 100
-#: More elements are more than any file has.
-_LIMIT = 1 << 56
 
 
 def dtype_of(number: int) -> DType | None:
@@ -58,8 +55,10 @@ def dims_of(shape: Any, what: str) -> tuple[int, ...]:
       DataLossError: there is no such shape; ``what`` names the tensor.
     """
     dims = tuple(int(d.size) for d in shape.dim)
-    if any(d < 0 for d in dims) or len(dims) > 254 or math.prod(dims) > _LIMIT:
-        raise DataLossError(f"{what} has no such shape", got=str(list(dims)[:20]))
+    try:
+        check_shape(dims)
+    except GraphdockError as error:
+        raise DataLossError(f"{what} has no such shape: {error.message}", got=str(list(dims)[:20])) from error
     return dims
 
 
@@ -77,6 +76,20 @@ def slice_of(message: Any, shape: Sequence[int], what: str) -> Slice:
         return Slice.parse(spelled, shape)
     except GraphdockError as error:
         raise DataLossError(f"{what}: {error.message}") from error
+
+
+def slices_of(messages: Sequence[Any], shape: Sequence[int], what: str) -> list[Slice]:
+    """The slices that TensorSliceProtos are of a tensor of that shape.
+
+    Raises:
+      DataLossError: one is none, or is there twice, or they are more than the tensor.
+    """
+    found = [slice_of(message, shape, what) for message in messages]
+    try:
+        check_parts(found, shape)
+    except GraphdockError as error:
+        raise DataLossError(f"{what} is damaged: {error.message}") from error
+    return found
 
 
 def key_of_slice(name: str, message: Any) -> bytes:
