@@ -25,6 +25,11 @@ def random_graph():
 
 
 @pytest.fixture(scope="session")
+def sharing(random_graph):
+    return load("sharing")
+
+
+@pytest.fixture(scope="session")
 def random_updates():
     return load("random_updates")
 

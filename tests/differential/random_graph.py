@@ -48,9 +48,17 @@ class Program:
         return values
 
     def build(
-        self, unknown: Callable[[int], Any] = lambda i: None, scope: Callable[[int], Any] | None = None
+        self,
+        unknown: Callable[[int], Any] = lambda i: None,
+        scope: Callable[[int], Any] | None = None,
+        use: Callable[[Any], Any] = lambda t: t,
     ) -> dict[int, Any]:
-        """The tensors. ``unknown(i)``: how feed i's shape is declared: None whole, ``dims`` unknown dims, ``rank``."""
+        """The tensors.
+
+        Args:
+          unknown: number of a feed -> how its shape is declared: None whole, ``dims`` unknown dims, ``rank``.
+          use: makes what a step reads of a tensor; called once for each operand.
+        """
         tensors: dict[int, Any] = {}
         for number, array in self.feeds.items():
             how = unknown(number)
@@ -62,7 +70,7 @@ class Program:
             tensors[number] = tf.placeholder(str(array.dtype), shape, name=f"x{number}")
         for index, step in enumerate(self.steps):
             with tf.device(scope(index) if scope is not None else None):
-                made = step.tensor(*[tensors[i] for i in step.inputs])
+                made = step.tensor(*[use(tensors[i]) for i in step.inputs])
             made = list(made) if isinstance(made, (list, tuple)) else [made]
             tensors.update(zip(step.outputs, made, strict=True))
         return tensors
@@ -148,9 +156,12 @@ class Generator:
             if array.dtype.kind == "f" and array.size and np.abs(array).max() > 100:
                 self.add("tanh", [number], np.tanh, tf.tanh)
 
+    def makers(self) -> Sequence[Callable[[], None]]:
+        return [self.unary, self.binary, self.binary, self.view, self.view, self.reduce, self.combine, self.choose,
+                self.index, self.matmul, self.constant, self.cast, self.several, self.same]  # fmt: skip
+
     def grow(self, count: int) -> Program:
-        makers = [self.unary, self.binary, self.binary, self.view, self.view, self.reduce, self.combine, self.choose,
-                  self.index, self.matmul, self.constant, self.cast, self.several, self.same]  # fmt: skip
+        makers = self.makers()
         while len(self.program.steps) < count:
             self.pick(makers)()
         return self.program
