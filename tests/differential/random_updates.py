@@ -1,6 +1,7 @@
 """Random steps over variables, and a sequential interpreter of them.
 
 The interpreter runs the nodes that a step needs, those created first first (after what they wait for); a read is a snapshot.
+A fetched variable is read when all of them have run. What a step may fetch is numbered: the nodes, then the variables.
 Bodies of conds and loops are scripts: functions over an API that either acts at once on NumPy arrays or builds tensors.
 """
 
@@ -141,6 +142,15 @@ class Updates:
         self.initial = [self.rng.integers(-9, 9, SQUARE) for _ in range(variables)]
         self.nodes: list[Node] = []
 
+    @property
+    def fetchable(self) -> int:
+        """How many numbers of nodes and variables there are."""
+        return len(self.nodes) + len(self.initial)
+
+    def what(self, number: int) -> str:
+        count = len(self.nodes)
+        return f"node {number} {self.nodes[number].what}" if number < count else f"variable {number - count}"
+
     def pick(self, items: Sequence[Any]) -> Any:
         return items[int(self.rng.integers(len(items)))]
 
@@ -243,9 +253,9 @@ class Updates:
         return [*node.inputs, *node.control, *node.late]
 
     def order(self, fetches: Sequence[int]) -> list[int]:
-        """What must run, the first created of those that can run first."""
+        """The nodes that must run, the first created of those that can run first."""
         needed: set[int] = set()
-        stack = list(fetches)
+        stack = [f for f in fetches if f < len(self.nodes)]
         while stack:
             at = stack.pop()
             if at not in needed:
@@ -274,10 +284,11 @@ class Updates:
         for n in self.order(fetches):
             node = self.nodes[n]
             values[n] = np.array(node.run(api, *[values[i] for i in node.inputs]))
-        return [values[f] for f in fetches]
+        count = len(self.nodes)
+        return [values[f] if f < count else state[f - count].copy() for f in fetches]
 
     def build(self, scope: Callable[[int], Any] | None = None) -> tuple[list[Any], list[Any]]:
-        """The variables, and a tensor per node."""
+        """The variables, and what each number fetches: a tensor per node, and the variables."""
         variables = [tf.Variable(a) for a in self.initial]
         api = Tensors(variables)
         tensors: list[Any] = []
@@ -292,4 +303,4 @@ class Updates:
             for late in node.late:
                 for op in first[n]:
                     op._add_control_input(tensors[late].op)
-        return variables, tensors
+        return variables, [*tensors, *variables]

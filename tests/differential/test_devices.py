@@ -65,7 +65,7 @@ def test_updates(random_updates, host, seed, spread):
     program.grow(16)
     rng = program.rng
     where = [str(rng.choice(PLACES)) for _ in program.nodes]
-    steps = [[int(i) for i in rng.integers(0, len(program.nodes), 4)] for _ in range(3)]
+    steps = [[int(i) for i in rng.integers(0, program.fetchable, 4)] for _ in range(3)]
     with tf.Graph().as_default() as graph:
         variables, tensors = program.build(where.__getitem__ if spread else None)
         for fields in VARIANTS[:2]:

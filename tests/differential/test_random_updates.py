@@ -21,7 +21,7 @@ def test_steps_run_as_if_one_node_ran_after_another(random_updates, seed, device
     program.grow(4 + seed, late=0.15 if seed % 3 == 0 else 0)
     rng = program.rng
     count = len(program.nodes)
-    steps = [[int(i) for i in rng.integers(0, count, int(rng.integers(1, 6)))] for _ in range(4)]
+    steps = [[int(i) for i in rng.integers(0, program.fetchable, int(rng.integers(1, 6)))] for _ in range(4)]
     where = [f"/cpu:{i}" for i in rng.integers(0, 3, count)]
     with tf.Graph().as_default() as graph:
         variables, tensors = program.build(where.__getitem__ if devices > 1 else None)
@@ -33,7 +33,7 @@ def test_steps_run_as_if_one_node_ran_after_another(random_updates, seed, device
                     expected = program.step(state, fetched)
                     got = sess.run([tensors[i] for i in fetched])
                     for i, a, b in zip(fetched, got, expected, strict=True):
-                        what = f"{fields}, step {number}: node {i} {program.nodes[i].what}"
+                        what = f"{fields}, step {number}: {program.what(i)}"
                         np.testing.assert_array_equal(a, b, err_msg=what)
                     for variable, b in zip(variables, state.values(), strict=True):
                         np.testing.assert_array_equal(sess.run(variable), b, err_msg=f"{fields}, step {number}")

@@ -280,3 +280,62 @@ def test_initializers_are_of_variables_only():
         tf.variables_initializer([tf.Variable(1.0), tf.constant(1.0)])
     with pytest.raises(tf.errors.InvalidArgumentError, match="is_variable_initialized needs a Variable"):
         tf.is_variable_initialized(tf.constant(1.0))
+
+
+def test_a_fetched_variable_is_read_behind_the_updates_of_its_step():
+    w = tf.Variable([1.0, 2.0], name="w")
+    before = w * 1.5
+    update = w.assign_add([1.0, 1.0])
+    with tf.control_dependencies([update]):
+        last = w.assign_add([10.0, 10.0], read_value=False)
+    forms = {
+        "variable": w,
+        "name": "w:0",
+        "value": w.value(),
+        "nested": {"a": [(w,)]},
+    }
+    for debug in (False, True):
+        with tf.Session(config=tf.SessionConfig(debug=debug)) as sess:
+            for what, fetched in forms.items():
+                sess.run(w.initializer)
+                fetches = [fetched, before, update, last]
+                first, call = sess.run(fetches), sess.make_callable(fetches)
+                for (now, old, middle, _), runs in ((first, 1), (call(), 2)):
+                    now = now["a"][0][0] if what == "nested" else now
+                    assert now.tolist() == [1 + 11 * runs, 2 + 11 * runs], what
+                    assert old.tolist() == [1.5 * (11 * runs - 10), 1.5 * (11 * runs - 9)]
+                    assert middle.tolist() == [11 * runs - 9, 11 * runs - 8]
+
+
+def test_a_fetched_variable_that_the_step_initialises_or_is_fed():
+    w = tf.Variable([3.0], name="w")
+    update = w.assign_add([1.0], read_value=False)
+    with tf.Session() as sess:
+        assert sess.run([w, w.initializer])[0].tolist() == [3.0]
+        assert sess.run([w, update], {w: [7.0]})[0].tolist() == [7.0]
+        assert sess.run(w).tolist() == [4.0]
+
+
+def test_a_fetched_variable_of_changing_shape_and_one_that_another_handle_updates():
+    u = tf.Variable([1], validate_shape=False)
+    longer = u.assign(tf.concat([u.value(), u.value()], 0)).op
+    handle = tf.ops.apply_op("VarHandleOp", dtype=tf.float32, shape=[], shared_name="one")
+    v = tf.Variable(1.0, name="one")
+    more = tf.ops.apply_op("AssignAddVariableOp", resource=handle, value=1.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert [sess.run([longer, u, tf.size(u)])[1:] for _ in range(2)][1][0].tolist() == [1] * 4
+        assert sess.run([v, more])[0] == 2.0
+
+
+def test_a_step_that_only_reads_has_the_plan_that_it_had():
+    w = tf.Variable([1.0, 2.0], name="w")
+    u = tf.Variable([1.0, 2.0], name="u")
+    w.assign_add([1.0, 1.0])
+    other = u.assign_add(w, read_value=False)
+    with tf.Session() as sess:
+        for fetches in (w, [w, w * 2.0], [w, other]):
+            nodes = [n.origin for n in sess.plan(fetches).graph.nodes if n.verb == "read"]
+            assert nodes == ["w/Read/ReadVariableOp"]
+        (read,) = [n for n in sess.plan([u, other]).graph.nodes if n.verb == "read" and "u/" in n.origin]
+        assert [n.op for n in read.order] == ["AssignAddVariableOp"]

@@ -86,7 +86,7 @@ def test_random_updates(seed):
     made = load("random_updates").Updates(30_000 + seed)
     made.grow(4 + seed % 30, late=0.15 if seed % 3 == 0 else 0)
     rng, count = made.rng, len(made.nodes)
-    steps = [[int(i) for i in rng.integers(0, count, int(rng.integers(1, 6)))] for _ in range(3)]
+    steps = [[int(i) for i in rng.integers(0, made.fetchable, int(rng.integers(1, 6)))] for _ in range(3)]
     devices = 1 + 2 * (seed % 2)
     where = [f"/cpu:{i}" for i in rng.integers(0, 3, count)]
     config = {"device_count": {"cpu": devices}, "passes": OFF if seed % 5 == 0 else {}}
@@ -104,7 +104,7 @@ def test_random_updates(seed):
                     sess.run(restore, before)
                     got = sess.run([tensors[i] for i in fetched])
                     for i, a, b in zip(fetched, got, expected, strict=True):
-                        np.testing.assert_array_equal(a, b, err_msg=made.nodes[i].what)
+                        np.testing.assert_array_equal(a, b, err_msg=made.what(i))
                     for variable, b in zip(variables, state.values(), strict=True):
                         np.testing.assert_array_equal(sess.run(variable), b, err_msg=variable.name)
 

@@ -151,7 +151,7 @@ def test_random_updates(seed, shared):
     program.grow(14)
     rng = program.rng
     where = [str(rng.choice(PLACES)) for _ in program.nodes]
-    steps = [[int(i) for i in rng.integers(0, len(program.nodes), 4)] for _ in range(2)]
+    steps = [[int(i) for i in rng.integers(0, program.fetchable, 4)] for _ in range(2)]
     host, device = installed(seed, shared)
     with tf.Graph(host=host).as_default() as graph:
         variables, tensors = program.build(where.__getitem__ if seed % 3 else None)

@@ -9,7 +9,8 @@ from typing import Any
 
 from graphdock.contracts.bodies import carried, first_given, scanned
 from graphdock.contracts.contents import Contents, may_hold
-from graphdock.contracts.effects import lay_order
+from graphdock.contracts.effects import effects_of, lay_order
+from graphdock.contracts.handles import handle_of
 from graphdock.contracts.ir import Builder, PlanGraph, PlanNode, Value
 from graphdock.errors import InvalidArgumentError, ShapeError
 from graphdock.graph.body import BodyGraph
@@ -90,8 +91,9 @@ def translate(
 ) -> PlanGraph:
     """The plan graph that computes ``outputs`` and runs ``targets``, given tensors of the shapes in ``feeds``.
 
-    Nodes stand in the order of their creation where edges allow, and order edges keep what conflicts in that order. Shapes are
-    inferred again from the feeds' own; nothing that the outputs and targets do not need is translated.
+    Nodes stand in the order of their creation where edges allow, and order edges keep what conflicts in that order. An output that
+    is a variable's shared read stands behind the last update of the variable (docs/adr/0058). Shapes are inferred again from the
+    feeds' own; nothing that the outputs and targets do not need is translated.
 
     Args:
       unrolling: which loops may be written out, and what became of them; None where none may be.
@@ -126,13 +128,45 @@ def _translate(
     level = _Translation(builder, values, shapes, {}, unrolling)
     trampoline(level.run(needed_operations(roots, values)))
     graph = builder.graph
-    graph.outputs = [values[t] for t in outputs]
+    late = _read_late(level, [t for t in outputs if _is_variable(t) and values[t].node is not None])
+    graph.outputs = [late.get(t) or values[t] for t in outputs]
     graph.targets = list(dict.fromkeys([node for op in targets for node in level.after(op)]))
     if unrolling is not None and not unrolling.elements.keys().isdisjoint(graph.outputs):
         raise CannotUnroll("a history is fetched")
     graph.conditions = shapes.facts.conditions()
     lay_order(graph)
     return graph
+
+
+def _is_variable(tensor: Tensor) -> bool:
+    """Whether a tensor is what a fetch of a variable means: the variable's shared read."""
+    op = tensor.op
+    return op.verb == "read" and op.graph._reads.get(op.inputs[0].op) is tensor
+
+
+def _read_late(level: _Translation, fetched: Sequence[Tensor]) -> dict[Tensor, Value]:
+    """Reads behind the last update, of those among the ``fetched`` reads that stand before an update of their variable."""
+    if not fetched:
+        return {}
+    graph = level.builder.graph
+    handles = handle_of(graph)
+    reads = {level.nodes[t.op]: t for t in fetched}
+    standing: dict[Value, list[Tensor]] = {}
+    early: list[Tensor] = []
+    for node, touched in effects_of(graph, handles)[0][1].items():
+        if node in reads:
+            standing.setdefault(handles[node.inputs[0]], []).append(reads[node])
+        for handle, writes in touched.resources.items():
+            if writes:
+                early.extend(standing.pop(handle, ()))
+    late: dict[Tensor, Value] = {}
+    for tensor in early:
+        op, before = tensor.op, level.nodes[tensor.op]
+        values = dict(zip(op.inputs, before.inputs, strict=True))
+        again = _Translation(level.builder, values, level.shapes, {}, None, "/last", before.control)
+        trampoline(again.run([op]))
+        late[tensor] = values[tensor]
+    return late
 
 
 class _Translation:
@@ -153,7 +187,8 @@ class _Translation:
         self.shapes = shapes
         self.active = active
         self.unrolling = unrolling
-        #: of a loop that is written out: what names of nodes end in, and what all of them wait for
+        #: of what is translated again, such as the body of a loop that is written out: what names of nodes end in, and what
+        #: all of them wait for
         self.iteration = iteration
         self.waits = waits
         self.nodes: dict[Operation, PlanNode] = {}

@@ -45,8 +45,8 @@ class Variable(AsProto, Operators):
     initializer has run.
 
     Where a tensor is expected, a variable stands for its value. Under control dependencies and in bodies of conds and
-    loops each use is a read of its own, which sees the updates before it; elsewhere all uses share one read. A fetch
-    or feed of the variable means that read.
+    loops each use is a read of its own, which sees the updates before it; elsewhere all uses share one read. A feed of
+    the variable means that read; a fetch reads the variable behind all updates that the step runs (docs/adr/0058).
 
     Args:
       initial_value: a tensor, a value that converts to one, or a function that returns either (needed in a body).

@@ -65,10 +65,10 @@ def test_values_are_logged(train, caplog):
             tf.train.LoggingTensorHook({"b": "x", "a": "x:0"}, every_n_secs=3600),
         )
     lines = [r.message for r in caplog.records]
-    assert [x for x in lines if x.startswith("loss")][0] == "loss = 1.0, x:0 = 1.0"
+    assert [x for x in lines if x.startswith("loss")][0] == "loss = 1.0, x:0 = 0.5"
     later = [re.fullmatch(r"loss = (\S+), x:0 = \S+ \(\d+\.\d{3} sec\)", x) for x in lines if x.startswith("loss")][1:]
     assert [m and m[1] for m in later] == ["0.0625", "0.00390625"]
-    assert "end 0.03125" in lines and lines.count("a = 1.0, b = 1.0") == 1
+    assert "end 0.03125" in lines and lines.count("a = 0.5, b = 0.5") == 1
     hook = tf.train.LoggingTensorHook({"tenth": tf.constant(0.1)}, every_n_iter=1)
     with caplog.at_level(logging.INFO, "graphdock"), tf.train.MonitoredSession(hooks=[hook]) as sess:
         sess.run([])
