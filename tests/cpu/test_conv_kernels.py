@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import graphdock as tf
@@ -30,9 +31,18 @@ def call(method: Method, a: np.ndarray, b: np.ndarray, shape: tuple[int, ...]) -
 
 
 METHODS: dict[str, list[Callable[[Slide], Method]]] = {
-    "forward": [conv_im2col.im2col, conv_winograd.winograd],
-    "input": [conv_im2col.col2im, conv_im2col.flipped, conv_winograd.winograd_input],
-    "filter": [conv_im2col.im2col_filter, conv_winograd.winograd_filter],
+    "forward": [conv_im2col.im2col, partial(conv_im2col.im2col, planes=True), conv_winograd.winograd],
+    "input": [
+        conv_im2col.col2im,
+        partial(conv_im2col.col2im, planes=True),
+        conv_im2col.flipped,
+        conv_winograd.winograd_input,
+    ],
+    "filter": [
+        conv_im2col.im2col_filter,
+        partial(conv_im2col.im2col_filter, planes=True),
+        conv_winograd.winograd_filter,
+    ],
 }
 
 
@@ -81,15 +91,69 @@ def test_winograd_is_as_exact_as_im2col() -> None:
         (same(8, (28, 28), 192, 64, window=1, stride=2), ("im2col", "col2im", "im2col")),
         (same(16, (13, 13), 192, 384), ("winograd", "winograd", "winograd")),
         (same(8, (28, 28), 96, 128), ("im2col", "flipped", "im2col")),
-        (same(1, (7, 7), 512, 512), ("im2col", "flipped", "im2col")),
+        (same(1, (7, 7), 512, 512), ("im2col", "col2im", "im2col")),
         (same(16, (27, 27), 64, 192, window=5), ("im2col", "col2im", "im2col")),
         (same(16, (224, 224), 3, 64, window=11, stride=4), ("im2col", "col2im", "im2col")),
     ],
     ids=str,
 )
 def test_the_choice_of_a_method(slide: Slide, methods: tuple[str, str, str]) -> None:
-    rules = (conv.FORWARD, conv.INPUT, conv.FILTER)
-    assert tuple(next(name for name, holds, _ in r if holds(slide)) for r in rules) == methods
+    assert tuple(conv.choose(ways, slide).name for ways in (conv.FORWARD, conv.INPUT, conv.FILTER)) == methods
+
+
+@pytest.mark.parametrize("planes", [False, True])
+@pytest.mark.parametrize(
+    ("size", "window", "stride", "dilation"),
+    [((1, 40), (1, 5), 1, 1), ((9, 8), (3, 2), 2, 1), ((4, 3, 5), (2, 2, 2), 1, 2), ((2, 7), (9, 5), 1, 1)],
+    ids=str,
+)
+def test_blocks_of_pieces_of_a_line(
+    size: tuple[int, ...], window: tuple[int, ...], stride: int, dilation: int, planes: bool, monkeypatch: Any
+) -> None:
+    """Long texts are one line: their windows are copied some at a time. All that a layer can be cut into gives the same."""
+    rank = len(size)
+    spans = [(k - 1) * dilation + 1 for k in window]
+    out = tuple(-(-n // stride) for n in size)
+    before = tuple(max(0, (o - 1) * stride + p - n) // 2 for o, p, n in zip(out, spans, size, strict=True))
+    slide = Slide(3, 2, 3, size, window, (stride,) * rank, (dilation,) * rank, before, out)
+    rng = np.random.default_rng(4)
+    x, w, dy = (rng.normal(size=s) for s in ((3, *size, 2), (*window, 2, 3), (3, *out, 3)))
+    given: dict[Any, Any] = {conv_im2col.im2col: (x, w, dy.shape), conv_im2col.col2im: (w, dy, x.shape)}
+    given[conv_im2col.im2col_filter] = (x, dy, w.shape)
+    for make, (a, b, shape) in given.items():
+        found = []
+        for elements in (1, 40, 150, 1 << 20):
+            for name in ("COPIED", "COPIED_FILTER"):
+                monkeypatch.setattr(conv_im2col, name, elements)
+            found.append(call(make(slide, planes=planes), a, b, shape))
+        for each in found:
+            np.testing.assert_allclose(each, found[-1], rtol=1e-12, atol=1e-12)
+
+
+def test_the_windows_of_a_long_line_take_little_scratch() -> None:
+    slide = Slide(1, 64, 8, (1, 1 << 20), (1, 11), (1, 1), (1, 1), (0, 5), (1, 1 << 20))
+    for make in (conv_im2col.im2col, conv_im2col.col2im, conv_im2col.im2col_filter):
+        _, (_, copied, *_) = make(slide)
+        assert np.prod(copied) <= conv_im2col.COPIED_FILTER
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (3, 2)])
+def test_a_window_larger_than_the_maps(size: tuple[int, int]) -> None:
+    """Forward and both gradients by the public names, against plain loops."""
+    rng = np.random.default_rng(5)
+    x, w, dy = (rng.normal(size=s) for s in ((2, *size, 3), (7, 9, 3, 2), (2, *size, 2)))
+    attrs: dict[str, Any] = {"strides": [1] * 4, "dilations": [1] * 4, "padding": "SAME", "data_format": "NHWC"}
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tx, tw = tf.constant(x), tf.constant(w)
+        y = tf.nn.conv2d(tx, tw, 1, "SAME")
+        found = sess.run([y, *tf.gradients(y, [tx, tw], tf.constant(dy))])
+    wanted = (
+        loops.conv(x, w, **attrs),
+        loops.conv_backprop_input(x.shape, w, dy, **attrs),
+        loops.conv_backprop_filter(x, w.shape, dy, **attrs),
+    )
+    for got, expected in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.plain

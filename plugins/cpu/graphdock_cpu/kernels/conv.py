@@ -1,13 +1,15 @@
 """Convolutions of images and volumes with their gradients: which method a layer takes, by the facts of its shapes.
 
 Winograd saves more than half of the multiplications, and its transforms cost some passes over input, output and filter: it
-pays from 128 channels on, and where the filter is small beside the maps. What is copied for a gradient to the input by im2col
-has the output's channels, for col2im the input's.
+pays from 128 channels on, and where the filter is small beside the maps. Of a gradient to the input, im2col copies windows of the
+input's positions and the output's channels, col2im adds up those of the output's positions and the input's channels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,12 +31,28 @@ from graphdock_cpu.kernels.sliding import (
     staged,
 )
 
-__all__ = ["FILTER", "FORWARD", "INPUT", "KERNELS", "choose"]
+__all__ = ["FILTER", "FORWARD", "INPUT", "KERNELS", "Way", "choose", "maker"]
 
 #: Channels of input and output, and positions of the window, from which on Winograd's transforms pay.
 WINOGRAD_CHANNELS, WINOGRAD_ROWS = 128, 512
+#: Channels up to which they are copied or added one by one, where that is less work.
+FEW_CHANNELS = 16
 
-Rule = tuple[str, Callable[[Slide], bool], Callable[..., Method]]
+
+@dataclass(frozen=True)
+class Way:
+    """A method of convolution.
+
+    Attributes:
+      applies: whether it computes such a layer, and is worth to be thought of.
+      make: the method of a layer.
+      work: what it costs, in elements of a long copy.
+    """
+
+    name: str
+    applies: Callable[[Slide], bool]
+    make: Callable[..., Method]
+    work: Callable[[Slide], float]
 
 
 def _pointwise(slide: Slide) -> bool:
@@ -55,40 +73,74 @@ def _square(slide: Slide) -> bool:
 
 
 def _turns(slide: Slide) -> bool:
-    """The gradient to the input is a convolution itself, and copies no more than col2im adds up."""
-    inside = all(b < span for b, span in zip(slide.before, slide.span, strict=True))
-    return slide.dense and inside and (slide.outputs < 2 * slide.channels or slide.channels < 64)
+    """The gradient to the input is a convolution itself."""
+    return slide.dense and all(b < span for b, span in zip(slide.before, slide.span, strict=True))
 
 
 def _always(slide: Slide) -> bool:
     return True
 
 
-#: Method of a layer: the first whose condition holds.
-FORWARD: tuple[Rule, ...] = (
-    ("dot", _pointwise, _im2col.dot),
-    ("winograd", _square, _winograd.winograd),
-    ("im2col", _always, _im2col.im2col),
+def _few_channels(slide: Slide) -> bool:
+    """So few that it may pay to copy them one by one."""
+    return slide.channels <= FEW_CHANNELS
+
+
+#: Ways of a layer, of which the one of least work is taken.
+FORWARD: tuple[Way, ...] = (
+    Way("dot", _pointwise, _im2col.dot, _im2col.dot_work),
+    Way("winograd", _square, _winograd.winograd, _winograd.winograd_work),
+    Way("im2col", _always, _im2col.im2col, _im2col.im2col_work),
+    Way("planes", _few_channels, partial(_im2col.im2col, planes=True), _im2col.im2col_planes_work),
 )
-INPUT: tuple[Rule, ...] = (
-    ("dot", _pointwise, _im2col.dot_input),
-    ("winograd", _square, _winograd.winograd_input),
-    ("flipped", _turns, _im2col.flipped),
-    ("col2im", _always, _im2col.col2im),
+INPUT: tuple[Way, ...] = (
+    Way("dot", _pointwise, _im2col.dot_input, _im2col.dot_work),
+    Way("winograd", _square, _winograd.winograd_input, _winograd.winograd_work),
+    Way("flipped", _turns, _im2col.flipped, _im2col.flipped_work),
+    Way("col2im", _always, _im2col.col2im, _im2col.col2im_work),
+    Way("planes", _few_channels, partial(_im2col.col2im, planes=True), _im2col.col2im_planes_work),
 )
-FILTER: tuple[Rule, ...] = (
-    ("dot", _pointwise, _im2col.dot_filter),
-    ("winograd", _square, _winograd.winograd_filter),
-    ("im2col", _always, _im2col.im2col_filter),
+FILTER: tuple[Way, ...] = (
+    Way("dot", _pointwise, _im2col.dot_filter, _im2col.dot_work),
+    Way("winograd", _square, _winograd.winograd_filter, _winograd.winograd_work),
+    Way("im2col", _always, _im2col.im2col_filter, _im2col.im2col_work),
+    Way("planes", _few_channels, partial(_im2col.im2col_filter, planes=True), _im2col.im2col_planes_work),
 )
 
 
-def choose(rules: Sequence[Rule], slide: Slide) -> tuple[str, Callable[..., Method]]:
-    """Name of the first rule that holds, and what makes its method."""
-    for name, holds, make in rules:
-        if holds(slide):
-            return name, make
-    raise AssertionError("the last rule holds always")
+def choose(ways: Sequence[Way], slide: Slide) -> Way:
+    """The way of least work, of those that apply."""
+    return min((way for way in ways if way.applies(slide)), key=lambda way: way.work(slide))
+
+
+def maker(ways: Sequence[Way], slide: Slide, filter_at: int) -> Callable[[Slide, Product], Method]:
+    """Maker of the chosen method, for all images or some; where the window is larger than the maps, for a part of it.
+
+    Args:
+      filter_at: which of the method's three tensors is the filter; the last one is its result.
+    """
+    taps = slide.met
+    make = choose(ways, slide.part(taps)).make
+    if slide.part(taps).window == slide.window:
+        return make
+
+    def make_part(slide: Slide, product: Product) -> Method:
+        part = slide.part(taps)
+        compute, scratch = make(part, product)
+
+        def run(*args: Any) -> None:
+            tensors, few = list(args[:3]), args[3]
+            whole, tensors[filter_at] = tensors[filter_at], few
+            if filter_at < 2:
+                np.copyto(few, whole[taps])
+            compute(*tensors, *args[4:])
+            if filter_at == 2:
+                whole.fill(0)
+                whole[taps] = few
+
+        return run, ((*part.window, part.channels, part.outputs), *scratch)
+
+    return make_part
 
 
 def _work(slide: Slide) -> float:
@@ -116,7 +168,7 @@ def _made(
 
 def _forward(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     slide = slide_of(ctx, *shapes)
-    make = choose(FORWARD, slide)[1]
+    make = maker(FORWARD, slide, 1)
 
     def some(part: Sequence[Shape], product: Product) -> Made:
         x, w, y = part
@@ -128,7 +180,7 @@ def _forward(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
 def _input(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     slide = slide_of(ctx, out, shapes[1])
     check_fits(ctx, slide, shapes[1][-2], shapes[2], slide.outputs)
-    make = choose(INPUT, slide)[1]
+    make = maker(INPUT, slide, 0)
 
     def some(part: Sequence[Shape], product: Product) -> Made:
         *given, dx = part
@@ -140,7 +192,7 @@ def _input(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
 def _filter(ctx: BuildContext, shapes: Sequence[Shape], out: Shape) -> Made:
     slide = slide_of(ctx, shapes[0], out)
     check_fits(ctx, slide, out[-2], shapes[2], slide.outputs)
-    make = choose(FILTER, slide)[1]
+    make = maker(FILTER, slide, 2)
 
     def some(part: Sequence[Shape], product: Product) -> Made:
         *given, dw = part

@@ -1,7 +1,10 @@
 """Convolution as products of matrices: the windows of some rows of the output are copied side by side, and BLAS does the rest.
 
 Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing", 2006; here in blocks of
-rows, so that the copies stay in the cache and take little scratch.
+rows, so that the copies stay in the cache and take little scratch. Where windows have few elements that lie together, as of images
+with one channel, each tap and channel is copied as a plane of its own instead, and BLAS reads the transpose.
+
+The work of each way is told in elements of a long copy, so that ways can be compared.
 """
 
 from __future__ import annotations
@@ -16,11 +19,32 @@ import numpy as np
 
 from graphdock_cpu.kernels.sliding import Method, Shape, Slide
 
-__all__ = ["Product", "col2im", "dot", "dot_filter", "dot_input", "flipped", "im2col", "im2col_filter", "tap_views"]
+__all__ = [
+    "Product",
+    "col2im",
+    "col2im_planes_work",
+    "col2im_work",
+    "dot",
+    "dot_filter",
+    "dot_input",
+    "dot_work",
+    "flipped",
+    "flipped_work",
+    "im2col",
+    "im2col_filter",
+    "im2col_planes_work",
+    "im2col_work",
+    "tap_views",
+]
 
 #: Elements of the copied windows of a block: 1 MB of float32, and 4 MB where each block's product has the filter's size.
 COPIED, COPIED_FILTER = 1 << 18, 1 << 20
 
+#: In elements of a long copy: so many operations of a product cost as much as one; to begin one more run of elements that lie
+#: together costs as much as so many, and so do a call of NumPy, and an element that is added instead of copied.
+FLOPS, RUN, CALL, ADDED = 16, 7, 4000, 2.5
+
+Index: TypeAlias = tuple[slice, ...]
 #: ``product(x, y, out)`` of matrices.
 Product: TypeAlias = Callable[[Any, Any, Any], Any]
 
@@ -65,39 +89,129 @@ def _view(slide: Slide, shape: Shape, x: Any) -> Any:
     return np.ndarray(dims, x.dtype, x, 0, (batch, *steps, *taps, channel))
 
 
-def _blocks(slide: Slide, elements: int) -> list[tuple[Any, int, int]]:
-    """Blocks of whole images, or of lines of one: index into the windows, first and last row of the output.
+def _blocks(slide: Slide, elements: int) -> list[tuple[Index, int, int]]:
+    """Blocks of whole images, of lines of one, of pieces of a line: index into the windows, first and last row of the output.
 
     A block copies about so many ``elements``.
     """
+    dims = (slide.batch, *slide.out)
     if slide.rows == 0:
         return []
-    lines, line = slide.out[0], math.prod(slide.out[1:])
     rows = max(1, elements // (slide.taps * slide.channels or 1))
-    found = []
-    if lines * line <= rows:
-        images = rows // (lines * line)
-        for b in range(0, slide.batch, images):
-            end = min(slide.batch, b + images)
-            found.append(((slice(b, end),), b * lines * line, end * lines * line))
-        return found
-    step = max(1, rows // line)
-    for b, r in itertools.product(range(slide.batch), range(0, lines, step)):
-        end = min(lines, r + step)
-        found.append(((slice(b, b + 1), slice(r, end)), (b * lines + r) * line, (b * lines + end) * line))
+    # the first dim of which a block has several
+    axis = next((i for i in range(len(dims)) if math.prod(dims[i + 1 :]) <= rows), len(dims) - 1)
+    each, found = math.prod(dims[axis + 1 :]), []
+    step = max(1, rows // each)
+    for number, lead in enumerate(itertools.product(*map(range, dims[:axis]))):
+        for start in range(0, dims[axis], step):
+            end, first = min(dims[axis], start + step), number * dims[axis]
+            index = (*(slice(i, i + 1) for i in lead), slice(start, end))
+            found.append((index, (first + start) * each, (first + end) * each))
     return found
 
 
-def _columns(slide: Slide, blocks: list[tuple[Any, int, int]]) -> tuple[int, Shape]:
-    """Columns of a copied block, and the shape of the buffer for the largest."""
+def _extents(slide: Slide, index: Index) -> tuple[slice, ...]:
+    """Images, and windows along each dim, of a block."""
+    return (*index, *(slice(0, n) for n in (slide.batch, *slide.out)[len(index) :]))
+
+
+#: Fills a buffer with the windows of a block; ``[rows, columns]`` of it, as BLAS takes it.
+Fill = Callable[[Any, Any], Any]
+
+
+def _copies(slide: Slide, blocks: list[tuple[Index, int, int]], planes: bool) -> tuple[Fill, Shape]:
+    """How the windows of a block are copied, and the shape of the buffer for the largest."""
     columns = slide.taps * slide.channels
-    return columns, (max((b - a for _, a, b in blocks), default=0), columns)
+    shape = (max((b - a for _, a, b in blocks), default=0), columns)
+    if not planes:
+
+        def fill_rows(part: Any, buffer: Any) -> Any:
+            block = buffer[: part.size // columns]
+            _copyto(block.reshape(part.shape), part)
+            return block
+
+        return fill_rows, shape
+    where = _plane_indices(slide)
+
+    def fill_planes(part: Any, buffer: Any) -> Any:
+        block = buffer.reshape(-1)[: part.size].reshape(columns, *part.shape[: 1 + len(slide.out)])
+        for plane, at in zip(block, where, strict=True):
+            _copyto(plane, part[at])
+        return block.reshape(columns, -1).T
+
+    return fill_planes, shape
 
 
-def im2col(slide: Slide, product: Product = np.dot) -> Method:
+def _plane_indices(slide: Slide) -> list[tuple[Any, ...]]:
+    """Each tap and channel, as an index of windows."""
+    return [(..., *tap) for tap in itertools.product(*map(range, (*slide.window, slide.channels)))]
+
+
+def dot_work(slide: Slide) -> float:
+    """Of the products alone, and of their operands."""
+    rows, columns = slide.rows, slide.taps * slide.channels
+    each = rows * slide.outputs + columns * slide.outputs + slide.batch * math.prod(slide.size) * slide.channels
+    return 2 * rows * columns * slide.outputs / FLOPS + each
+
+
+def _window_run(slide: Slide) -> int:
+    """Elements of a window that lie together."""
+    return slide.channels * (slide.window[-1] if slide.dilation[-1] == 1 else 1)
+
+
+def im2col_work(slide: Slide) -> float:
+    """What :func:`im2col` and :func:`im2col_filter` cost."""
+    copied = slide.rows * slide.taps * slide.channels
+    return dot_work(slide) + copied + RUN * copied / max(1, _window_run(slide)) + CALL * (1 + copied / COPIED)
+
+
+def im2col_planes_work(slide: Slide) -> float:
+    """What the two cost with planes."""
+    planes = slide.taps * slide.channels
+    copied = slide.rows * planes
+    return dot_work(slide) + copied + RUN * copied / max(1, slide.out[-1]) + CALL * (1 + planes * (1 + copied / COPIED))
+
+
+def col2im_work(slide: Slide) -> float:
+    """What :func:`col2im` costs."""
+    added = slide.rows * slide.taps * slide.channels
+    return (
+        dot_work(slide)
+        + ADDED * added
+        + RUN * added / max(1, slide.channels)
+        + CALL * slide.taps * (1 + added / COPIED)
+    )
+
+
+def col2im_planes_work(slide: Slide) -> float:
+    """What it costs with planes."""
+    planes = slide.taps * slide.channels
+    added = slide.rows * planes
+    return dot_work(slide) + ADDED * added + RUN * added / max(1, slide.out[-1]) + CALL * planes * (1 + added / COPIED)
+
+
+def _turned(slide: Slide) -> Slide:
+    """The window of the gradient to the input, where it moves one element at a time: over dy, with the filter turned around."""
+    return replace(
+        slide,
+        channels=slide.outputs,
+        outputs=slide.channels,
+        size=slide.out,
+        before=tuple(span - 1 - b for span, b in zip(slide.span, slide.before, strict=True)),
+        out=slide.size,
+    )
+
+
+def flipped_work(slide: Slide) -> float:
+    """What :func:`flipped` costs."""
+    return im2col_work(_turned(slide)) + RUN * slide.taps * slide.channels * slide.outputs
+
+
+def im2col(slide: Slide, product: Product = np.dot, planes: bool = False) -> Method:
     """``(x, w, y)``."""
     padded, blocks = Padded(slide), _blocks(slide, COPIED)
-    columns, largest = _columns(slide, blocks)
+    fill, largest = _copies(slide, blocks, planes)
+    columns = slide.taps * slide.channels
 
     def compute(x: Any, w: Any, y: Any, *scratch: Any) -> None:
         if padded.needed:
@@ -106,17 +220,16 @@ def im2col(slide: Slide, product: Product = np.dot) -> Method:
         windows, copied = _view(slide, padded.shape, x), scratch[-1]
         matrix, rows = w.reshape(columns, slide.outputs), y.reshape(slide.rows, slide.outputs)
         for index, a, b in blocks:
-            part, block = windows[index], copied[: b - a]
-            _copyto(block.reshape(part.shape), part)
-            product(block, matrix, rows[a:b])
+            product(fill(windows[index], copied), matrix, rows[a:b])
 
     return compute, (*padded.scratch, largest)
 
 
-def im2col_filter(slide: Slide, product: Product = np.dot) -> Method:
+def im2col_filter(slide: Slide, product: Product = np.dot, planes: bool = False) -> Method:
     """``(x, dy, dw)``: the products of all blocks added up."""
     padded, blocks = Padded(slide), _blocks(slide, COPIED_FILTER)
-    columns, largest = _columns(slide, blocks)
+    fill, largest = _copies(slide, blocks, planes)
+    columns = slide.taps * slide.channels
     summed = ((columns, slide.outputs),) if len(blocks) > 1 else ()
 
     def compute(x: Any, dy: Any, dw: Any, *scratch: Any) -> None:
@@ -129,8 +242,7 @@ def im2col_filter(slide: Slide, product: Product = np.dot) -> Method:
         windows, copied = _view(slide, padded.shape, x), scratch[len(padded.scratch)]
         total, rows = dw.reshape(columns, slide.outputs), dy.reshape(slide.rows, slide.outputs)
         for index, a, b in blocks:
-            part, block = windows[index], copied[: b - a]
-            _copyto(block.reshape(part.shape), part)
+            block = fill(windows[index], copied)
             if a == 0:
                 product(block.T, rows[a:b], total)
             else:
@@ -148,34 +260,35 @@ def tap_views(slide: Slide) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]
         yield tap, tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in where)
 
 
-def col2im(slide: Slide, product: Product = np.dot) -> Method:
+def col2im(slide: Slide, product: Product = np.dot, planes: bool = False) -> Method:
     """``(w, dy, dx)``: the gradients of all copied windows, added up where they came from."""
     padded, blocks = Padded(slide), _blocks(slide, COPIED)
-    columns, largest = _columns(slide, blocks)
-    taps = list(tap_views(slide))
-    lines, step = slide.out[0], slide.stride[0]
-    everything = slice(None)
+    columns = slide.taps * slide.channels
+    largest = (max((b - a for _, a, b in blocks), default=0), columns)
+    every = slice(None)
+    # each tap, or each tap and channel: its place in the buffer, and the elements of the input that it meets
+    taps = [
+        ((*tap, c) if planes else (..., *tap, every), where, c)
+        for (tap, where), c in itertools.product(tap_views(slide), range(slide.channels) if planes else [every])
+    ]
 
     def compute(w: Any, dy: Any, dx: Any, *scratch: Any) -> None:
-        target = scratch[0] if padded.needed else dx
+        target, buffer = scratch[0] if padded.needed else dx, scratch[-1].reshape(-1)
         target.fill(0)
-        matrix, rows = w.reshape(columns, slide.outputs).T, dy.reshape(slide.rows, slide.outputs)
+        matrix, rows = w.reshape(columns, slide.outputs), dy.reshape(slide.rows, slide.outputs)
         for index, a, b in blocks:
-            block = scratch[-1][: b - a]
-            product(rows[a:b], matrix, block)
-            images, chosen = index if len(index) == 2 else (index[0], slice(0, lines))
-            dims = (
-                images.stop - images.start,
-                chosen.stop - chosen.start,
-                *slide.out[1:],
-                *slide.window,
-                slide.channels,
-            )
-            parts = block.reshape(dims)
-            for tap, (first, *rest) in taps:
-                at = slice(first.start + chosen.start * step, first.start + (chosen.stop - 1) * step + 1, step)
-                view = target[(images, at, *rest)]
-                _add(view, parts[(everything,) * (len(rest) + 2) + tap], view)
+            images, *chosen = _extents(slide, index)
+            dims = (images.stop - images.start, *(c.stop - c.start for c in chosen))
+            block = buffer[: columns * (b - a)]
+            if planes:
+                product(matrix, rows[a:b].T, block.reshape(columns, b - a))
+                parts = block.reshape(*slide.window, slide.channels, *dims)
+            else:
+                product(rows[a:b], matrix.T, block.reshape(b - a, columns))
+                parts = block.reshape(*dims, *slide.window, slide.channels)
+            for at, where, channel in taps:
+                view = target[(images, *map(_part, where, chosen), channel)]
+                _add(view, parts[at], view)
         if padded.needed:
             if dx[padded.source].size != dx.size:
                 dx.fill(0)
@@ -184,17 +297,15 @@ def col2im(slide: Slide, product: Product = np.dot) -> Method:
     return compute, (*padded.scratch, largest)
 
 
+def _part(where: slice, chosen: slice) -> slice:
+    """What some of the windows have, of what all of them have."""
+    step = where.step
+    return slice(where.start + chosen.start * step, where.start + (chosen.stop - 1) * step + 1, step)
+
+
 def flipped(slide: Slide, product: Product = np.dot) -> Method:
     """``(w, dy, dx)`` of a window that moves one element at a time: the convolution of dy with the filter turned around."""
-    back = replace(
-        slide,
-        channels=slide.outputs,
-        outputs=slide.channels,
-        size=slide.out,
-        before=tuple(span - 1 - b for span, b in zip(slide.span, slide.before, strict=True)),
-        out=slide.size,
-    )
-    convolve, scratch = im2col(back, product)
+    convolve, scratch = im2col(_turned(slide), product)
     turn = (slice(None, None, -1),) * len(slide.window)
 
     def compute(w: Any, dy: Any, dx: Any, turned: Any, *rest: Any) -> None:

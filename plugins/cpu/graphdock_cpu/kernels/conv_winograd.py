@@ -7,16 +7,17 @@ BLAS's. Where x holds an infinity or a NaN, the other outputs of its tile are Na
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from graphdock_cpu.kernels.conv_im2col import Padded, Product
+from graphdock_cpu.kernels.conv_im2col import ADDED, FLOPS, Padded, Product
 from graphdock_cpu.kernels.sliding import Method, Shape, Slide
 
-__all__ = ["winograd", "winograd_filter", "winograd_input"]
+__all__ = ["winograd", "winograd_filter", "winograd_input", "winograd_work"]
 
 #: Tiles of a block of images, so that the products have rows enough: forward, and where each block adds a product to the filter.
 TILES, TILES_FILTER = 196, 392
@@ -144,6 +145,13 @@ def _convolve(slide: Slide, turned: bool, product: Product) -> Method:
             _gather_output(tiles, m, sums[: 4 * count * o], y[images])
 
     return compute, (*padded.scratch, *buffers)
+
+
+def winograd_work(slide: Slide) -> float:
+    """What the three cost, in elements of a long copy: products, and what the transforms of tiles and filters add up."""
+    tiles = slide.batch * math.prod((n + 1) // 2 for n in slide.out)
+    products = 2 * 16 * tiles * slide.channels * slide.outputs / FLOPS
+    return products + ADDED * (24 * tiles * (slide.channels + slide.outputs) + 36 * slide.channels * slide.outputs)
 
 
 def winograd(slide: Slide, product: Product = np.dot) -> Method:

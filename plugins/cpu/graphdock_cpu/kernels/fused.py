@@ -13,7 +13,7 @@ import numpy as np
 from graphdock.contracts import BuildContext, KernelDef, Scratch, dtypes
 
 from graphdock_cpu.kernels import special
-from graphdock_cpu.kernels.conv import FORWARD, choose
+from graphdock_cpu.kernels.conv import FORWARD, maker
 from graphdock_cpu.kernels.random import Philox
 from graphdock_cpu.kernels.shaped import Made, Shape, bind
 from graphdock_cpu.kernels.sliding import slide_of
@@ -245,7 +245,7 @@ def _fused_conv(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
     """By the method that a convolution takes, on one thread."""
     wide, activation = _wide(ctx), _ACTIVATIONS[ctx.attr("activation")]
     slide = slide_of(ctx, *shapes[:2])
-    method, sizes = choose(FORWARD, slide)[1](slide, np.dot)
+    method, sizes = maker(FORWARD, slide, 1)(slide, np.dot)
     first = ctx.attr("data_format") == "NCHW"
 
     def last(x: Any) -> Any:

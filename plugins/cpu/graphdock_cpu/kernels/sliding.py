@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,22 @@ class Slide:
     def padded(self) -> bool:
         """Whether a window reaches over an edge."""
         return any(self.before) or any(r > n for r, n in zip(self.reach, self.size, strict=True))
+
+    @property
+    def met(self) -> tuple[slice, ...]:
+        """The part of the window that meets elements of the input: all of it, unless that is smaller than the window."""
+        found = []
+        for size, k, s, d, b, n in zip(
+            self.size, self.window, self.stride, self.dilation, self.before, self.out, strict=True
+        ):
+            first = min(k - 1, max(0, (b - (n - 1) * s) // d))
+            found.append(slice(first, max(first + 1, min(k, (b + size - 1) // d + 1))))
+        return tuple(found)
+
+    def part(self, taps: Sequence[slice]) -> Slide:
+        """The same with a part of the window."""
+        before = (b - t.start * d for b, t, d in zip(self.before, taps, self.dilation, strict=True))
+        return replace(self, window=tuple(t.stop - t.start for t in taps), before=tuple(before))
 
     @property
     def dense(self) -> bool:
