@@ -30,6 +30,11 @@ def sharing(random_graph):
 
 
 @pytest.fixture(scope="session")
+def extremes(random_graph):
+    return load("extremes")
+
+
+@pytest.fixture(scope="session")
 def random_updates():
     return load("random_updates")
 

@@ -79,13 +79,13 @@ def check(random_graph, sharing, seed):
                 given = {} if host is None else {"host": host}
                 with tf.Session(graph=graph, config=tf.SessionConfig(**fields), **given) as sess:
                     got = sess.run(fetches, feeds)
-                what = f"{name}, %s of\n{program.listing()}"
+                of = f"of\n{program.listing()}"
                 for i, value in zip(fetched, got[0], strict=True):
-                    agree(value, expected[i], what % f"v{i}")
+                    agree(value, expected[i], f"{name}: v{i} {of}")
                 for i, value, want in zip(by, got[1], first, strict=True):
-                    agree(value, want, what % f"the gradient by v{i}")
+                    agree(value, want, f"{name}: the gradient by v{i} {of}")
                 for i, value, want in zip(by, got[2], second, strict=True):
-                    agree(value, want, what % f"the second gradient by v{i}")
+                    agree(value, want, f"{name}: the second gradient by v{i} {of}")
     way = {i: made.rng.normal(size=program.feeds[i].shape) for i in by}
     numeric = [sharing.slope_along(program, numbers, way, h) for h in (1e-5, 1e-6)]
     mine = sum(float((way[i] * g).sum()) for i, g in zip(by, first, strict=True))
