@@ -499,3 +499,29 @@ def test_a_misspelt_keyword_of_a_kernel_is_told_the_nearest():
     with pytest.raises(InvalidArgumentError, match="register_kernel has no argument 'priorty'") as raised:
         same.register_kernel("cpu", priorty=3)
     assert raised.value.hint == "did you mean 'priority'?"
+
+
+@pytest.mark.parametrize("config", [{}, {"debug": True}, {"shape_policy": "generic"}])
+def test_a_function_may_keep_what_it_takes_and_what_it_returns(config):
+    kept, returned = [], np.zeros(2, np.float32)
+
+    @tf.custom_op("lab::kept", shapes=SAME)
+    def keep(x: NDArray[np.float32]) -> NDArray[np.float32]:
+        kept.append(x)
+        returned[:] = x + 1
+        return returned
+
+    p, v = tf.placeholder(tf.float32, [None]), tf.Variable([0.0, 0.0])
+    made, fed, read = keep(p * 2.0), keep(p), keep(v)
+    with tf.control_dependencies([made, fed, read]):
+        more = v.assign_add([1.0, 1.0]).op
+    value, results = np.zeros(2, np.float32), []
+    with tf.Session(config=tf.SessionConfig(**config)) as sess:
+        sess.run(v.initializer)
+        for i in range(3):
+            value[:] = i
+            results.append(sess.run([made, fed, read, more], {p: value})[:3])
+    assert sorted(x.tolist() for x in kept) == sorted([[k, k] for i in range(3) for k in (2.0 * i, i, i)])
+    assert [[r.tolist() for r in step] for step in results] == [
+        [[2 * i + 1] * 2, [i + 1] * 2, [i + 1] * 2] for i in range(3)
+    ]

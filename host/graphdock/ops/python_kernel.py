@@ -35,7 +35,7 @@ def attribute_values(signature: Signature, attrs: Any) -> dict[str, Any]:
 
 
 def kernel_of(op_type: str, signature: Signature, function: Callable[..., Any]) -> Callable[[BuildContext], Bound]:
-    """The ``build`` of a kernel that calls the function with read-only arrays and copies what it returns.
+    """The ``build`` of a kernel that calls the function with read-only arrays of its own and copies what it returns.
 
     A step raises, with the function's name: InvalidArgumentError for another number of results, for what is no array, or for a
     write to an input; DTypeError, ShapeError for a result that is not what the op declares.
@@ -57,9 +57,9 @@ def kernel_of(op_type: str, signature: Signature, function: Callable[..., Any]) 
             arguments: dict[str, Any] = dict(attrs)
             at = 0
             for arg, length in zip(signature.inputs, lengths, strict=True):
-                views = [_read_only(b) for b in buffers[at : at + length]]
+                own = [_read_only(b) for b in buffers[at : at + length]]
                 at += length
-                arguments[arg.name] = views if arg.arity == "many" else views[0] if views else None
+                arguments[arg.name] = own if arg.arity == "many" else own[0] if own else None
             made = results_of(label, function, arguments, outputs, signature)
             if fresh:
                 copies = [np.array(a, order="C") for a in made]
@@ -74,9 +74,10 @@ def kernel_of(op_type: str, signature: Signature, function: Callable[..., Any]) 
 
 
 def _read_only(buffer: Any) -> Any:
-    view = np.asarray(buffer).view()
-    view.flags.writeable = False
-    return view
+    """A copy: a function may keep what it is given, and later steps write the buffer."""
+    copy = np.array(buffer, order="C")
+    copy.flags.writeable = False
+    return copy
 
 
 def results_of(

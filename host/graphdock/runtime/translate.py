@@ -22,7 +22,7 @@ from graphdock.runtime.plan_shapes import PlanShapes, fed_extent
 from graphdock.runtime.unroll import CannotUnroll, Unrolled, Unrolling
 from graphdock.shape import Dims, Symbol, compatible, plain, show
 
-__all__ = ["needed_operations", "translate"]
+__all__ = ["is_shared_read", "needed_operations", "translate"]
 
 
 def needed_operations(roots: Sequence[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
@@ -128,7 +128,7 @@ def _translate(
     level = _Translation(builder, values, shapes, {}, unrolling)
     trampoline(level.run(needed_operations(roots, values)))
     graph = builder.graph
-    late = _read_late(level, [t for t in outputs if _is_variable(t) and values[t].node is not None])
+    late = _read_late(level, [t for t in outputs if is_shared_read(t) and values[t].node is not None])
     graph.outputs = [late.get(t) or values[t] for t in outputs]
     graph.targets = list(dict.fromkeys([node for op in targets for node in level.after(op)]))
     if unrolling is not None and not unrolling.elements.keys().isdisjoint(graph.outputs):
@@ -138,7 +138,7 @@ def _translate(
     return graph
 
 
-def _is_variable(tensor: Tensor) -> bool:
+def is_shared_read(tensor: Tensor) -> bool:
     """Whether a tensor is what a fetch of a variable means: the variable's shared read."""
     op = tensor.op
     return op.verb == "read" and op.graph._reads.get(op.inputs[0].op) is tensor
