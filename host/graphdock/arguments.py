@@ -9,7 +9,7 @@ from typing import Any
 from graphdock.errors import ArgumentTypeError, InvalidArgumentError
 from graphdock.nearest import did_you_mean
 
-__all__ = ["of_keywords", "of_kind"]
+__all__ = ["of_keywords", "of_kind", "utf8"]
 
 
 def of_kind(value: Any, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
@@ -20,6 +20,22 @@ def of_kind(value: Any, kinds: type | tuple[type, ...], what: str, expected: str
     """
     if not isinstance(value, kinds):
         raise ArgumentTypeError(f"{what} is of the wrong type", expected=expected, got=reprlib.repr(value))
+
+
+def utf8(text: str, what: str) -> bytes:
+    """The bytes of a text.
+
+    Raises:
+      InvalidArgumentError: it has none: a path that is no UTF-8 is spelled with halves of characters, as is half an emoji.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"{what} has no form in UTF-8: {error.reason}",
+            got=reprlib.repr(text),
+            hint="give bytes; os.fsencode(path) makes them of a path",
+        ) from None
 
 
 def of_keywords(given: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -57,7 +57,7 @@ def read_records(path: str) -> Iterator[bytes]:
     except (OSError, ValueError) as error:
         if isinstance(error, DataLossError):
             raise
-        raise explained(error, "reading", os.fspath(path)) from error
+        raise explained(error, "reading", os.fsdecode(path)) from error
 
 
 def _record(file: BinaryIO, head: bytes, at: int, path: str) -> bytes:
@@ -80,4 +80,4 @@ def _record(file: BinaryIO, head: bytes, at: int, path: str) -> bytes:
 
 
 def _lost(path: str, at: int, what: str) -> DataLossError:
-    return DataLossError(f"the record at byte {at} of {os.fspath(path)!r} {what}", hint="was its writer closed?")
+    return DataLossError(f"the record at byte {at} of {os.fsdecode(path)!r} {what}", hint="was its writer closed?")

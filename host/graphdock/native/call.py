@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.arguments import utf8
 from graphdock.contracts.ir import PlanNode, arg_of
 from graphdock.contracts.kernel import Scratch
 from graphdock.dtypes import DType, as_dtype
@@ -181,7 +182,7 @@ class _Attributes:
     def _texts(self, values: Sequence[Any]) -> Any:
         texts = self._keep("gd_text[]", len(values) + 1)
         for i, value in enumerate(values):
-            data = value.encode() if isinstance(value, str) else bytes(value)
+            data = utf8(value, "a text") if isinstance(value, str) else bytes(value)
             texts[i].data, texts[i].size = self._keep("char[]", data), len(data)
         return texts
 

@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from graphdock.arguments import of_kind
+from graphdock.arguments import of_kind, utf8
 from graphdock.dtypes import DType, as_dtype, float32, int32, int64, string
-from graphdock.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError, told
+from graphdock.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    ShapeError,
+    told,
+)
 from graphdock.graph.graph import Graph, get_default_graph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.dlpack import from_dlpack
@@ -133,7 +141,29 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
 
     Raises:
       DTypeError: the values are of another kind. OutOfRangeError: an integer does not fit. InvalidArgumentError: ragged.
+      ResourceExhaustedError: there is no memory for it.
     """
+    try:
+        return _make_array(value, dtype)
+    except MemoryError as error:
+        raise _no_memory(error) from error
+
+
+def _no_memory(error: MemoryError) -> ResourceExhaustedError:
+    return ResourceExhaustedError(f"there is no memory for a constant: {error}")
+
+
+def check_room(array: np.ndarray[Any, Any], dtype: DType) -> None:
+    """Refuse an array that is larger than memory before its elements are looked at: ``np.broadcast_to`` makes such of one element.
+
+    Raises:
+      MemoryError: there is no memory for as many elements of the dtype.
+    """
+    if 0 in array.strides:
+        np.empty(array.shape, dtype.np)
+
+
+def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DType]:
     if dtype is not None and dtype.kind in "RV":
         raise DTypeError(
             f"{_short(value)} cannot become a {dtype.name}", expected="a dtype with elements", got=dtype.name
@@ -145,9 +175,11 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
             array = np.asarray(value, object)  # NumPy's own text loses zeros at the end, and makes text of numbers
     except Exception as error:  # noqa: BLE001 - whatever the value's own __array__ raises
         raise InvalidArgumentError(f"cannot make a tensor of {_short(value)}: {told(error)}") from error
+    check_room(array, dtype or float32)
     if dtype is string and array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(object)
     if array.dtype.kind in "USO":
+        out = np.empty(array.shape, object)
         text = [isinstance(v, (str, bytes)) for v in array.flat]
         if any(text) and not all(text):
             raise DTypeError(f"{_short(value)} is neither all text nor without any", expected="elements of one kind")
@@ -155,9 +187,8 @@ def make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], D
             raise DTypeError(f"cannot make a tensor of {_short(value)} (a {type(value).__name__})")
         if dtype not in (None, string):
             raise DTypeError("text cannot become a number", expected=str(dtype), got="string")
-        out = np.empty(array.shape, object)
         for i, v in enumerate(array.flat):
-            out.flat[i] = v.encode() if isinstance(v, str) else bytes(v)
+            out.flat[i] = utf8(v, "a text") if isinstance(v, str) else bytes(v)
         return out, string
     from_python = not isinstance(value, (np.ndarray, np.generic))
     if from_python and array.dtype.kind == "f" and (dtype is None or dtype.is_integer) and _all_integers(value):
@@ -245,22 +276,32 @@ def constant(
       InvalidArgumentError: the value has no array form, more elements than the shape, or the wrong dtype.
     """
     array, found = make_array(value, None if dtype is None else as_dtype(dtype))
-    if shape is not None:
-        dims = as_dims(shape)
-        if dims is None or None in dims:
-            raise ShapeError(f"the shape of a constant must be known, but it is {shape!r}")
-        if verify_shape and array.shape != dims:
-            raise ShapeError("constant of the wrong shape", expected=str(list(dims)), got=str(list(array.shape)))
-        count = math.prod(d for d in dims if d is not None)
-        if array.shape != dims:
-            if array.size > max(count, 1) or (array.size == 0 and count):
-                raise ShapeError(f"{array.size} elements do not fill shape {list(dims)}")
-            flat = np.empty(count, array.dtype)
-            flat[: array.size] = array.ravel()[:count]
-            if count > array.size:
-                flat[array.size :] = array.flat[-1]
-            array = flat.reshape(dims)
-    return constant_of(array, found, name)
+    try:
+        return constant_of(array if shape is None else _filled(array, shape, verify_shape), found, name)
+    except MemoryError as error:
+        raise _no_memory(error) from error
+
+
+def _filled(array: np.ndarray[Any, Any], shape: ShapeLike, verify_shape: bool) -> np.ndarray[Any, Any]:
+    """The array in a shape that its last element fills."""
+    dims = as_dims(shape)
+    if dims is None or None in dims:
+        raise ShapeError(f"the shape of a constant must be known, but it is {shape!r}")
+    if verify_shape and array.shape != dims:
+        raise ShapeError("constant of the wrong shape", expected=str(list(dims)), got=str(list(array.shape)))
+    if array.shape == dims:
+        return array
+    count = math.prod(d for d in dims if d is not None)
+    if array.size > max(count, 1) or (array.size == 0 and count):
+        raise ShapeError(f"{array.size} elements do not fill shape {list(dims)}")
+    try:
+        flat = np.empty(count, array.dtype)
+    except ValueError as error:  # more than an array can have
+        raise ShapeError(f"there is no array of shape {list(dims)}: {error}") from None
+    flat[: array.size] = array.ravel()[:count]
+    if count > array.size:
+        flat[array.size :] = array.flat[-1]
+    return flat.reshape(dims)
 
 
 def constant_of(

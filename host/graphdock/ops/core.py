@@ -63,11 +63,15 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
     """The shape as a 1-D integer tensor; a constant where it is known statically.
 
-    A dim that ``out_type`` does not hold is an InvalidArgumentError when the step runs.
+    A dim that ``out_type`` does not hold is an InvalidArgumentError, at the latest when the step runs.
     """
     tensor = convert_to_tensor(input)
     dims, dtype = tensor._dims, as_dtype(out_type)
-    if dims is not None and all(d is not None and d <= dtype.max for d in dims):
+    if dims is not None and None not in dims:
+        if any(d is not None and d > dtype.max for d in dims):
+            raise InvalidArgumentError(
+                f"the shape {list(dims)} has a dim that {dtype.name} does not hold", hint="use out_type=tf.int64"
+            )
         return constant_of(np.array(dims, dtype.np), dtype, name or "Shape")
     return apply_op("Shape", name=name, input=tensor, out_type=dtype)  # type: ignore[no-any-return]
 

@@ -24,7 +24,7 @@ def load_op_library(path: str | os.PathLike[str]) -> Any:
       NotFoundError: no such file. InvalidArgumentError: it is no such file. OpSpecError: what is wrong in it, with line and
         column.
     """
-    text = os.fspath(path)
+    text = os.fsdecode(path)
     if text.endswith((".so", ".dll", ".dylib")):
         raise InvalidArgumentError(
             f"{text!r} is a shared library",

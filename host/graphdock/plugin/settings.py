@@ -172,7 +172,7 @@ def read_file(path: Path) -> ConfigFile:
         if key in _read:
             return _read[key]
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in its name, or no UTF-8
         raise ConfigError(f"the configuration file {_short(str(path))} can't be read: {error}") from error
     label = os.path.relpath(path)
     found = ConfigFile(path, label, text, parse(text, label, ConfigError))

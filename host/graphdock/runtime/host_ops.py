@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from graphdock.arguments import utf8
 from graphdock.contracts.device import Device
 from graphdock.contracts.ir import PlanNode
 from graphdock.contracts.queue import Queue, QueuedDevice
@@ -123,7 +124,9 @@ def _text_as_bytes(value: Any) -> np.ndarray[Any, Any]:
         return array
     out = np.empty(array.shape, object)
     for i, item in enumerate(array.flat):
-        out.flat[i] = item.encode() if isinstance(item, str) else bytes(item) if isinstance(item, np.bytes_) else item
+        out.flat[i] = (
+            utf8(item, "a text") if isinstance(item, str) else bytes(item) if isinstance(item, np.bytes_) else item
+        )
     return out
 
 

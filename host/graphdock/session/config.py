@@ -148,7 +148,7 @@ class SessionConfig:
         Raises:
           ConfigError: the file can't be read; an unknown key or profile, a value of the wrong type; with its line.
         """
-        return cls._of(_from_file(settings.read_file(Path(path)), profile, "profile"))
+        return cls._of(_from_file(settings.read_file(Path(os.fsdecode(path))), profile, "profile"))
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> SessionConfig:

@@ -19,6 +19,7 @@ from graphdock.errors import (
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
+    ResourceExhaustedError,
     ShapeError,
     told,
 )
@@ -27,7 +28,7 @@ from graphdock.graph.nest import flatten, flatten_up_to
 from graphdock.graph.operation import Operation
 from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
-from graphdock.ops.convert import keeps_all
+from graphdock.ops.convert import check_room, keeps_all
 from graphdock.ops.dlpack import from_dlpack
 from graphdock.shape import Dims, compatible, show
 from graphdock.variables.variable import Variable
@@ -207,13 +208,19 @@ def convert_feed(feed: Feed, value: Any) -> Any:
     if kind is np.ndarray and feed.dims == value.shape and value.dtype.kind == "f" == feed.np.kind:
         try:
             return value.astype(feed.np, "C")  # the common case: a float64 batch, as the seeds feed
-        except FloatingPointError:
-            pass  # np.seterr asks for it; what converts slowly does not
+        except (FloatingPointError, MemoryError):
+            pass  # np.seterr asks for the former; what converts slowly does not, and says what has no memory
     try:
         return _convert(feed, value)
     except (InvalidArgumentError, OutOfRangeError) as error:
         error.op, error.site = feed.tensor.op.name, feed.tensor.op.site
         raise
+    except MemoryError as error:
+        raise ResourceExhaustedError(
+            f"there is no memory for the value fed to {feed.tensor.name}: {error}",
+            op=feed.tensor.op.name,
+            site=feed.tensor.op.site,
+        ) from error
 
 
 def _convert(feed: Feed, value: Any) -> Any:
@@ -233,6 +240,7 @@ def _convert(feed: Feed, value: Any) -> Any:
         raise InvalidArgumentError(
             f"the value fed to {tensor.name} is not an array but a {kind}: {told(error)}"
         ) from error
+    check_room(array, dtype)
     if array.dtype is not feed.np or dtype.kind == "S":
         if dtype.kind == "S":
             from graphdock.ops.convert import make_array

@@ -101,8 +101,14 @@ def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DT
         return _ops.cast(_ops.apply_op("Prod", x=input.dense_shape, axis=[0], keep_dims=False), dtype, name)
     x = _convert(input)
     dims = static_shape(x)
-    if _static(dims) and math.prod(dims) <= dtype.max:  # type: ignore[arg-type]
-        return _ops.constant(math.prod(dims), dtype, name=name or "Size")  # type: ignore[arg-type]
+    if _static(dims):
+        count = math.prod(dims)  # type: ignore[arg-type]
+        if count > dtype.max:
+            raise errors.InvalidArgumentError(
+                f"the {count} elements of shape {list(dims)} are more than {dtype.name} holds",  # type: ignore[arg-type]
+                hint="use out_type=tf.int64",
+            )
+        return _ops.constant(count, dtype, name=name or "Size")
     return _ops.apply_op("Size", input=x, out_type=dtype, name=name)
 
 

@@ -316,6 +316,9 @@ def Stat(filename: Any) -> FileStatistics:  # noqa: N802
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:  # noqa: N802
     """Folders below one, each as ``(path, names of folders, names of files)``; those inside come later, or first with
     ``in_order=False``."""
-    for path, folders, files in os.walk(_path(top), topdown=in_order):
+    found = _path(top)
+    if "\0" in found:  # no file system has such a name
+        return
+    for path, folders, files in os.walk(found, topdown=in_order):
         folders.sort()
         yield path, folders, sorted(files)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock.arguments import utf8
 from graphdock.checkpoint.bundle_writing import write_bundle
 from graphdock.checkpoint.files import explained, make_folder
 from graphdock.checkpoint.slices import parse_shape_and_slice
@@ -45,6 +47,8 @@ class SavedModelBuilder:
             )
         self._saved = make("SavedModel", saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION)
         self._has_variables = False
+        #: Name of a file in the folder of assets -> what was copied there.
+        self._assets: dict[str, str] = {}
 
     def add_meta_graph_and_variables(
         self,
@@ -62,7 +66,8 @@ class SavedModelBuilder:
 
         Args:
           tags: its tags. ``signature_def_map``: key -> SignatureDef.
-          assets_collection: tensors of names of files, which are copied. ``main_op``, ``legacy_init_op``: what to run
+          assets_collection: tensors of names of files, which are copied; of two files of one name the second gets a number behind
+          it. ``main_op``, ``legacy_init_op``: what to run
           after loading.
           clear_devices: nodes ask for no device. ``saver``: a Saver of the variables; default: of all that can be saved.
 
@@ -73,7 +78,7 @@ class SavedModelBuilder:
             raise FailedPreconditionError(
                 "the SavedModel has variables already", hint="use add_meta_graph for more graphs"
             )
-        os.makedirs(os.path.join(self._folder, constants.VARIABLES_DIRECTORY), exist_ok=True)
+        _make_folders(os.path.join(self._folder, constants.VARIABLES_DIRECTORY))
         with sess.graph.as_default():
             path = os.path.join(self._folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
             _write_variables(sess, path)
@@ -127,23 +132,43 @@ class SavedModelBuilder:
         if tensor.op.type != "Const":
             raise InvalidArgumentError(f"{tensor.name} is an asset, which must be a constant", got=tensor.op.type)
         source = os.fsdecode(tensor.op.get_attr("value").item())
-        folder = os.path.join(self._folder, constants.ASSETS_DIRECTORY)
-        name = os.path.basename(source)
-        make_folder(folder)
-        try:
-            shutil.copyfile(source, os.path.join(folder, name))
-        except OSError as error:
-            raise explained(error, "cannot copy", source) from error
+        name = self._copied(source)
         file = make("AssetFileDef", filename=name, tensor_info=build_tensor_info(tensor))
         message.asset_file_def.append(file)
         item = message.collection_def[constants.ASSETS_KEY].any_list.value.add()
         item.type_url, item.value = "type.googleapis.com/tensorflow.AssetFileDef", file.SerializeToString()
 
+    def _copied(self, source: str) -> str:
+        """The name that a file has among the assets: its own, with a number where another file has that. One file is there once."""
+        base = os.path.basename(source)
+        utf8(base, "the name of an asset")
+        folder = os.path.join(self._folder, constants.ASSETS_DIRECTORY)
+        make_folder(folder)
+        name, number = base, 0
+        try:
+            while name in self._assets:
+                if self._assets[name] == source or filecmp.cmp(source, os.path.join(folder, name), shallow=False):
+                    return name
+                number += 1
+                name = f"{base}_{number}"
+            shutil.copyfile(source, os.path.join(folder, name))
+        except (OSError, ValueError) as error:
+            raise explained(error, "cannot copy", source) from error
+        self._assets[name] = source
+        return name
+
     def save(self, as_text: bool = False) -> str:
         """Write the graphs; returns the path of the file."""
-        os.makedirs(self._folder, exist_ok=True)
+        _make_folders(self._folder)
         name = constants.SAVED_MODEL_FILENAME_PBTXT if as_text else constants.SAVED_MODEL_FILENAME_PB
         return str(write_message(self._saved, os.path.join(self._folder, name), as_text))
+
+
+def _make_folders(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise explained(error, "cannot make the folder", path) from error
 
 
 def _write_variables(sess: Any, path: str) -> None:

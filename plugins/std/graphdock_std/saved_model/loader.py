@@ -8,7 +8,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock.errors import ArgumentTypeError
-from graphdock.messages import make
+from graphdock.messages import from_bytes
 from graphdock.tensorflow.files import choose, read_saved_model
 
 from graphdock_std.saved_model import constants
@@ -21,7 +21,8 @@ __all__ = ["load", "maybe_saved_model_directory"]
 def maybe_saved_model_directory(export_dir: str) -> bool:
     """Whether a folder has the file of a SavedModel."""
     names = (constants.SAVED_MODEL_FILENAME_PB, constants.SAVED_MODEL_FILENAME_PBTXT)
-    return any(os.path.isfile(os.path.join(export_dir, name)) for name in names)
+    folder = os.fsdecode(export_dir)
+    return "\0" not in folder and any(os.path.isfile(os.path.join(folder, name)) for name in names)
 
 
 def load(sess: Any, tags: Sequence[str], export_dir: str, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
@@ -56,20 +57,19 @@ def load(sess: Any, tags: Sequence[str], export_dir: str, import_scope: str | No
     return message
 
 
-def _assets(graph: Any, message: Any, folder: str, scope: str | None) -> dict[Any, str]:
+def _assets(graph: Any, message: Any, folder: str, scope: str | None) -> dict[Any, bytes]:
     """Tensor that names a file -> where that file is."""
     prefix = f"{scope}/" if scope else ""
     files = list(message.asset_file_def)
-    if constants.ASSETS_KEY in message.collection_def:
+    if not files and constants.ASSETS_KEY in message.collection_def:
         for item in message.collection_def[constants.ASSETS_KEY].any_list.value:
-            files.append(make("AssetFileDef"))
-            files[-1].MergeFromString(item.value)
+            files.append(from_bytes("AssetFileDef", item.value, f"an asset of the SavedModel {folder!r}"))
     names = {op.name for op in graph.get_operations()}
     found = {}
     for file in files:
         if prefix + file.tensor_info.name.partition(":")[0] in names:
             tensor = graph.get_tensor_by_name(prefix + file.tensor_info.name)
-            found[tensor] = os.path.join(folder, constants.ASSETS_DIRECTORY, file.filename)
+            found[tensor] = os.fsencode(os.path.join(folder, constants.ASSETS_DIRECTORY, file.filename))
     return found
 
 

@@ -60,7 +60,7 @@ class FileWriter:
         for name, value in (("max_queue", max_queue), ("flush_secs", flush_secs)):
             if not isinstance(value, (int, float)) or not value >= 0:
                 raise InvalidArgumentError(f"FileWriter: {name} is wrong", expected="0 or more", got=repr(value))
-        self._logdir = os.fspath(logdir)
+        self._logdir = os.fsdecode(logdir)
         self._events = EventWriter(self._logdir, int(max_queue), float(flush_secs), filename_suffix or "")
         self._last = weakref.finalize(self, self._events.close_at_last)
         self._lock = threading.Lock()

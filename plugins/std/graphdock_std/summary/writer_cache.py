@@ -22,7 +22,7 @@ class FileWriterCache:
     @staticmethod
     def get(logdir: str) -> FileWriter:
         """The writer of a folder, which is made at the first call. Raises GraphdockError: its file can't be made."""
-        path = os.fspath(logdir)
+        path = os.fsdecode(logdir)
         with FileWriterCache._lock:
             found = FileWriterCache._cache.get(path)
             if found is None:

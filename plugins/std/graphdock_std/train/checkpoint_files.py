@@ -31,13 +31,13 @@ def _found(pattern: str) -> str | None:
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of that name, of this format or of TensorFlow's; ``*`` and ``?`` stand for any characters."""
-    prefix = os.fspath(checkpoint_prefix)
+    prefix = os.fsdecode(checkpoint_prefix)
     return "\0" not in prefix and _found(prefix) is not None
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     """When checkpoints were written, in seconds since 1970; those that are not there are left out."""
-    found = [_found(os.fspath(prefix)) for prefix in checkpoint_prefixes]
+    found = [_found(os.fsdecode(prefix)) for prefix in checkpoint_prefixes]
     return [os.stat(path).st_mtime for path in found if path is not None]
 
 
@@ -57,7 +57,7 @@ def remove_checkpoint(
     Raises:
       PermissionDeniedError: the folder may not be written.
     """
-    prefix = os.fspath(checkpoint_prefix)
+    prefix = os.fsdecode(checkpoint_prefix)
     paths = [meta_graph_filename(prefix, meta_graph_suffix)]
     if checkpoint_format_version == 1:
         paths.append(prefix)

@@ -41,7 +41,7 @@ class CheckpointManager:
         if max_to_keep is not None and max_to_keep <= 0:
             raise InvalidArgumentError("max_to_keep must be positive, or None for all", got=repr(max_to_keep))
         self._checkpoint = checkpoint
-        self._folder = os.fspath(directory)
+        self._folder = os.fsdecode(directory)
         self._max_to_keep = max_to_keep
         self._hours = keep_checkpoint_every_n_hours
         self._prefix = os.path.join(self._folder, checkpoint_name)

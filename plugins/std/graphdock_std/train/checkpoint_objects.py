@@ -70,14 +70,14 @@ class Checkpoint:
         Raises:
           as ``Saver.save``.
         """
-        path = os.fspath(file_prefix)
+        path = os.fsdecode(file_prefix)
         held = self._held()
         self._saver(held).save(_session(session), path, write_meta_graph=False, write_state=False)
         return path
 
     def save(self, file_prefix: str, session: Any = None) -> str:
         """Save as ``file_prefix-1``, then ``-2`` and so on, and note that as the folder's last checkpoint; returns its name."""
-        path = self.write(f"{os.fspath(file_prefix)}-{self._count(session)}", session)
+        path = self.write(f"{os.fsdecode(file_prefix)}-{self._count(session)}", session)
         write_state(os.path.dirname(path), path, [path], None, True)
         return path
 
@@ -94,7 +94,7 @@ class Checkpoint:
         held = self._held()
         if save_path is None:
             return RestoreStatus(self, held, None, frozenset())
-        path = os.fspath(save_path)
+        path = os.fsdecode(save_path)
         names = CheckpointReader(path).get_variable_to_shape_map()
         return RestoreStatus(self, held, path, frozenset(names) - {_GRAPH})
 

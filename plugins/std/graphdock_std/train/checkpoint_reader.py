@@ -31,7 +31,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: str) -> None:
-        self._checkpoint = checkpoint.open_checkpoint(os.fspath(filepattern))
+        self._checkpoint = checkpoint.open_checkpoint(os.fsdecode(filepattern))
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Name -> shape."""
@@ -70,7 +70,7 @@ def checkpoint_path(ckpt_dir_or_file: str) -> str:
     Raises:
       NotFoundError: the folder names none.
     """
-    path = os.fspath(ckpt_dir_or_file)
+    path = os.fsdecode(ckpt_dir_or_file)
     if not os.path.isdir(path):
         return path
     found = latest_checkpoint(path)

@@ -208,7 +208,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     Raises:
       InvalidArgumentError: it names no last checkpoint. PermissionDeniedError: it may not be read.
     """
-    folder = os.fspath(checkpoint_dir)
+    folder = os.fsdecode(checkpoint_dir)
     path = _state_file(folder, latest_filename)
     try:
         with open(path, "rb") as file:

@@ -87,7 +87,7 @@ def export_meta_graph(
     if saver_def is not None:
         _fill_saver(made.saver_def, saver_def)
     if filename:
-        write_message(made, os.fspath(filename), as_text)
+        write_message(made, os.fsdecode(filename), as_text)
     return made
 
 
@@ -185,8 +185,8 @@ def import_meta_graph(
       NotFoundError, DataLossError: there is no such file, or it is no meta graph. UnknownOpError: an op is missing.
       UnavailableError: the library protobuf is not installed.
     """
-    if isinstance(meta_graph_or_file, str | os.PathLike):
-        message = read_message("MetaGraphDef", os.fspath(meta_graph_or_file))
+    if isinstance(meta_graph_or_file, str | bytes | os.PathLike):
+        message = read_message("MetaGraphDef", os.fsdecode(meta_graph_or_file))
     else:
         data = meta_graph_or_file.SerializeToString()
         message = from_bytes("MetaGraphDef", data, "the meta graph")

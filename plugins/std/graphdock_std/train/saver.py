@@ -268,7 +268,7 @@ class Saver:
         if self._is_empty:
             return None
         assert self.saver_def is not None
-        sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
+        sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: os.fsencode(path)})
         if write_state:
             old = self._record(path)
             _write_state(self, os.path.dirname(path), path, latest_filename)
@@ -336,7 +336,7 @@ class Saver:
             raise NotFoundError(f"there is no checkpoint {path!r}", hint=hint)
         assert self.saver_def is not None
         _log.info("Restoring parameters from %s", path)
-        sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
+        sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: os.fsencode(path)})
 
     def _check_built(self, what: str) -> None:
         if not self._is_built:

@@ -27,6 +27,6 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     message = graph_or_graph_def
     if isinstance(message, _tf.Graph):
         message = message.as_graph_def()
-    folder = os.fspath(logdir)
+    folder = os.fsdecode(logdir)
     make_folder(folder)
     return str(write_message(message, os.path.join(folder, name), as_text))
