@@ -65,11 +65,13 @@ def dynamic_rnn(
         batch_size = batch_of(flat, 1)
         state = initial(cell, initial_state, batch_size, dtype)
         carried, arrays = parted(state)
-        rows = list(flat)
+        rows, time = list(flat), flat[0].shape[0].value
         lengths = None if sequence_length is None else lengths_of(sequence_length)
         if lengths is not None:
-            steps = _tf.cast(_tf.range(_tf.shape(flat[0])[0]), lengths.dtype)
-            rows.append(steps[:, None] >= lengths[None, :])
+            time = _tf.shape(flat[0])[0] if time is None else time
+            count = _longest(lengths, time)
+            rows = [x[:count] for x in flat]
+            rows.append(_tf.cast(_tf.range(count), lengths.dtype)[:, None] >= lengths[None, :])
         outputs_like: list[Any] = []
 
         def step(variables: list[Any], elements: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -91,8 +93,10 @@ def dynamic_rnn(
         )
         for tensor, known in zip(last, carried, strict=True):
             tensor.set_shape(known.shape)
-        count = len(stacked) - len(arrays)
-        outputs, histories = stacked[:count], stacked[count:]
+        several = len(stacked) - len(arrays)
+        outputs, histories = stacked[:several], stacked[several:]
+        if lengths is not None:
+            outputs = [_with_rest(t, time) for t in outputs]
         if not time_major:
             outputs = [swapped(x) for x in outputs]
         arrays = [a.followed_by(left) for a, left in zip(arrays, histories, strict=True)]
@@ -107,6 +111,20 @@ def swapped(tensor: Any) -> Any:
     if rank is None:
         return _tf.transpose(tensor, _tf.concat([[1, 0], _tf.range(2, _tf.rank(tensor))], 0))
     return _tf.transpose(tensor, [1, 0, *range(2, rank)])
+
+
+def _longest(lengths: Any, time: Any) -> Any:
+    """How many steps are run: up to the end of the longest sequence, and one for none, as in TensorFlow."""
+    longest = _tf.maximum(_tf.reduce_max(lengths), _tf.constant(1, lengths.dtype))
+    return _tf.cast(_tf.minimum(longest, _tf.cast(time, lengths.dtype)), _tf.int32)
+
+
+def _with_rest(output: Any, time: Any) -> Any:
+    """The outputs of the steps that were run, and zeros for the others of ``time``."""
+    dims = _tf.shape(output)
+    rest = [[0, 0] for _ in output.shape.as_list()[1:]]
+    whole = _tf.pad(output, [[0, time - dims[0]], *rest])
+    return _tf.reshape(whole, [time, *[dims[i] if d is None else d for i, d in enumerate(output.shape.as_list())][1:]])
 
 
 def _check_depth(flat: list[Any]) -> None:
