@@ -161,3 +161,42 @@ def test_rows_of_other_numbers_are_refused_when_they_are_fed():
         assert sess.run(kept, {x: [1, 2], y: [3, 4]}).tolist() == [4, 6]
         with pytest.raises(tf.errors.InvalidArgumentError, match="rows"):
             sess.run(kept, {x: [1, 2], y: [3, 4, 5]})
+
+
+@pytest.mark.parametrize("known", [[4, 2], [None, 2], [None, None]], ids=str)
+@pytest.mark.parametrize("by", ["count", "cond"])
+def test_a_loop_that_ends_before_its_rows(known, by):
+    """Values, first and second derivatives of the rows that were read; the others have none, whatever is in them."""
+    x, n = tf.placeholder(tf.float64, known), tf.placeholder(tf.int32, [])
+    start = tf.ones_like(x[0])
+
+    def body(variables, rows):
+        h = tf.sin(variables[1] * rows[0])
+        return [variables[0] + 1, h], [h]
+
+    more = {"count": n} if by == "count" else {"cond": lambda i, _: i < n}
+    shapes = [tf.TensorShape([]), start.shape]
+    (_, last), (kept,) = ops.scan_loop(
+        body, [tf.constant(0), start], [x], element_shapes=lambda _: [[tf.shape(x)[1]]], shape_invariants=shapes, **more
+    )
+    first = tf.gradients(tf.reduce_sum(kept**2) + tf.reduce_sum(last), x)[0]
+    second = tf.gradients(tf.reduce_sum(first**2), x)[0]
+    unrolled = tf.placeholder(tf.float64, [None, 2])
+    with tf.Session() as sess, tf.Session(config=tf.SessionConfig(debug=True)) as debug:
+        for count in (0, 1, 3, 4):
+            data = np.concatenate([np.random.RandomState(count).randn(count, 2), np.full((4 - count, 2), np.nan)])
+            h, states = tf.ones([2], tf.float64), [tf.zeros([2], tf.float64)]
+            for i in range(count):
+                states.append(h := tf.sin(h * unrolled[i]))
+            loss = tf.reduce_sum(tf.stack(states) ** 2) + tf.reduce_sum(h) + 0 * tf.reduce_sum(unrolled)
+            (wanted,) = tf.gradients(loss, unrolled)
+            (again,) = tf.gradients(tf.reduce_sum(wanted**2) + 0 * tf.reduce_sum(unrolled), unrolled)
+            want = sess.run([h, tf.stack(states)[1:], wanted, again], {unrolled: data[:count]})
+            rows = 4 if by == "count" else count
+            for session in (sess, debug):
+                got = session.run([last, kept, first, second], {x: data, n: count})
+                np.testing.assert_allclose(got[0], want[0])
+                assert got[1].shape == (rows, 2)
+                for mine, theirs in zip(got[1:], want[1:], strict=True):
+                    np.testing.assert_allclose(mine[:count], theirs, rtol=1e-9)
+                    assert (mine[count:] == 0).all()

@@ -52,6 +52,24 @@ def test_a_recurrent_network_and_its_gradients(monkeypatch, cell, shape):
     assert "written out: net/rnn/while: 4 iterations" in str(explained)
 
 
+def test_a_network_that_is_written_out_is_given_no_padding(monkeypatch):
+    """All steps are there, also those behind the longest sequence, whose padding is no number."""
+    with tf.Graph().as_default():
+        x, length = tf.placeholder(tf.float32, [4, 3, 2]), tf.placeholder(tf.int32, [None])
+        with tf.variable_scope("net", initializer=tf.random_uniform_initializer(-0.5, 0.5, seed=2)):
+            found = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(5), x, length, dtype=tf.float32, time_major=True)
+        fetches = [found, tf.gradients(tf.sin(found[0]), [x, *tf.trainable_variables()])]
+        padded = ROWS.copy()
+        padded[2:] = np.nan
+        seen, _ = both(fetches, {x: padded, length: [2, 1, 2]}, monkeypatch)
+        assert "While" not in seen
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            assert all(
+                np.isfinite(v).all() for v in tf.nest.flatten(session.run(fetches, {x: padded, length: [2, 2, 2]}))
+            )
+
+
 def test_it_keeps_the_order_around_it(monkeypatch):
     """What it waits for runs, and before its reads; who waits for it comes after them."""
     with tf.Graph().as_default():

@@ -21,7 +21,7 @@ from graphdock.ops.convert import constant, convert_to_tensor
 from graphdock.ops.core import shape as shape_of
 from graphdock.ops.operators import apply_operator
 
-__all__ = ["scan_loop"]
+__all__ = ["scan_loop", "zeros_behind"]
 
 #: The shape of what an iteration keeps: for each dim a number, an int32 scalar, or None where only the step knows.
 ElementShape = Sequence[Any]
@@ -34,6 +34,7 @@ def scan_loop(
     cond: Callable[..., Any] | None = None,
     element_shapes: Callable[[list[Tensor]], Sequence[ElementShape]] | None = None,
     shape_invariants: Sequence[Any] | None = None,
+    count: Any = None,
     parallel_iterations: int = 10,
     name: str | None = None,
 ) -> tuple[list[Tensor], list[Tensor]]:
@@ -49,10 +50,13 @@ def scan_loop(
         dims that all iterations have, as outside of the loop: numbers, int32 scalars or None. By default what is known of them
         statically.
       shape_invariants: per loop variable the shape that lasts; by default the one that it enters with.
+      count: an int32 scalar, at most the number of rows: the loop ends behind so many, and what it keeps of the others is zeros.
+        A device that records its work runs them, too, so there an iteration has to keep zeros and its variables.
       parallel_iterations: how many iterations a dataflow executor may overlap.
 
     Returns:
-      The last values of the loop variables, and for each kept tensor of shape ``[*S]`` one of ``[iterations, *S]``.
+      The last values of the loop variables, and for each kept tensor of shape ``[*S]`` one of ``[iterations, *S]``; with ``count``
+      of ``[rows, *S]``.
 
     Raises:
       InvalidArgumentError: neither rows nor a condition, or another number of next values than of loop variables.
@@ -63,14 +67,19 @@ def scan_loop(
         raise InvalidArgumentError("scan_loop needs rows or a condition", site=user_site())
     with graph.name_scope(name or "while") as scope:
         tensors = [convert_to_tensor(r, name=f"rows_{i}") for i, r in enumerate(rows)]
-        count = _count(tensors)
+        fewer = count is not None
+        count = convert_to_tensor(count, int32) if fewer else _count(tensors)
         start = [convert_to_tensor(v, name=f"loop_var_{i}") for i, v in enumerate(loop_vars)]
         given = len(start)
         invariants = invariants_of(start, shape_invariants, start)
         if cond is not None:  # the rows do not say how many iterations there are
             start.append(constant(0, int32, name="iterations"))
             invariants.append(())
-        histories = [apply_op("HistoryUnstack", value=t, count=count, reverse=True, name="rows") for t in tensors]
+        partial = fewer or cond is not None
+        histories = [
+            apply_op("HistoryUnstack", value=t, count=count, reverse=True, partial=partial, name="rows")
+            for t in tensors
+        ]
         test = trace_cond(
             BodyGraph(scope + "cond", graph),
             (lambda *_: True) if cond is None else lambda *variables: cond(*variables[:given]),
@@ -125,6 +134,8 @@ def scan_loop(
             _stacked(history, count, shape, like)
             for history, shape, like in zip(node.outputs[len(start) :], shapes, keeping, strict=True)
         ]
+        if fewer:
+            stacked = [zeros_behind(rows, tensors[0]) for rows in stacked]
     return list(node.outputs[:given]), stacked
 
 
@@ -160,4 +171,18 @@ def _stacked(history: Tensor, count: Tensor, shape: ElementShape | None, like: T
     made: Tensor = apply_op("HistoryStack", history=history, dims=dims, T=like.dtype, name="stack")
     if like._dims is not None:
         made.set_shape([None, *like._dims])
+    return made
+
+
+def zeros_behind(rows: Tensor, like: Tensor) -> Tensor:
+    """The rows of a tensor, and zeros behind them, as many as ``like`` has more."""
+    import graphdock as tf
+
+    known, dims = rows._dims or (None,), shape_of(rows)
+    total: Any = like._dims[0] if like._dims else None
+    if total is None:
+        total = shape_of(like)[0]
+    whole = tf.pad(rows, [[0, total - dims[0]], *[[0, 0] for _ in known[1:]]])
+    # its first dim is known where that of ``like`` is
+    made: Tensor = tf.reshape(whole, tf.stack([total, *[dims[i] if d is None else d for i, d in enumerate(known)][1:]]))
     return made

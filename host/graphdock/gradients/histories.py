@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphdock.control_flow.scan_loop import zeros_behind
 from graphdock.gradients.indexed_slices import IndexedSlices, dense
 from graphdock.graph.operation import Operation
 from graphdock.ops.apply import apply_op
@@ -15,12 +16,18 @@ __all__ = ["stack", "unstack"]
 
 def unstack(op: Operation, grads: Any) -> Any:
     """The sum of what the way back of each loop that read the history made of its elements."""
-    value = op.inputs[0]
+    value, partial = op.inputs[0], op.get_attr("partial")
     dims = shape_of(value)
+    if partial:
+        import graphdock as tf
+
+        dims = tf.concat([[-1], dims[1:]], 0)
     found = [
         apply_op("HistoryStack", history=part, dims=dims, T=value.dtype, reverse=op.get_attr("reverse"))
         for part in grads.parts
     ]
+    if partial:
+        found = [zeros_behind(rows, value) for rows in found]
     return found[0] if len(found) == 1 else apply_op("AddN", inputs=found)
 
 

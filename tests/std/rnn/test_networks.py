@@ -181,3 +181,75 @@ def test_draws_differ_by_step_and_gradients_see_them():
 def test_what_is_refused(make, error, words):
     with pytest.raises(error, match=words):
         make(tf.constant(X, tf.float32))
+
+
+def _dynamic(cell, x, n):
+    return tf.nn.dynamic_rnn(cell, x, n, dtype=tf.float64)
+
+
+def _bidirectional(cell, x, n):
+    return tf.nn.bidirectional_dynamic_rnn(cell, cells.LSTMCell(2), x, n, dtype=tf.float64)
+
+
+def _static(cell, x, n):
+    outputs, state = tf.nn.static_rnn(cell, tf.unstack(x, 5, 1), dtype=tf.float64, sequence_length=n)
+    return tf.stack(outputs, 1), state
+
+
+@pytest.mark.parametrize("padding", [np.nan, np.inf])
+@pytest.mark.parametrize("network", [_dynamic, _bidirectional, _static])
+def test_what_stands_behind_the_longest_sequence_is_not_read(network, padding):
+    """Values, and gradients of both orders, are those of zeros there. The cell was run on it, and 0 times NaN is no number."""
+    x, n = tf.placeholder(tf.float64, [3, 5, 4]), tf.placeholder(tf.int32, [3])
+    found = flatten(network(cells.MultiRNNCell([cells.GRUCell(3), cells.LSTMCell(2)]), x, n))
+    wanted = [x, *tf.trainable_variables()]
+    first = tf.gradients(tf.add_n([tf.reduce_sum(tf.sin(t)) for t in found]), wanted)
+    second = tf.gradients(tf.add_n([tf.reduce_sum(g**2) for g in first]), wanted)
+    inputs = [np.concatenate([X[:, :3], np.full((3, 2, 4), p)], 1) for p in (0.0, padding)]
+    with tf.Session() as sess:
+        drawn(sess)
+        for lengths in ([3, 3, 3], [3, 1, 2]):
+            for data in inputs:
+                for row, length in zip(data[:, :3], lengths, strict=True):
+                    row[length:] = 0.0
+            plain, padded = (sess.run([found, first, second], {x: data, n: lengths}) for data in inputs)
+            for a, b in zip(flatten(padded), flatten(plain), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("network", "least"), [(_dynamic, 1), (_static, 0)])
+def test_a_cell_runs_as_often_as_the_longest_sequence_is_long(network, least):
+    """TensorFlow's loop runs once for none; its written-out steps do not."""
+    calls = []
+
+    class Counted(cells.BasicRNNCell):
+        def call(self, inputs, state):
+            seen = tf.py_func(lambda v: calls.append(0) or v, [inputs], tf.float64)
+            seen.set_shape(inputs.shape)
+            return super().call(seen, state)
+
+    n = tf.placeholder(tf.int64, [3])
+    outputs, state = network(Counted(3), tf.constant(X), n)
+    with tf.Session() as sess:
+        drawn(sess)
+        for lengths in ([2, 1, 0], [5, 1, 1], [0, 0, 0], [9, 1, 1]):
+            calls.clear()
+            found = sess.run([outputs, state], {n: lengths})
+            assert len(calls) == min(max(*lengths, least), 5)
+            assert (found[0][:, max(lengths) :] == 0).all()
+
+
+def test_what_steps_left_in_arrays_is_of_those_that_ran():
+    """An attention's history in the state: as long as the longest sequence."""
+    memory = tf.constant(X)
+    attention = tf.contrib.seq2seq.LuongAttention(3, memory, dtype=tf.float64)
+    cell = tf.contrib.seq2seq.AttentionWrapper(cells.GRUCell(3), attention, alignment_history=True)
+    n = tf.placeholder(tf.int32, [3])
+    for network in (_dynamic, _static):
+        with tf.variable_scope("net" + network.__name__):
+            _, state = network(cell, tf.constant(X), n)
+        with tf.Session() as sess:
+            drawn(sess)
+            history = sess.run(state.alignment_history.stack(), {n: [2, 1, 0]})
+        assert history.shape == (2 if network is _dynamic else 5, 3, 5)
+        assert (history[2:] == 0).all() and (history[:2] != 0).all()

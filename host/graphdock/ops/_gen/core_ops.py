@@ -350,7 +350,7 @@ def optional_get_value(optional, T, shape=None, name=None):
     return _ops.apply_op("OptionalGetValue", optional=optional, T=T, shape=shape, name=name)
 
 
-def history_unstack(value, count, reverse=False, name=None):
+def history_unstack(value, count, reverse=False, partial=False, name=None):
     """A history of the rows of a tensor, for a loop to read one per iteration.
 
     Made by ops.scan_loop and by the gradient of HistoryStack. A loop reads a history from its end; one whose
@@ -358,8 +358,10 @@ def history_unstack(value, count, reverse=False, name=None):
 
     Args:
       value: tensor of shape [N, *S], any dtype. A tensor of rank 1 or more, taken apart along its first dim.
-      count: scalar, int32. How many rows there must be.
+      count: scalar, int32. How many rows there must be; a partial history has so many.
       reverse: bool. The history begins with the last row. Default False.
+      partial: bool. A loop over the rows may end before the last of the first count, or is given all where
+        more of them change nothing. Default False.
       name: name of the operation (default "HistoryUnstack").
 
     Returns:
@@ -368,7 +370,7 @@ def history_unstack(value, count, reverse=False, name=None):
     Raises:
       DTypeError: a dtype that the op does not take, or dtypes that differ.
     """
-    return _ops.apply_op("HistoryUnstack", value=value, count=count, reverse=reverse, name=name)
+    return _ops.apply_op("HistoryUnstack", value=value, count=count, reverse=reverse, partial=partial, name=name)
 
 
 def history_stack(history, dims, T, reverse=False, padded=False, name=None):

@@ -76,7 +76,13 @@ def optional_get_value(
     shape: ShapeLike = None,
     name: str | None = None,
 ) -> Tensor: ...
-def history_unstack(value: TensorLike, count: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor: ...
+def history_unstack(
+    value: TensorLike,
+    count: TensorLike,
+    reverse: bool = False,
+    partial: bool = False,
+    name: str | None = None,
+) -> Tensor: ...
 def history_stack(
     history: TensorLike,
     dims: TensorLike,

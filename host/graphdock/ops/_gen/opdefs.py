@@ -475,10 +475,27 @@ def history_unstack() -> OpDef:
         ),
         inputs=(
             ArgDef("value", "T", shape="[N, *S]", doc="A tensor of rank 1 or more, taken apart along its first dim."),
-            ArgDef("count", "int32", shape="[]", memory="host", doc="How many rows there must be."),
+            ArgDef(
+                "count",
+                "int32",
+                shape="[]",
+                memory="host",
+                doc="How many rows there must be; a partial history has so many.",
+            ),
         ),
         outputs=(ArgDef("history", "variant", shape="[]"),),
-        attrs=(AttrDef("reverse", "bool", default=False, doc="The history begins with the last row."),),
+        attrs=(
+            AttrDef("reverse", "bool", default=False, doc="The history begins with the last row."),
+            AttrDef(
+                "partial",
+                "bool",
+                default=False,
+                doc=(
+                    "A loop over the rows may end before the last of the first count, or is given all where more of "
+                    "them change nothing."
+                ),
+            ),
+        ),
         types=(TypeVarDef("T", allow=_ANY),),
         shape_fn="graphdock.ops.core_shapes:history_unstack",
         traits=frozenset({"pure", "unstacks"}),
@@ -527,7 +544,7 @@ def history_stack() -> OpDef:
         gradient="graphdock.ops._gen.gradients:history_stack",
         gradient_kinds={"history": "fn", "dims": "none"},
         package="graphdock",
-        source="specs/core.yaml:269",
+        source="specs/core.yaml:274",
     )
 
 
@@ -552,7 +569,7 @@ def var_handle_op() -> OpDef:
         resource="variable",
         traits=frozenset({"no_gradient", "stateful"}),
         package="graphdock",
-        source="specs/core.yaml:287",
+        source="specs/core.yaml:292",
     )
 
 
@@ -569,7 +586,7 @@ def read_variable_op() -> OpDef:
         gradient="graphdock.ops._gen.gradients:read_variable_op",
         gradient_kinds={"resource": "fn"},
         package="graphdock",
-        source="specs/core.yaml:300",
+        source="specs/core.yaml:305",
     )
 
 
@@ -589,7 +606,7 @@ def assign_variable_op() -> OpDef:
         traits=frozenset({"no_gradient"}),
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:310",
+        source="specs/core.yaml:315",
     )
 
 
@@ -628,7 +645,7 @@ def assign_add_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:322",
+        source="specs/core.yaml:327",
     )
 
 
@@ -667,7 +684,7 @@ def assign_sub_variable_op() -> OpDef:
         cost={"flops": "size(value)", "bytes": "3 * bytes(value)"},
         gradient_kinds={"resource": "none", "value": "none"},
         package="graphdock",
-        source="specs/core.yaml:333",
+        source="specs/core.yaml:338",
     )
 
 
@@ -683,7 +700,7 @@ def var_is_initialized_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:344",
+        source="specs/core.yaml:349",
     )
 
 
@@ -698,7 +715,7 @@ def destroy_resource_op() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"resource": "none"},
         package="graphdock",
-        source="specs/core.yaml:353",
+        source="specs/core.yaml:358",
     )
 
 
@@ -718,7 +735,7 @@ def py_func() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"input": "none"},
         package="graphdock",
-        source="specs/core.yaml:361",
+        source="specs/core.yaml:366",
     )
 
 
@@ -739,7 +756,7 @@ def assert_() -> OpDef:
         traits=frozenset({"host", "no_gradient"}),
         gradient_kinds={"condition": "none", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:375",
+        source="specs/core.yaml:380",
     )
 
 
@@ -771,7 +788,7 @@ def print() -> OpDef:
         gradient="graphdock.ops._gen.gradients:print",
         gradient_kinds={"input": "formula", "data": "none"},
         package="graphdock",
-        source="specs/core.yaml:389",
+        source="specs/core.yaml:394",
     )
 
 
@@ -810,4 +827,4 @@ OPS: dict[str, Callable[[], OpDef]] = {
 OPERATORS: dict[str, str] = {}
 
 #: Spec -> digest of the text that all this was made from.
-SPECS: dict[str, str] = {"core.yaml": "fe008225f5f11637"}
+SPECS: dict[str, str] = {"core.yaml": "e15d337fa248cc46"}

@@ -151,9 +151,11 @@ def _update(ufunc: np.ufunc) -> Callable[[BuildContext], Bound]:
 
 def _history_unstack(ctx: BuildContext) -> Callable[..., Any]:
     """Rows of one copy of the tensor: a history owns its elements."""
-    step = -1 if ctx.attr("reverse") else 1
+    step, partial = -1 if ctx.attr("reverse") else 1, ctx.attr("partial")
 
     def rows(value: np.ndarray, count: np.ndarray) -> list[np.ndarray]:
+        if partial:
+            value = value[: int(count)]
         if len(value) != count:
             raise errors.InvalidArgumentError(
                 "HistoryUnstack: another number of rows than expected", expected=str(int(count)), got=str(len(value))

@@ -19,10 +19,13 @@ __all__ = ["KERNELS"]
 
 def _unstack(ctx: BuildContext) -> Bound:
     """Rows of one copy of the tensor: a history owns its elements. The copy lives as long as any row."""
-    queue, step = ctx.queue, -1 if ctx.attr("reverse") else 1
+    queue, step, partial = ctx.queue, -1 if ctx.attr("reverse") else 1, ctx.attr("partial")
 
     def rows(value: Array, count: np.ndarray) -> list[Array]:
         found, *shape = value.shape
+        if partial and found > count:
+            found = int(count)
+            value = array_over(value.block, value.address - value.block.address, value.dtype, (found, *shape))
         if found != count:
             raise errors.InvalidArgumentError(
                 "HistoryUnstack: another number of rows than expected", expected=str(int(count)), got=str(found)

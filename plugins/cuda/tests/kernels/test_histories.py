@@ -34,6 +34,13 @@ def test_rows_are_taken_and_kept_on_the_gpu(on_cuda: Any, shape: tuple[int, ...]
     np.testing.assert_array_equal(got, np.cumsum(x, 0, dtype=dtype))
 
 
+@pytest.mark.parametrize("count", [0, 3, 5])
+def test_the_first_rows_alone(on_cuda: Any, count: int) -> None:
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    (got,) = on_cuda(lambda t: _running(t, count=tf.constant(count)), x)
+    np.testing.assert_allclose(got, np.concatenate([np.cumsum(x[:count], 0), np.zeros((5 - count, 3))]))
+
+
 def test_debug_mode_looks_at_the_elements(kit: Any) -> None:
     with tf.Graph(host=kit.host).as_default():
         x = tf.placeholder(tf.float32, [4, 3])

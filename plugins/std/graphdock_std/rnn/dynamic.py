@@ -11,7 +11,7 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.rnn.cell import check_cell
 from graphdock_std.rnn.step_array import joined, parted
-from graphdock_std.rnn.steps import batch_of, copied_through, initial, lengths_of, one_step
+from graphdock_std.rnn.steps import batch_of, copied_through, dims_outside, initial, lengths_of, one_step
 from graphdock_std.structures import leaves, packed
 
 __all__ = ["dynamic_rnn", "swapped"]
@@ -65,13 +65,16 @@ def dynamic_rnn(
         batch_size = batch_of(flat, 1)
         state = initial(cell, initial_state, batch_size, dtype)
         carried, arrays = parted(state)
-        rows, time = list(flat), flat[0].shape[0].value
+        rows, count = list(flat), None
         lengths = None if sequence_length is None else lengths_of(sequence_length)
         if lengths is not None:
-            time = _tf.shape(flat[0])[0] if time is None else time
-            count = _longest(lengths, time)
-            rows = [x[:count] for x in flat]
-            rows.append(_tf.cast(_tf.range(count), lengths.dtype)[:, None] >= lengths[None, :])
+            time = _tf.cast(_tf.range(_tf.shape(flat[0])[0]), lengths.dtype)
+            longest = _tf.maximum(
+                _tf.reduce_max(lengths), _tf.constant(1, lengths.dtype)
+            )  # TensorFlow runs one of none
+            rows = [_tf.where(time < longest, x, _tf.zeros_like(x)) for x in flat]  # for devices that run all
+            rows.append(time[:, None] >= lengths[None, :])
+            count = _tf.cast(_tf.minimum(longest, _tf.cast(_tf.size(time), lengths.dtype)), _tf.int32)
         outputs_like: list[Any] = []
 
         def step(variables: list[Any], elements: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -88,15 +91,16 @@ def dynamic_rnn(
             step,
             carried,
             rows,
-            element_shapes=lambda kept: [_dims(t, batch_size) for t in kept],
+            element_shapes=lambda kept: [dims_outside(t, batch_size) for t in kept],
+            count=count,
             parallel_iterations=parallel_iterations or 32,
         )
         for tensor, known in zip(last, carried, strict=True):
             tensor.set_shape(known.shape)
         several = len(stacked) - len(arrays)
         outputs, histories = stacked[:several], stacked[several:]
-        if lengths is not None:
-            outputs = [_with_rest(t, time) for t in outputs]
+        if count is not None:
+            histories = [left[:count] for left in histories]
         if not time_major:
             outputs = [swapped(x) for x in outputs]
         arrays = [a.followed_by(left) for a, left in zip(arrays, histories, strict=True)]
@@ -113,20 +117,6 @@ def swapped(tensor: Any) -> Any:
     return _tf.transpose(tensor, [1, 0, *range(2, rank)])
 
 
-def _longest(lengths: Any, time: Any) -> Any:
-    """How many steps are run: up to the end of the longest sequence, and one for none, as in TensorFlow."""
-    longest = _tf.maximum(_tf.reduce_max(lengths), _tf.constant(1, lengths.dtype))
-    return _tf.cast(_tf.minimum(longest, _tf.cast(time, lengths.dtype)), _tf.int32)
-
-
-def _with_rest(output: Any, time: Any) -> Any:
-    """The outputs of the steps that were run, and zeros for the others of ``time``."""
-    dims = _tf.shape(output)
-    rest = [[0, 0] for _ in output.shape.as_list()[1:]]
-    whole = _tf.pad(output, [[0, time - dims[0]], *rest])
-    return _tf.reshape(whole, [time, *[dims[i] if d is None else d for i, d in enumerate(output.shape.as_list())][1:]])
-
-
 def _check_depth(flat: list[Any]) -> None:
     for tensor in flat:
         if tensor.shape.rank is None or None in tensor.shape.as_list()[2:]:
@@ -136,10 +126,3 @@ def _check_depth(flat: list[Any]) -> None:
                 got=f"{tensor.name} of shape {tensor.shape}",
                 hint="call set_shape on them",
             )
-
-
-def _dims(kept: Any, batch_size: Any) -> list[Any]:
-    """The dims of an output of a step, as outside of the loop."""
-    if kept.shape.rank is None:
-        raise ShapeError("the cell returned an output of an unknown rank", got=kept.name)
-    return [batch_size if d is None and axis == 0 else d for axis, d in enumerate(kept.shape.as_list())]

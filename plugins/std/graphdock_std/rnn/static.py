@@ -11,7 +11,7 @@ from graphdock.typing import DTypeLike, TensorLike
 
 from graphdock_std.rnn.cell import check_cell
 from graphdock_std.rnn.step_array import joined, parted
-from graphdock_std.rnn.steps import batch_of, copied_through, initial, lengths_of, one_step
+from graphdock_std.rnn.steps import batch_of, copied_through, dims_outside, initial, lengths_of, one_step
 from graphdock_std.structures import leaves, packed, same_structure
 
 __all__ = ["static_rnn", "static_state_saving_rnn"]
@@ -53,22 +53,42 @@ def static_rnn(
         steps = [packed(x, [_tf.convert_to_tensor(t) for t in leaves(x)]) for x in inputs]
         first = list(leaves(steps[0]))
         _check_depth([t for x in steps for t in leaves(x)])
-        state = initial(cell, initial_state, batch_of(first, 0), dtype)
+        batch_size = batch_of(first, 0)
+        state = initial(cell, initial_state, batch_size, dtype)
         lengths = None if sequence_length is None else lengths_of(sequence_length)
         outputs = []
         for time, x in enumerate(steps):
             if time > 0:
                 entered.reuse_variables()
-            output, following = one_step(cell, x, state)
-            if lengths is not None:
-                finished = lengths <= _tf.constant(time, lengths.dtype)
-                kept = list(leaves(output))
-                output = packed(output, copied_through(finished, [_tf.zeros_like(t) for t in kept], kept))
-                after, arrays = parted(following)
-                following = joined(following, copied_through(finished, parted(state)[0], after), arrays)
+            if lengths is None:
+                output, state = one_step(cell, x, state)
+            else:
+                output, state = _unless_over(cell, x, state, lengths <= _tf.constant(time, lengths.dtype), batch_size)
             outputs.append(output)
-            state = following
     return outputs, state
+
+
+def _unless_over(cell: Any, x: Any, state: Any, finished: Any, batch_size: Any) -> tuple[Any, Any]:
+    """A step that is run where a sequence goes on; behind all of them it gives zeros, and the state as it is."""
+    before, arrays = parted(state)
+    like: list[Any] = []
+
+    def run() -> list[Any]:
+        output, following = one_step(cell, x, joined(state, before, [a.entered() for a in arrays]))
+        like.extend([output, following])
+        kept, (after, longer) = list(leaves(output)), parted(following)
+        kept = copied_through(finished, [_tf.zeros_like(t) for t in kept], kept)
+        return [*kept, *[a.left("static_rnn") for a in longer], *copied_through(finished, before, after)]
+
+    def nothing() -> list[Any]:
+        kept = [_tf.zeros(dims_outside(t, batch_size), t.dtype) for t in leaves(like[0])]
+        return [*kept, *[_tf.zeros_like(a.like) for a in arrays], *before]
+
+    made = list(_tf.cond(_tf.logical_not(_tf.reduce_all(finished)), run, nothing, strict=True))
+    count = len(list(leaves(like[0])))
+    kept, added, after = made[:count], made[count : count + len(arrays)], made[count + len(arrays) :]
+    longer = [a.plus(t) for a, t in zip(arrays, added, strict=True)]
+    return packed(like[0], kept), joined(like[1], after, longer)
 
 
 def _check_depth(flat: list[Any]) -> None:

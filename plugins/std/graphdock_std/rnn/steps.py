@@ -12,7 +12,7 @@ from graphdock.typing import DTypeLike
 from graphdock_std.rnn.step_array import joined, parted
 from graphdock_std.structures import leaves, packed, same_structure
 
-__all__ = ["batch_of", "copied_through", "initial", "lengths_of", "one_step"]
+__all__ = ["batch_of", "copied_through", "dims_outside", "initial", "lengths_of", "one_step"]
 
 
 def batch_of(flat: Sequence[Any], axis: int) -> Any:
@@ -98,3 +98,10 @@ def copied_through(finished: Any, before: Sequence[Any], after: Sequence[Any]) -
             chosen.set_shape(new.shape)
             made.append(chosen)
     return made
+
+
+def dims_outside(kept: Any, batch_size: Any) -> list[Any]:
+    """The dims of an output of a step, as outside of the loop or branch. Raises ShapeError for an unknown rank."""
+    if kept.shape.rank is None:
+        raise ShapeError("the cell returned an output of an unknown rank", got=kept.name)
+    return [batch_size if d is None and axis == 0 else d for axis, d in enumerate(kept.shape.as_list())]
