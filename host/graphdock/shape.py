@@ -5,6 +5,7 @@ The graph, the plan and kernels use this bare form (``Dims``); :class:`graphdock
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ __all__ = [
     "broadcast",
     "common",
     "compatible",
+    "left_over",
     "merge",
     "plain",
     "show",
@@ -130,6 +132,16 @@ def size(dims: Dims) -> int | None:
             return None
         n *= d
     return n
+
+
+def left_over(dims: Sequence[int], others: Sequence[int]) -> int:
+    """The dim that a reshape from ``dims`` to ``others`` and -1 leaves for -1, provided that there is one.
+
+    Where one of the others is 0, dims of size 0 do not count, as in TensorFlow: from [0,3,4] to [0,-1] it is 12.
+    """
+    if 0 in others:
+        dims, others = [d for d in dims if d], [d for d in others if d]
+    return math.prod(dims) // math.prod(others)
 
 
 def compatible(a: Dims, b: Dims) -> bool:

@@ -143,3 +143,54 @@ def test_a_tensor_as_text(session):
 
 def test_the_plain_form_of_a_shape():
     assert S([2, None]).as_proto() == TensorShapeProto((2, -1), False) and S(None).as_proto().unknown_rank
+
+
+#: From, to, and what TensorFlow makes of it: dims of size 0 do not count for -1 where another dim is 0. ``None``: refused.
+RESHAPES = [
+    ([0, 3, 4], [0, -1], (0, 12)),
+    ([0, 3, 4], [-1, 0], (12, 0)),
+    ([3, 0, 4], [0, -1], (0, 12)),
+    ([0, 3, 4], [0, -1, 6], (0, 2, 6)),
+    ([0, 3, 4], [-1, 5], (0, 5)),
+    ([0, 3, 4], [-1, 0, 5], (2, 0, 5)),
+    ([0], [0, -1], (0, 1)),
+    ([0, 0, 5], [-1, 0], (5, 0)),
+    ([0, 3, 4], [3, -1], (3, 0)),
+    ([0, 3, 4], [3, 0, -1], (3, 0, 4)),
+    ([0, 3, 4], [-1], (0,)),
+    ([2, 0, 6], [0, 5, -1], (0, 5, 2)),
+    ([2, 0], [0, 0, -1], (0, 0, 2)),
+    ([0, 1, 7], [0, 0, -1], (0, 0, 7)),
+    ([2, 3], [0, -1], None),
+    ([0, 3], [-1, -1], None),
+]
+
+
+@pytest.mark.parametrize("policy", ["exact", "generic"])
+@pytest.mark.parametrize(("dims", "to", "answer"), RESHAPES)
+def test_reshape_of_no_elements(policy, dims, to, answer):
+    x, shape = tf.placeholder(tf.float32), tf.placeholder(tf.int32, [None])
+    open_dims = tf.placeholder(tf.float32, [None] * len(dims))
+    shaped = tf.stack([d if d < 1 else tf.shape(open_dims)[dims.index(d)] if d in dims else d for d in to])
+    zeros = np.zeros(dims, np.float32)
+    programs = [
+        (lambda: tf.reshape(zeros, to), {}),
+        (lambda: tf.reshape(x, shape), {x: zeros, shape: to}),
+        (lambda: tf.reshape(open_dims, to), {open_dims: zeros}),
+        (lambda: tf.reshape(open_dims, shaped), {open_dims: zeros}),
+    ]
+    with tf.Session(config=tf.SessionConfig(shape_policy=policy)) as sess:
+        for program, feeds in programs:
+            if answer is None:
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    sess.run(program(), feeds)
+            else:
+                assert sess.run(program(), feeds).shape == answer
+
+
+def test_an_empty_batch_in_a_plan_for_any_batch():
+    x = tf.placeholder(tf.float32, [None, 3, 4])
+    rows = tf.reshape(x, [tf.shape(x)[0], -1])
+    with tf.Session(config=tf.SessionConfig(shape_policy="generic")) as sess:
+        for batch in (2, 0, 1, 0):
+            assert sess.run(rows, {x: np.zeros([batch, 3, 4])}).shape == (batch, 12)

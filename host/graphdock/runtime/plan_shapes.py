@@ -135,7 +135,7 @@ class PlanShapes:
 
     def element(self, dims: Dims, held: Any, renamed: dict[Symbol, Symbol]) -> Extent:
         """The extent of an element of a history, given that of what was put into it in one iteration of another loop."""
-        if isinstance(held, Symbol):
+        if not isinstance(held, tuple):
             return self.later(dims)
         known = (None,) * len(held) if dims is None else dims
         return tuple(

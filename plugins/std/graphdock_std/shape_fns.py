@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphdock.contracts import shape as _shapes
 from graphdock.ops import symbolic
 
 from graphdock_std.shape_support import (
@@ -48,10 +49,11 @@ def reshape(ctx: Any) -> list[Dims]:
             if total != count:
                 raise ctx.fail(f"cannot reshape {show(x)} ({total} elements) to {show(shape)} ({count})")
             return [shape]
-        if count == 0 or total % count:
-            what = "zero elements leave -1 open" if count == 0 else f"{count} per -1"
-            raise ctx.fail(f"cannot reshape {show(x)} ({total} elements) to {show(shape)} ({what})")
-        return [tuple(total // count if d == -1 else d for d in shape)]
+        if total % count if count else total:
+            raise ctx.fail(f"cannot reshape {show(x)} ({total} elements) to {show(shape)} ({count} per -1)")
+        if count or all(map(known, (*(x or ()), *rest))):
+            left = total // count if count else _shapes.left_over(x or (), rest)
+            return [tuple(left if d == -1 else d for d in shape)]
     if any(d is None or not (known(d) or d.dim) for d in shape):
         return [_asked(ctx, x, shape)]
     return [_proportioned(ctx, x, shape, rest)]
@@ -75,23 +77,24 @@ def _proportioned(ctx: Any, x: Dims, shape: tuple[Any, ...], rest: list[Any]) ->
     if have is None or want is None:
         ctx.unproven()
         return tuple(None if d == -1 else d for d in shape)
-    left = list(have[1])
+    open_dim = ctx.derived("reshape", *have[1], have[0], math.prod(d for d in x if known(d) and d), *rest)
+    left, shared = list(have[1]), [d for d in want[1] if d in have[1]]
     for d in want[1]:
-        if d in left:
-            left.remove(d)
-            if -1 in shape:
-                ctx.at_least(d, 1, "")  # of no elements, -1 may be anything
-        else:
+        if d not in left:
             ctx.unproven()
-            return tuple(ctx.derived("reshape", *have[1], have[0], *rest) if d == -1 else d for d in shape)
+            return tuple(open_dim if d == -1 else d for d in shape)
+        left.remove(d)
     if want[0] == 0 or have[0] % want[0]:
         ctx.unproven()
-        return tuple(ctx.derived("reshape", *have[1], have[0], *rest) if d == -1 else d for d in shape)
+        return tuple(open_dim if d == -1 else d for d in shape)
     times = have[0] // want[0]
     if -1 not in shape:
         if left or times != 1:
             ctx.unproven()
         return shape
+    if left or times == 0:
+        for d in shared:
+            ctx.at_least(d, 1, "")  # of no elements, -1 is what is left without the dims of size 0
     if not left or times == 0:
         dim: Any = times
     else:

@@ -293,6 +293,8 @@ def _fused_batch_norm_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
         np.sqrt(inverse, inverse)
         np.reciprocal(inverse, inverse)
         multiply(products, inverse, ds, casting="same_kind")
+        if not view.count:
+            ds.fill(0)  # the variance of nothing is NaN, and its inverse with it
         copyto(do, totals, "same_kind")
         if training:
             divide(totals, count, totals)

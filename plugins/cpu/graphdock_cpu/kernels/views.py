@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, In, KernelDef, Out, ViewRule, errors
+from graphdock.contracts import shape as shapes
 
 from graphdock_cpu.kernels.common import known
 
@@ -103,8 +104,10 @@ def reshape(ctx: BuildContext) -> Bound:
     if not known(target):
         value = ctx.input("shape").value
         target = None if value is None else tuple(value.tolist())
+        if target is not None and 0 in target and -1 in target:
+            return bind_view(ctx, 0, guarded(lambda x: x.reshape(_target(x, value)), "cannot reshape"))
     if target is None:
-        return bind_view(ctx, 0, guarded(lambda x, shape: x.reshape(_target(shape)), "cannot reshape"), (1,))
+        return bind_view(ctx, 0, guarded(lambda x, shape: x.reshape(_target(x, shape)), "cannot reshape"), (1,))
     checked = known(ctx.inputs[0].shape)
     if ctx.outputs[0].mode.kind in ("view", "fresh"):
 
@@ -119,11 +122,14 @@ def reshape(ctx: BuildContext) -> Bound:
     return Bound(compute if checked else guarded(compute, "cannot reshape"), args=(In(0), Out(0)))
 
 
-def _target(shape: Any) -> list[int]:
-    """The shape to reshape to; NumPy takes any negative size for -1 where there are no elements."""
+def _target(x: Any, shape: Any) -> list[int]:
+    """The shape to reshape ``x`` to; of no elements, NumPy takes any negative size for -1, and refuses -1 beside 0."""
     sizes: list[int] = shape.tolist()
     if sizes and min(sizes) < -1:
         raise errors.InvalidArgumentError(f"shape {sizes} holds the negative size {min(sizes)}")
+    if x.size == 0 and sizes.count(-1) == 1:
+        at = sizes.index(-1)
+        sizes[at] = shapes.left_over(x.shape, sizes[:at] + sizes[at + 1 :])
     return sizes
 
 

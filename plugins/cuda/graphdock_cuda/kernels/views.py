@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from graphdock.contracts import BindContext, KernelDef, PrepareContext, Prepared, ViewRule, errors
+from graphdock.contracts import shape as shapes
 
 from graphdock_cuda.kernel import DEVICE, PLAIN, told
 from graphdock_cuda.memory import Array
@@ -123,6 +124,9 @@ def _reshape(x: np.ndarray, attrs: Any, shape: np.ndarray) -> list[np.ndarray]:
     sizes = shape.tolist()
     if sizes and min(sizes) < -1:
         raise errors.InvalidArgumentError(f"shape {sizes} holds the negative size {min(sizes)}")
+    if x.size == 0 and sizes.count(-1) == 1:  # which NumPy refuses beside 0
+        at = sizes.index(-1)
+        sizes[at] = shapes.left_over(x.shape, sizes[:at] + sizes[at + 1 :])
     return [x.reshape(sizes)]
 
 

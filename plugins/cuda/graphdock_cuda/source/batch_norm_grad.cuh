@@ -33,7 +33,7 @@ GD_KERNEL(batch_norm_grad_vectors)(const TwoSums<W>* parts, int count, const U* 
   GD_GRID_LOOP(i64, c, channels) {
     const TwoSums<W> all = joined(parts, count, channels, c);
     const W inverse = W(1) / sqrt(static_cast<W>(variance[c]) + static_cast<W>(epsilon)), n = static_cast<W>(elements);
-    store(to_scale + c, all.second * inverse);
+    store(to_scale + c, elements ? all.second * inverse : W(0));  // the variance of nothing is NaN
     store(to_offset + c, all.first);
     factors[c] = training ? all.first / n : W(0);
     factors[channels + c] = training ? all.second * inverse * inverse / n : W(0);

@@ -42,7 +42,8 @@ __all__ = [
 def reshape(tensor, shape, name=None):
     """The same elements, row-major, under another shape.
 
-    One dim of the new shape may be -1; it becomes what is left of the number of elements.
+    One dim of the new shape may be -1; it becomes what is left of the number of elements. Where there are none,
+    dims of size 0 do not count.
 
     Args:
       tensor: tensor of any shape, any dtype. Any tensor.

@@ -432,6 +432,8 @@ CASES: dict[str, dict] = {
                 "note": "",
             },
             {"inputs": {"x": {"shape": (0, 3)}, "shape": {"value": (3, 0, 2)}}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"x": {"shape": (0, 3, 4)}, "shape": {"value": (0, -1)}}, "attrs": {}, "types": {}, "note": ""},
+            {"inputs": {"x": {"shape": (0, 3, 4)}, "shape": {"value": (2, -1)}}, "attrs": {}, "types": {}, "note": ""},
             {
                 "inputs": {"x": {"shape": ()}, "shape": {"value": (1, -1), "dtype": "int64"}},
                 "attrs": {},

@@ -201,7 +201,10 @@ def reshape() -> OpDef:
         name="Reshape",
         version=1,
         summary="The same elements, row-major, under another shape.",
-        doc="One dim of the new shape may be -1; it becomes what is left of the number of elements.",
+        doc=(
+            "One dim of the new shape may be -1; it becomes what is left of the number of elements. Where there are "
+            "none, dims of size 0 do not count."
+        ),
         inputs=(
             ArgDef("x", "T", doc="Any tensor."),
             ArgDef("shape", "Tshape", memory="host", doc="The new shape, a vector."),
@@ -242,7 +245,7 @@ def transpose() -> OpDef:
         gradient_kinds={"x": "fn", "perm": "none"},
         reference="graphdock_std.reference.array:transpose",
         package="graphdock_std",
-        source="specs/array.yaml:36",
+        source="specs/array.yaml:38",
     )
 
 
@@ -267,7 +270,7 @@ def expand_dims() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:expand_dims",
         package="graphdock_std",
-        source="specs/array.yaml:62",
+        source="specs/array.yaml:64",
     )
 
 
@@ -290,7 +293,7 @@ def squeeze() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.array:squeeze",
         package="graphdock_std",
-        source="specs/array.yaml:85",
+        source="specs/array.yaml:87",
     )
 
 
@@ -314,7 +317,7 @@ def concat() -> OpDef:
         gradient_kinds={"values": "fn", "axis": "none"},
         reference="graphdock_std.reference.array:concat",
         package="graphdock_std",
-        source="specs/array.yaml:108",
+        source="specs/array.yaml:110",
     )
 
 
@@ -339,7 +342,7 @@ def split() -> OpDef:
         gradient_kinds={"axis": "none", "value": "fn"},
         reference="graphdock_std.reference.array:split",
         package="graphdock_std",
-        source="specs/array.yaml:133",
+        source="specs/array.yaml:135",
     )
 
 
@@ -373,7 +376,7 @@ def split_v() -> OpDef:
         gradient_kinds={"value": "fn", "size_splits": "none", "axis": "none"},
         reference="graphdock_std.reference.array:split_v",
         package="graphdock_std",
-        source="specs/array.yaml:157",
+        source="specs/array.yaml:159",
     )
 
 
@@ -397,7 +400,7 @@ def pack() -> OpDef:
         gradient_kinds={"values": "fn"},
         reference="graphdock_std.reference.array:pack",
         package="graphdock_std",
-        source="specs/array.yaml:181",
+        source="specs/array.yaml:183",
     )
 
 
@@ -422,7 +425,7 @@ def unpack() -> OpDef:
         gradient_kinds={"value": "fn"},
         reference="graphdock_std.reference.array:unpack",
         package="graphdock_std",
-        source="specs/array.yaml:205",
+        source="specs/array.yaml:207",
     )
 
 
@@ -447,7 +450,7 @@ def slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "size": "none"},
         reference="graphdock_std.reference.array:slice_",
         package="graphdock_std",
-        source="specs/array.yaml:230",
+        source="specs/array.yaml:232",
     )
 
 
@@ -490,7 +493,7 @@ def strided_slice() -> OpDef:
         gradient_kinds={"x": "fn", "begin": "none", "end": "none", "strides": "none"},
         reference="graphdock_std.reference.array:strided_slice",
         package="graphdock_std",
-        source="specs/array.yaml:259",
+        source="specs/array.yaml:261",
     )
 
 
@@ -522,7 +525,7 @@ def strided_slice_grad() -> OpDef:
         gradient_kinds={"shape": "none", "begin": "none", "end": "none", "strides": "none", "dy": "fn"},
         reference="graphdock_std.reference.array:strided_slice_grad",
         package="graphdock_std",
-        source="specs/array.yaml:297",
+        source="specs/array.yaml:299",
     )
 
 
@@ -550,7 +553,7 @@ def gather() -> OpDef:
         gradient_kinds={"params": "fn", "indices": "none", "axis": "none"},
         reference="graphdock_std.reference.array:gather",
         package="graphdock_std",
-        source="specs/array.yaml:326",
+        source="specs/array.yaml:328",
     )
 
 
@@ -599,7 +602,7 @@ def unsorted_segment_sum() -> OpDef:
         gradient_kinds={"data": "fn", "segment_ids": "none", "num_segments": "none"},
         reference="graphdock_std.reference.array:unsorted_segment_sum",
         package="graphdock_std",
-        source="specs/array.yaml:352",
+        source="specs/array.yaml:354",
     )
 
 
@@ -625,7 +628,7 @@ def gather_nd() -> OpDef:
         gradient_kinds={"params": "formula", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
-        source="specs/array.yaml:378",
+        source="specs/array.yaml:380",
     )
 
 
@@ -669,7 +672,7 @@ def scatter_nd() -> OpDef:
         gradient_kinds={"indices": "none", "updates": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:scatter_nd",
         package="graphdock_std",
-        source="specs/array.yaml:400",
+        source="specs/array.yaml:402",
     )
 
 
@@ -691,7 +694,7 @@ def tile() -> OpDef:
         gradient_kinds={"x": "fn", "multiples": "none"},
         reference="graphdock_std.reference.array:tile",
         package="graphdock_std",
-        source="specs/array.yaml:423",
+        source="specs/array.yaml:425",
     )
 
 
@@ -727,7 +730,7 @@ def pad() -> OpDef:
         gradient_kinds={"x": "fn", "paddings": "none", "constant_values": "fn"},
         reference="graphdock_std.reference.array:pad",
         package="graphdock_std",
-        source="specs/array.yaml:448",
+        source="specs/array.yaml:450",
     )
 
 
@@ -753,7 +756,7 @@ def mirror_pad_grad() -> OpDef:
         gradient_kinds={"dy": "fn", "paddings": "none"},
         reference="graphdock_std.reference.array:mirror_pad_grad",
         package="graphdock_std",
-        source="specs/array.yaml:477",
+        source="specs/array.yaml:479",
     )
 
 
@@ -778,7 +781,7 @@ def fill() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fill",
         reference="graphdock_std.reference.array:fill",
         package="graphdock_std",
-        source="specs/array.yaml:498",
+        source="specs/array.yaml:500",
     )
 
 
@@ -796,7 +799,7 @@ def size() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:size",
         package="graphdock_std",
-        source="specs/array.yaml:524",
+        source="specs/array.yaml:526",
     )
 
 
@@ -814,7 +817,7 @@ def rank() -> OpDef:
         gradient_kinds={"input": "none"},
         reference="graphdock_std.reference.array:rank",
         package="graphdock_std",
-        source="specs/array.yaml:537",
+        source="specs/array.yaml:539",
     )
 
 
@@ -838,7 +841,7 @@ def range() -> OpDef:
         gradient_kinds={"start": "formula", "limit": "none", "delta": "fn"},
         reference="graphdock_std.reference.array:range_",
         package="graphdock_std",
-        source="specs/array.yaml:550",
+        source="specs/array.yaml:552",
     )
 
 
@@ -865,7 +868,7 @@ def lin_space() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:lin_space",
         reference="graphdock_std.reference.array:lin_space",
         package="graphdock_std",
-        source="specs/array.yaml:578",
+        source="specs/array.yaml:580",
     )
 
 
@@ -894,7 +897,7 @@ def one_hot() -> OpDef:
         gradient_kinds={"indices": "none", "depth": "none", "on_value": "formula", "off_value": "formula"},
         reference="graphdock_std.reference.array:one_hot",
         package="graphdock_std",
-        source="specs/array.yaml:606",
+        source="specs/array.yaml:608",
     )
 
 
@@ -918,7 +921,7 @@ def broadcast_to() -> OpDef:
         gradient_kinds={"x": "formula", "shape": "none"},
         reference="graphdock_std.reference.array:broadcast_to",
         package="graphdock_std",
-        source="specs/array.yaml:635",
+        source="specs/array.yaml:637",
     )
 
 
@@ -947,7 +950,7 @@ def reverse_v2() -> OpDef:
         gradient_kinds={"x": "formula", "axis": "none"},
         reference="graphdock_std.reference.array:reverse",
         package="graphdock_std",
-        source="specs/array.yaml:662",
+        source="specs/array.yaml:664",
     )
 
 
@@ -964,7 +967,7 @@ def invert_permutation() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.array:invert_permutation",
         package="graphdock_std",
-        source="specs/array.yaml:688",
+        source="specs/array.yaml:690",
     )
 
 
@@ -982,7 +985,7 @@ def matrix_diag() -> OpDef:
         gradient_kinds={"diagonal": "formula"},
         reference="graphdock_std.reference.array:matrix_diag",
         package="graphdock_std",
-        source="specs/array.yaml:707",
+        source="specs/array.yaml:709",
     )
 
 
@@ -1001,7 +1004,7 @@ def matrix_diag_part() -> OpDef:
         gradient_kinds={"input": "fn"},
         reference="graphdock_std.reference.array:matrix_diag_part",
         package="graphdock_std",
-        source="specs/array.yaml:720",
+        source="specs/array.yaml:722",
     )
 
 
@@ -1023,7 +1026,7 @@ def matrix_band_part() -> OpDef:
         gradient_kinds={"x": "formula", "num_lower": "none", "num_upper": "none"},
         reference="graphdock_std.reference.array:matrix_band_part",
         package="graphdock_std",
-        source="specs/array.yaml:734",
+        source="specs/array.yaml:736",
     )
 
 
@@ -1045,7 +1048,7 @@ def where() -> OpDef:
         gradient_kinds={"condition": "none"},
         reference="graphdock_std.reference.array:where",
         package="graphdock_std",
-        source="specs/array.yaml:757",
+        source="specs/array.yaml:759",
     )
 
 
@@ -13253,7 +13256,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "arithmetic.yaml": "33eb6c5c85488e1f",
-    "array.yaml": "6c503094f8a5aacd",
+    "array.yaml": "432fe0499ae041ed",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "b1592d7ac8b9a291",

@@ -32,10 +32,10 @@ class Flatten(Layer):
         if rank == 1:
             return _tf.expand_dims(inputs, 1)
         batch, row = self.compute_output_shape(inputs.shape).as_list()
-        if row is not None:
+        if row:
             return _tf.reshape(inputs, [-1, row])
-        made = _tf.reshape(inputs, [_tf.shape(inputs)[0] if batch is None else batch, -1])
-        made.set_shape([batch, None])
+        made = _tf.reshape(inputs, [batch or _tf.shape(inputs)[0], -1 if row is None else 0])
+        made.set_shape([batch, row])
         return made
 
     def compute_output_shape(self, input_shape: Any) -> _tf.TensorShape:

@@ -43,7 +43,9 @@ def _wide(dtype: Any) -> Any:
 def reshape(x: np.ndarray, shape: np.ndarray, **_: Any) -> np.ndarray:
     dims = [int(d) for d in shape]
     if -1 in dims:
-        dims[dims.index(-1)] = x.size // _count([d for d in dims if d != -1])
+        others = [d for d in dims if d != -1]
+        sizes = [d for d in x.shape if d or 0 not in others]
+        dims[dims.index(-1)] = _count(sizes) // _count([d for d in others if d])
     elements = iter([x[i] for i in _indices(x.shape)])
     return _by_index(dims, x.dtype, lambda _index: next(elements))
 
