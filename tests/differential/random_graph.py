@@ -210,7 +210,7 @@ class Generator:
             "f": [
                 *arithmetic,
                 ("x / (1 + |y|)", lambda x, y: x / (x.dtype.type(1) + np.abs(y)), lambda x, y: x / (1 + tf.abs(y))),
-                ("squared_difference", lambda x, y: (x - y) ** 2, tf.squared_difference),
+                ("squared_difference", lambda x, y: np.square(x - y), tf.squared_difference),
             ],
             "i": [
                 *arithmetic,

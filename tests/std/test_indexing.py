@@ -66,6 +66,26 @@ def test_a_condition_of_unknown_rank_chooses_rows_when_it_is_a_vector() -> None:
             np.testing.assert_array_equal(slope, sign * np.ones_like(value))
 
 
+def test_a_dim_that_one_operand_of_where_knows_is_that_of_both() -> None:
+    """Static shapes are TensorFlow's: those that it merges. What is known to broadcast does."""
+    mask, unknown = tf.placeholder(tf.bool), tf.placeholder(tf.float32)
+    table = [
+        (unknown, tf.ones([2, 3]), [2, 3]), (tf.placeholder(tf.float32, [None, 3]), tf.ones([2, 3]), [2, 3]),
+        (tf.placeholder(tf.float32, [2, None]), tf.placeholder(tf.float32, [None, 3]), [2, 3]),
+        (0.0, unknown, None), (tf.ones([2, 3]), 0.0, None), (unknown, unknown, None),
+    ]  # fmt: skip
+    for x, y, dims in table:
+        for given in (mask, tf.placeholder(tf.bool, [None, None])):
+            for one, other in ((x, y), (y, x)):
+                found = tf.where(given, one, other).shape
+                assert (None if found.ndims is None else found.as_list()) == dims or (
+                    dims is None and given is not mask
+                )
+    wrong = tf.where(mask, unknown, tf.ones([1, 3]))
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="do not agree"):
+        session.run(wrong, {mask: np.ones([2, 3], bool), unknown: np.ones([2, 3])})
+
+
 def test_where_gives_indices() -> None:
     found = tf.where([[True, False], [True, True]])
     assert found.shape.as_list() == [None, 2]

@@ -273,7 +273,8 @@ def where(
     Args:
       condition: bool, of the shape of ``x`` and ``y``; a vector chooses whole rows of tensors of rank 2 or more. Without ``x`` and
         ``y`` any dtype: what is not zero holds.
-      x, y: tensors of one dtype. Shapes that differ broadcast, :func:`tf.where_v2` does so with a vector as well.
+      x, y: tensors of one dtype. Shapes that are known to differ broadcast; a dim that only one of them knows is that of both.
+        :func:`tf.where_v2` broadcasts with unknown dims and with a vector as well.
 
     Returns:
       With ``x`` and ``y``: their shape. Without: int64, ``[number of true elements, rank]``, in row-major order.
@@ -283,18 +284,27 @@ def where(
     if x is None:
         return _ops.apply_op("Where", condition=condition, name=name)  # type: ignore[no-any-return]
     mask = _ops.convert_to_tensor(condition, dtypes.bool_)
-    dims = static_shape(mask)
-    if dims is not None and len(dims) != 1:
-        return _ops.apply_op("Select", condition=mask, x=x, y=y, name=name)  # type: ignore[no-any-return]
     first = x if is_tensor(x) or not is_tensor(y) else _ops.convert_to_tensor(x, _ops.convert_to_tensor(y).dtype)
     a = _ops.convert_to_tensor(first)
     b = _ops.convert_to_tensor(y, a.dtype)
+    result = _select(mask, a, b, name)
+    # unknown dims are those of the other: what broadcasts is known when the graph is built
+    if static_shape(a) != () != static_shape(b) and a.shape.is_compatible_with(b.shape):
+        result.set_shape(a.shape.merge_with(b.shape))
+    return result
+
+
+def _select(mask: Any, a: Any, b: Any, name: str | None) -> Any:
+    """Elements of ``a`` and ``b``, or their rows if the mask is a vector and they are no vectors."""
+    dims = static_shape(mask)
+    if dims is not None and len(dims) != 1:
+        return _ops.apply_op("Select", condition=mask, x=a, y=b, name=name)
     ranks = [None if static_shape(t) is None else len(static_shape(t) or ()) for t in (a, b)]
     if dims is not None and None not in ranks and max(r or 0 for r in ranks) < 2:
-        return _ops.apply_op("Select", condition=mask, x=a, y=b, name=name)  # type: ignore[no-any-return]
+        return _ops.apply_op("Select", condition=mask, x=a, y=b, name=name)
     with _ops.name_scope(name or "Select"):
         rows = _ops.apply_op("Reshape", x=mask, shape=_over_rows(mask, a, b, ranks))
-        return _ops.apply_op("Select", condition=rows, x=a, y=b)  # type: ignore[no-any-return]
+        return _ops.apply_op("Select", condition=rows, x=a, y=b)
 
 
 def _over_rows(mask: Any, a: Any, b: Any, ranks: Sequence[int | None]) -> Any:
