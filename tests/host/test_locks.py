@@ -9,14 +9,15 @@ import threading
 import weakref
 from pathlib import Path
 
+import graphdock_std
 import pytest
 from graphdock import locks
 from graphdock.locks import new_lock
 
-HOST = Path(locks.__file__).parent
-#: Not met by a step of a forked child: a device, its queues and a rendezvous stay in the process that opened them; a writer's
-#: condition is made anew in a child, over a lock of here; a file's pointer is shared only where there is no fork.
-ELSEWHERE = {"checkpoint/files.py", "contracts/queue.py", "events/writer.py", "runtime/rendezvous.py"}
+HOST, STD = Path(locks.__file__).parent, Path(graphdock_std.__file__).parent
+#: Conditions over locks of here, of which the writer's is made anew in a child; a file's pointer, which is shared only where there
+#: is no fork.
+ELSEWHERE = {"checkpoint/files.py", "events/writer.py", "runtime/rendezvous.py"}
 
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -80,9 +81,9 @@ def test_a_lock_that_nobody_uses_goes():
 @pytest.mark.slow
 def test_every_lock_of_the_host_is_made_here():
     found = set()
-    for path in HOST.rglob("*.py"):
-        name = path.relative_to(HOST).as_posix()
-        if name == "locks.py" or name.startswith("testing/"):
+    for path in (*HOST.rglob("*.py"), *STD.rglob("*.py")):
+        name = path.relative_to(HOST if path.is_relative_to(HOST) else STD).as_posix()
+        if name == "locks.py":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             made = node.func if isinstance(node, ast.Call) else None

@@ -34,13 +34,15 @@ fence of its queue, and only there; what was queued after it runs, on whatever t
 ``restore``, which clean up, never raise it.
 
 Threads. A queue belongs to whoever holds it: one thread at a time, which may change between calls. Methods of
-:class:`QueuedDevice` may be called from any thread.
+:class:`QueuedDevice` may be called from any thread. A device stays in the process that opened it: in a forked child it is
+``forked``, steps on it are refused, and a session that is made there opens another.
 """
 
 from __future__ import annotations
 
-import threading
+import os
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,6 +52,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from graphdock.contracts.device import Buffer, Device, DeviceInfo, Storage
 from graphdock.dtypes import DType
 from graphdock.errors import InvalidArgumentError
+from graphdock.locks import new_lock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -226,9 +229,11 @@ class QueuedDevice(Device):
       undecided: why recordings can't hold ``Queue.branch`` and ``Queue.loop``, in words; empty where they can.
       fetch_bytes: what is fetched and has so many bytes gets staging memory of its own in every step, which the caller keeps as
         his array; for devices that keep a pool of it. 0: nothing does, and the host copies what is fetched.
+      forked: this process was forked from the one that opened the device.
     """
 
     lanes: int = 2
+    forked: bool = False
     undecided: str = "recordings of it hold no conditions"
     fetch_bytes: int = 0
     alignment: int = 256
@@ -236,7 +241,8 @@ class QueuedDevice(Device):
 
     def __init__(self, info: DeviceInfo) -> None:
         super().__init__(info)
-        self._outside_lock = threading.RLock()
+        _open.add(self)
+        self._outside_lock = new_lock()
         self._outside_queue: Queue | None = None
         self._outside_slot: NDArray[Any] | None = None
         #: the runtime's own: the queues that steps take turns on
@@ -353,3 +359,15 @@ class QueuedDevice(Device):
             with self._outside() as queue:
                 queue.to_host(src, slot)
             dst[...] = slot
+
+
+_open: weakref.WeakSet[QueuedDevice] = weakref.WeakSet()
+
+
+def _leave_behind() -> None:
+    for device in list(_open):
+        device.forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_behind)

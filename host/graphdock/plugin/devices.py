@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphdock.contracts import Device, DeviceFactory, DeviceInfo, DeviceSpec
+from graphdock.contracts.queue import QueuedDevice
 from graphdock.errors import (
     ConfigError,
     DeviceUnavailable,
@@ -133,6 +134,8 @@ class DeviceTable:
             factory, plugin = self._owner(spec.type)
             key = (factory.device_type, index)
             present = self._open.get(key)
+            if present is not None and isinstance(present[0], QueuedDevice) and present[0].forked:
+                present = None  # it stays in the process that opened it
             if present is not None and given is None:
                 return present[0]
             options = self._options(plugin, given or {})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
+from graphdock.errors import FailedPreconditionError
 from graphdock.locks import new_lock
 from graphdock.runtime.device_error import asking
 from graphdock.runtime.tickets import Ticket
@@ -21,7 +24,8 @@ class Departed(Protocol):
     """A step that ended before its fence."""
 
     def fence(self, lane: Lane) -> None:
-        """Wait for its work on a lane, which the caller holds; its errors are kept for its session. Raises interrupts only."""
+        """Wait for its work on a lane, which the caller holds; its errors are kept for its session. Raises interrupts, and in
+        a forked child FailedPreconditionError."""
 
 
 class Lane:
@@ -33,9 +37,12 @@ class Lane:
       flight: the step that ended before its fence here, if there is one.
     """
 
-    __slots__ = ("count", "device", "done", "flight", "instances", "number", "queue", "seen")
+    __slots__ = ("__weakref__", "count", "device", "done", "flight", "instances", "number", "queue", "seen")
 
     def __init__(self, device: QueuedDevice) -> None:
+        if device.forked:
+            raise _left_behind(device)
+        _lanes.add(self)
         self.device = device
         self.queue: Queue = device.new_queue()
         self.number = next(_numbers)
@@ -104,6 +111,32 @@ def unshare(lanes: Iterable[Lane]) -> None:
     with _lock:
         for lane in lanes:
             lane.instances -= 1
+
+
+class _Parent:
+    """What is in flight on the lanes that a forked child finds: whatever other threads of its parent had begun."""
+
+    def fence(self, lane: Lane) -> None:
+        raise _left_behind(lane.device)
+
+
+_lanes: weakref.WeakSet[Lane] = weakref.WeakSet()
+
+
+def _left_behind(device: QueuedDevice) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"{device!r} was opened before this process was forked, and stays in the process that opened it",
+        hint="make a session in the child, or start it with multiprocessing's method 'spawn'",
+    )
+
+
+def _in_child() -> None:
+    for lane in list(_lanes):
+        lane.flight = _Parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def fence(queue: Queue) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from graphdock.contracts.rendezvous import Rendezvous, RendezvousKey
 from graphdock.errors import AlreadyExistsError, DeadlineExceededError
+from graphdock.locks import new_lock
 
 __all__ = ["Deadlines", "LocalRendezvous"]
 
@@ -32,7 +33,7 @@ class LocalRendezvous(Rendezvous):
     ) -> None:
         self._clock = clock
         self._watch = watch
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._values: dict[RendezvousKey, Any] = {}
         self._sent: set[RendezvousKey] = set()
         self._waiting: dict[RendezvousKey, list[tuple[Done, float | None]]] = {}
@@ -134,7 +135,7 @@ class Deadlines:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(new_lock())
         self._watched: set[LocalRendezvous] = set()
         self._news = 0
         self._thread: threading.Thread | None = None
@@ -143,7 +144,7 @@ class Deadlines:
         with self._changed:
             self._watched.add(rendezvous)
             self._news += 1
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # a forked child has none of its parent's threads
                 self._thread = threading.Thread(target=self._run, name="graphdock-deadlines", daemon=True)
                 self._thread.start()
             self._changed.notify()

@@ -13,7 +13,6 @@ random streams are read when the kernel is queued, as a real launch reads its ar
 from __future__ import annotations
 
 import math
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +32,7 @@ from graphdock.contracts import (
     hookimpl,
 )
 from graphdock.contracts.kernel_error import kernel_error
+from graphdock.locks import new_lock
 
 __all__ = ["FakeBuffer", "FakeDevice", "FakeFactory", "install", "register_devices", "register_kernels"]
 
@@ -69,7 +69,7 @@ class FakeDevice(Device):
     def __init__(self, info: DeviceInfo) -> None:
         super().__init__(info)
         self._work: deque[Callable[[], None]] = deque()
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self.launches = 0
         self.waits = 0
         self.queue = self

@@ -11,6 +11,7 @@ from weakref import WeakSet
 from graphdock.contracts import Device, DeviceInfo, DType
 from graphdock.contracts.queue import Event, Queue, QueuedDevice
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
+from graphdock.locks import new_lock
 from graphdock.testing.driver.capture import Mark, Recording
 from graphdock.testing.driver.faults import Faults
 from graphdock.testing.driver.interrupts import HeldBack
@@ -32,7 +33,7 @@ class Driver:
     """
 
     def __init__(self, seed: int = 0, laziness: float | None = None) -> None:
-        self.lock = threading.RLock()
+        self.lock = new_lock()
         self.scheduler = Scheduler(seed, laziness)
         self.faults = Faults()
         self.pinned = Pinned()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import numpy as np
 
 from graphdock.contracts.queue import Event, Queue
 from graphdock.errors import FailedPreconditionError, InvalidArgumentError
+from graphdock.locks import new_lock
 from graphdock.testing.driver.capture import Mark, Recording, Segment, Step
 from graphdock.testing.driver.faults import Kind
 from graphdock.testing.driver.interrupts import HeldBack
@@ -50,7 +50,7 @@ class DriverQueue(Queue):
         self.line = Line(name, device.health)
         self.idle: Idle = {}
         self.recording: Recording | None = None
-        self._holder = threading.RLock()
+        self._holder = new_lock()
         storage = device.allocate(device.argument_bytes)
         self.arguments: Buffer = Buffer(storage, storage.block.bytes[: device.argument_bytes])
 

@@ -20,13 +20,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from graphdock.contracts import queue
+from graphdock.locks import new_lock
 from graphdock.testing.driver.clocks import HOST, Clock, Clocks
 from graphdock.testing.driver.shadow import Cell, Shadow
 
@@ -145,7 +145,7 @@ class Detector:
         self.report = Report()
         self._clocks = Clocks()
         self._memory: dict[str, Shadow[Access]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def access(self, queue: str, what: str, reads: Iterable[Range] = (), writes: Iterable[Range] = ()) -> None:
         """Work was queued that reads and writes these bytes."""

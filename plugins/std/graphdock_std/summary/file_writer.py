@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import time
 import warnings
 import weakref
@@ -16,6 +15,7 @@ from graphdock.errors import AlreadyExistsError, ArgumentTypeError, InvalidArgum
 from graphdock.events.messages import Event, SessionLog, Summary, TaggedRunMetadata
 from graphdock.events.summaries import EVENT_KEYS, check
 from graphdock.events.writer import EventWriter
+from graphdock.locks import new_lock
 
 __all__ = ["FileWriter"]
 
@@ -63,7 +63,7 @@ class FileWriter:
         self._logdir = os.fsdecode(logdir)
         self._events = EventWriter(self._logdir, int(max_queue), float(flush_secs), filename_suffix or "")
         self._last = weakref.finalize(self, self._events.close_at_last)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._tagged: set[str] = set()
         self._described: set[str] = set()
         if graph is not None or graph_def is not None:

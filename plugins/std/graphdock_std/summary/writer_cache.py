@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from graphdock.errors import GraphdockError
+from graphdock.locks import new_lock
 
 from graphdock_std.summary.file_writer import FileWriter
 
@@ -17,7 +17,7 @@ class FileWriterCache:
     """The FileWriters of a process, by folder. Any thread may call it."""
 
     _cache: ClassVar[dict[str, FileWriter]] = {}
-    _lock: ClassVar[threading.RLock] = threading.RLock()
+    _lock: ClassVar[Any] = new_lock()
 
     @staticmethod
     def get(logdir: str) -> FileWriter:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from graphdock.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from graphdock.locks import new_lock
 
 __all__ = ["Coordinator", "LooperThread"]
 
@@ -32,7 +33,7 @@ class Coordinator:
     def __init__(self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None) -> None:
         kinds = (OutOfRangeError,) if clean_stop_exception_types is None else clean_stop_exception_types
         self._clean = tuple(kinds)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._stop = threading.Event()
         self._error: BaseException | None = None
         self._joined = False
