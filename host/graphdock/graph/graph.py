@@ -154,10 +154,9 @@ class Graph(ScopedGraph):
                 input_lengths,
             )
             op.bodies = tuple(bodies)
-            if scopes.devices:
+            if scopes.devices or scopes.colocation:
                 op._device = scopes.device_for(op)
-            if scopes.colocation:
-                op._colocation = scopes.colocation
+                op._colocation = scopes.groups()
             if scopes.gradients:
                 op._gradient_type = scopes.gradients.get(op.type)
             self._infer(op)

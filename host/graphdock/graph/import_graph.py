@@ -241,6 +241,8 @@ class _Reader:
                 )
             for tensor, dims in zip(op.outputs, shapes, strict=True):
                 tensor.op.graph._learn(tensor, as_dims(None if dims is None else expect(dims, list, where)))
+        if op.verb == "read" and not control and inputs[0].op.verb == "handle":  # "w:0" is the value of w
+            self.graph._reads.setdefault(inputs[0].op, op.outputs[0])
         self.ops[node["name"]] = op
         for tensor in op.outputs:
             self.tensors[f"{node['name']}:{tensor.value_index}"] = tensor

@@ -24,7 +24,8 @@ class Scopes(threading.local):
         self.prefix = ""
         self.control: tuple[Operation, ...] = ()
         self.devices: tuple[DeviceSpec | Callable[[Any], Any], ...] = ()
-        self.colocation: tuple[str, ...] = ()
+        #: What ``colocate_with`` names, outermost first.
+        self.colocation: tuple[Operation, ...] = ()
         self.container = ""
         #: The maps of ``gradient_override_map`` that are entered, outermost first, and what they say together.
         self.gradient_maps: Sequence[Mapping[str, str]] = ()
@@ -35,12 +36,19 @@ class Scopes(threading.local):
         self.gradients = {op_type: name for one in maps for op_type, name in one.items()}
 
     def device_for(self, op: Operation) -> DeviceSpec | None:
+        for other in reversed(self.colocation):
+            if other._device is not None:
+                return other._device
         if not self.devices:
             return None
         spec = DeviceSpec()
         for item in self.devices:
             spec = spec.merge(item if isinstance(item, DeviceSpec) else DeviceSpec.parse(item(op)))
         return spec or None
+
+    def groups(self) -> tuple[str, ...]:
+        """The operations that a new one shares a device with: of one that is colocated itself, those that it is with."""
+        return tuple(dict.fromkeys(name for op in self.colocation for name in op._colocation or (op.name,)))
 
 
 class ScopedGraph(GraphElements):
@@ -112,9 +120,12 @@ class ScopedGraph(GraphElements):
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Operations made inside share a device with ``op``; None with ``ignore_existing`` leaves all such scopes."""
+        """Operations made inside share a device with ``op``, whatever device scopes around say.
+
+        None with ``ignore_existing`` leaves all such scopes.
+        """
         scopes = self._scopes
-        before = scopes.colocation
+        before = scopes.colocation, scopes.devices
         if op is None:
             if not ignore_existing:
                 raise InvalidArgumentError(
@@ -123,11 +134,12 @@ class ScopedGraph(GraphElements):
             scopes.colocation = ()
         else:
             element = self.as_graph_element(op if isinstance(op, (str, Operation)) else getattr(op, "op", op))
-            scopes.colocation = (element.name,) if ignore_existing else (*before, element.name)
+            scopes.colocation = (element,) if ignore_existing else (*scopes.colocation, element)
+        scopes.devices = ()
         try:
             yield
         finally:
-            scopes.colocation = before
+            scopes.colocation, scopes.devices = before
 
     @contextlib.contextmanager
     def container(self, name: str) -> Iterator[str]:

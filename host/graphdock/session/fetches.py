@@ -82,7 +82,7 @@ class FetchPlan:
             pack = self._visit(graph, inner)
             return lambda r: rebuilt(pack(r))
         if fetch is None:
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 "None cannot be fetched",
                 site=describe(capture()),
                 hint="fetch a Tensor, an Operation or a Variable; did a function return nothing?",

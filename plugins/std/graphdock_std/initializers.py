@@ -13,7 +13,7 @@ import graphdock as _tf
 import numpy as np
 from graphdock import dtypes
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError
+from graphdock.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphdock.typing import DTypeLike, ShapeLike, TensorLike
 
 
@@ -29,6 +29,19 @@ class Initializer:
 
     def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
         raise TypeError(f"{type(self).__name__} does not define _value")
+
+
+class Floating(Initializer):
+    """Base of those whose values are floating numbers.
+
+    Raises:
+      DTypeError: ``dtype`` is another kind.
+    """
+
+    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
+        super().__init__(dtype)
+        if not self.dtype.is_floating:
+            raise DTypeError(f"{type(self).__name__} makes floating numbers", got=self.dtype.name)
 
 
 class Zeros(Initializer):
@@ -47,10 +60,17 @@ class Constant(Initializer):
 
     Args:
       verify_shape: refuse a value of another shape instead.
+
+    Raises:
+      ArgumentTypeError: the value is no scalar, text, list, tuple or array, but a tensor, say.
     """
 
     def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32, verify_shape: bool = False) -> None:
         super().__init__(dtype)
+        if not np.isscalar(value) and not isinstance(value, list | tuple | np.ndarray):
+            raise ArgumentTypeError(
+                "the value of a constant initializer", expected="a scalar, a list, a tuple or an array", got=repr(value)
+            )
         self.value, self.verify_shape = value, verify_shape
 
     def _value(self, shape: Any, dtype: dtypes.DType) -> Any:
@@ -82,7 +102,7 @@ class Identity(Initializer):
         return _ops.constant(self.gain * np.eye(*sizes), dtype)
 
 
-class Orthogonal(Initializer):
+class Orthogonal(Floating):
     """A matrix with orthonormal columns, or rows where it has more columns; a tensor is one of all dims but the last.
 
     Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2013: of
@@ -123,7 +143,7 @@ class RandomUniform(Initializer):
         return _tf.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
-class RandomNormal(Initializer):
+class RandomNormal(Floating):
     """Normal with this mean and standard deviation."""
 
     def __init__(
@@ -160,7 +180,7 @@ def fans(shape: Sequence[int]) -> tuple[float, float]:
 _WITHIN_TWO = 0.87962566103423978
 
 
-class VarianceScaling(Initializer):
+class VarianceScaling(Floating):
     """Random with variance ``scale / n``.
 
     Args:
@@ -203,7 +223,7 @@ class VarianceScaling(Initializer):
         return _tf.truncated_normal(sizes, 0.0, math.sqrt(variance) / _WITHIN_TWO, dtype, self.seed)
 
 
-class UniformUnitScaling(Initializer):
+class UniformUnitScaling(Floating):
     """Even over an interval that keeps the scale of inputs: ``sqrt(3 / n) * factor`` to both sides of 0.
 
     n is the product of all dims but the last.

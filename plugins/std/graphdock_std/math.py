@@ -75,8 +75,10 @@ def round(x: TensorLike, name: str | None = None) -> _ops.Tensor:
     return x if x.dtype.is_integer else _ops.apply_op("Round", x=x, name=name)
 
 
-def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """``scalar * x``. Raises InvalidArgumentError when ``scalar`` is known not to be one."""
+def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
+    """``scalar * x``; of IndexedSlices the same rows. Raises InvalidArgumentError when ``scalar`` is known not to be one."""
+    if isinstance(x, _tf.IndexedSlices):
+        return _tf.IndexedSlices(scalar_mul(scalar, x.values, name), x.indices, x.dense_shape)
     x = _ops.convert_to_tensor(x)
     scalar = _ops.convert_to_tensor(scalar, x.dtype)
     if static_shape(scalar) not in ((), None):

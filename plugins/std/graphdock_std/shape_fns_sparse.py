@@ -29,4 +29,5 @@ def edit_distance(ctx: Any) -> list[Dims]:
         return [None]
     if rank < 1:
         raise ctx.fail("a sparse scalar holds no sequences")
-    return [(None,) * (rank - 1)]
+    shapes = [shape_from(ctx, name) or (None,) * rank for name in ("hypothesis_shape", "truth_shape")]
+    return [tuple(max(a, b) if known(a) and known(b) else None for a, b in zip(*shapes, strict=True))[:-1]]

@@ -48,6 +48,17 @@ def _block(block_size: Any, block_shape: Any) -> Any:
     return [size, size] if isinstance(size, int) else size
 
 
+def _images(input: TensorLike) -> _ops.Tensor:
+    """Images of rank 4, also where their rank was not known.
+
+    Raises:
+      ShapeError: they have another rank.
+    """
+    images = _ops.convert_to_tensor(input)
+    images.shape.assert_has_rank(4)
+    return images if images.shape.rank else _tf.ensure_shape(images, [None] * 4)
+
+
 def space_to_batch(
     input: TensorLike,
     paddings: TensorLike,
@@ -63,7 +74,7 @@ def space_to_batch(
       block_size: the side of a square; ``block_shape`` is its other name.
     """
     block = _block(block_size, block_shape)
-    return _ops.apply_op("SpaceToBatchND", input=input, block_shape=block, paddings=paddings, name=name)
+    return _ops.apply_op("SpaceToBatchND", input=_images(input), block_shape=block, paddings=paddings, name=name)
 
 
 def batch_to_space(
@@ -75,7 +86,7 @@ def batch_to_space(
 ) -> _ops.Tensor:
     """The inverse of :func:`space_to_batch`; ``crops`` is ``[2, 2]``: what is cut off above and below, left and right."""
     return _ops.apply_op(
-        "BatchToSpaceND", input=input, block_shape=_block(block_size, block_shape), crops=crops, name=name
+        "BatchToSpaceND", input=_images(input), block_shape=_block(block_size, block_shape), crops=crops, name=name
     )
 
 

@@ -31,7 +31,7 @@ CONVS = {
         ["depthwise_kernel [2, 2, 3, 1]", "pointwise_kernel [1, 1, 3, 4]", "bias [4]"],
     ),
     "MaxPooling1D": ((2, 2), ROW, []),
-    "MaxPooling2D": (((2, 3), None, "same"), IMAGE, []),
+    "MaxPooling2D": (((2, 3), (2, 3), "same"), IMAGE, []),
     "MaxPooling3D": ((2, 1), CUBE, []),
     "AveragePooling1D": ((3, 1, "same"), ROW, []),
     "AveragePooling2D": ((2, (1, 2)), IMAGE, []),

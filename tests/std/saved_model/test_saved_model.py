@@ -103,3 +103,9 @@ def test_signatures(graph):
         tf.saved_model.regression_signature_def(scores, scores)
     with pytest.raises(InvalidArgumentError, match="needs outputs"):
         tf.saved_model.predict_signature_def({"a": examples}, {})
+
+
+def test_a_variable_has_a_tensor_info():
+    with tf.Graph().as_default():
+        info = tf.saved_model.build_tensor_info(tf.Variable([1, 2], name="v"))
+        assert info.name == "v:0" and [d.size for d in info.tensor_shape.dim] == [2]

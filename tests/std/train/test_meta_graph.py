@@ -153,3 +153,20 @@ def test_variables_in_a_collection_of_the_program_s_own_come_back_by_name(graph,
         tf.train.import_meta_graph(path + ".meta").restore(sess, path)
         (found,) = tf.get_collection("vars")
         assert sess.run([found, "bias:0"]) == [2.0, 2.0]
+
+
+def test_a_variable_of_no_collection_comes_back_by_name_in_an_earlier_one(graph, tmp_path):
+    """Collections are filled in alphabetical order: this one before that of the variables."""
+    v, w = tf.Variable(5.0, name="v"), tf.Variable(6.0, name="w", collections=[])
+    for item in (v, w):
+        tf.add_to_collection("mine", item)
+    with tf.Session() as sess:
+        sess.run([v.initializer, w.initializer])
+        path = tf.train.Saver([v, w]).save(sess, str(tmp_path / "m"))
+    with tf.Graph().as_default() as again, tf.Session() as sess:
+        tf.train.import_meta_graph(path + ".meta").restore(sess, path)
+        assert sess.run(tf.get_collection("mine")) == [5.0, 6.0]
+        assert sess.run(again.get_tensor_by_name("w:0")) == 6.0
+    with tf.Graph().as_default() as alone:  # no collection says what is a variable
+        tf.import_graph_def(graph.as_graph_def(), name="")
+        assert alone.get_tensor_by_name("w:0").dtype == tf.float32

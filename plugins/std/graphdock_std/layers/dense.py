@@ -93,8 +93,10 @@ class Dense(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> _tf.TensorShape:
-        shape = _tf.TensorShape(input_shape)
-        return _tf.TensorShape(None if shape.rank is None else [*shape.as_list()[:-1], self.units])
+        dims = _tf.TensorShape(input_shape).with_rank_at_least(2)
+        if dims.rank is None or dims.as_list()[-1] is None:
+            raise ShapeError("dense needs to know the last dim of its input", got=str(dims))
+        return _tf.TensorShape([*dims.as_list()[:-1], self.units])
 
 
 def dense(

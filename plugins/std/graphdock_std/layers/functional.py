@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import graphdock as _tf
@@ -56,7 +57,7 @@ def numbers(value: int | Sequence[int], count: int, name: str, least: int = 1) -
       InvalidArgumentError: another number of them, or one below ``least``.
     """
     given = tuple(value) if hasattr(value, "__len__") else (value,) * count
-    if len(given) != count or any(int(v) != v or v < least for v in given):
+    if len(given) != count or not all(isinstance(v, Real) and int(v) == v and v >= least for v in given):
         raise InvalidArgumentError(f"{name} must be one integer, or {count}, of at least {least}", got=repr(value))
     return tuple(int(v) for v in given)
 

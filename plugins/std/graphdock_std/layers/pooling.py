@@ -28,7 +28,7 @@ class _Pool(Layer):
     def __init__(
         self,
         pool_size: int | Sequence[int],
-        strides: int | Sequence[int] | None,
+        strides: int | Sequence[int],
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
@@ -37,7 +37,7 @@ class _Pool(Layer):
         super().__init__(name=name, **keywords)
         n = self.spatial
         self.pool_size = numbers(pool_size, n, "pool_size")
-        self.strides = numbers(pool_size if strides is None else strides, n, "strides")
+        self.strides = numbers(strides, n, "strides")
         self.padding = padding_of(padding)
         self.data_format = data_format
         self._format = data_format_of(data_format, n + 2)

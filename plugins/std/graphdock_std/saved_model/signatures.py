@@ -24,10 +24,10 @@ __all__ = [
 
 
 def build_tensor_info(tensor: Any) -> Any:
-    """The TensorInfo of a Tensor or SparseTensor: its name, dtype and shape.
+    """The TensorInfo of a Tensor, Variable or SparseTensor: its name, dtype and shape.
 
     Raises:
-      ArgumentTypeError: it is neither.
+      ArgumentTypeError: it is none of these.
     """
     if isinstance(tensor, _tf.SparseTensor):
         made = make("TensorInfo", dtype=number_of(tensor.dtype.name), tensor_shape=_shape(tensor.get_shape()))
@@ -35,7 +35,7 @@ def build_tensor_info(tensor: Any) -> Any:
         made.coo_sparse.indices_tensor_name = tensor.indices.name
         made.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
         return made
-    if not isinstance(tensor, _tf.Tensor):
+    if not isinstance(tensor, _tf.Tensor | _tf.Variable):
         raise ArgumentTypeError("a TensorInfo is of a Tensor", got=repr(tensor))
     return make(
         "TensorInfo", name=tensor.name, dtype=number_of(tensor.dtype.name), tensor_shape=_shape(tensor.get_shape())

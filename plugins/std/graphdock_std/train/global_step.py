@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import graphdock as _tf
-from graphdock.errors import AlreadyExistsError, DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
+from graphdock.errors import AlreadyExistsError, ArgumentTypeError, DTypeError, FailedPreconditionError
 
 __all__ = ["assert_global_step", "create_global_step", "get_global_step", "get_or_create_global_step", "global_step"]
 
@@ -40,15 +40,15 @@ def assert_global_step(global_step_tensor: _tf.Variable | _tf.Tensor) -> None:
     """Refuse what can be no global step.
 
     Raises:
-      DTypeError: it is not an integer. ShapeError: it is no scalar. InvalidArgumentError: it is no Variable and no Tensor.
+      DTypeError: it is not an integer. ArgumentTypeError: it is no scalar, or no Variable and no Tensor.
     """
     if not isinstance(global_step_tensor, _tf.Variable | _tf.Tensor):
-        raise InvalidArgumentError("the global step must be a Variable or a Tensor", got=repr(global_step_tensor))
+        raise ArgumentTypeError("the global step must be a Variable or a Tensor", got=repr(global_step_tensor))
     name = global_step_tensor.name
     if not global_step_tensor.dtype.is_integer:
         raise DTypeError(f"the global step {name} must be an integer", got=global_step_tensor.dtype.name)
     if global_step_tensor.shape.rank not in (None, 0):
-        raise ShapeError(f"the global step {name} must be a scalar", got=str(global_step_tensor.shape))
+        raise ArgumentTypeError(f"the global step {name} must be a scalar", got=str(global_step_tensor.shape))
 
 
 def create_global_step(graph: _tf.Graph | None = None) -> _tf.Variable:
