@@ -35,7 +35,7 @@ def _banded(dtype):
 
 
 def _added(dtype):
-    low = tf.cast((1.0 - np.tri(LENGTH, dtype=np.float32)) * -1e9, dtype)
+    low = tf.cast(np.where(np.tri(LENGTH), np.float32(0), np.float32(-np.inf)), dtype)
     return lambda scores: scores + tf.reshape(low * 1.0, [LENGTH, LENGTH])
 
 
@@ -76,7 +76,7 @@ def _hidden_by_paddings(dtype):
 
 
 def _added_to_each(dtype):
-    low = tf.constant(np.broadcast_to((1.0 - np.tri(LENGTH)) * -1e9, (2, LENGTH, LENGTH)), dtype)
+    low = tf.constant(np.broadcast_to(np.where(np.tri(LENGTH), 0, -np.inf), (2, LENGTH, LENGTH)), dtype)
     return lambda scores: scores + low
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -10,46 +11,77 @@ from graphdock import ops as _ops
 
 from graphdock_std.grad_support import apart
 
-__all__ = ["attend", "attend_log_sum", "attend_weights", "attention_grad_gradient", "attention_gradient", "total"]
+__all__ = [
+    "attend",
+    "attend_log_sum",
+    "attend_slopes",
+    "attend_weights",
+    "attention_grad_gradient",
+    "attention_gradient",
+    "biased",
+    "total",
+]
 
 
-def _scores(query: Any, key: Any, scale: float, causal: bool, bias: Any = None) -> Any:
-    """[..., queries, keys] in float32 at least, minus infinity where a query does not look."""
+def _scores(query: Any, key: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf) -> Any:
+    """[..., queries, keys] in float32 at least, ``hidden`` where a query does not look."""
     wide = query.dtype.accumulator
-    scores = _ops.cast(_tf.matmul(query, key, transpose_b=True), wide) * scale
-    if bias is not None:
+    scores = _tf.matmul(_ops.cast(query, wide), _ops.cast(key, wide), transpose_b=True) * scale
+    if bias is not None and bias.dtype is not _tf.bool:
         scores = scores + _ops.cast(bias, wide)
-    if not causal:
-        return scores
-    queries, keys = _tf.shape(query)[-2], _tf.shape(key)[-2]
-    seen = _tf.matrix_band_part(_tf.ones(_tf.stack([queries, keys]), wide), -1, keys - queries)
-    return _tf.where(_tf.broadcast_to(seen > 0.0, _tf.shape(scores)), scores, _tf.fill(_tf.shape(scores), _low(wide)))
+    seen = _seen(_tf.shape(scores), causal, bias)
+    return scores if seen is None else _tf.where(seen, scores, _tf.fill(_tf.shape(scores), _ops.constant(hidden, wide)))
 
 
-def _low(dtype: Any) -> Any:
-    return _ops.constant(-math.inf, dtype)
+def _seen(shape: Any, causal: bool, bias: Any) -> Any:
+    """Which keys a query sees, of the shape of the scores; None for all."""
+    seen = [bias] if bias is not None and bias.dtype is _tf.bool else []
+    if causal:
+        queries, keys = shape[-2], shape[-1]
+        seen.append(_tf.expand_dims(_tf.range(queries), 1) + (keys - queries) >= _tf.range(keys))
+    return _tf.broadcast_to(functools.reduce(_tf.logical_and, seen), shape) if seen else None
 
 
-def attend_weights(query: Any, key: Any, scale: float, causal: bool, bias: Any = None) -> Any:
+def attend_weights(
+    query: Any, key: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf
+) -> Any:
     """What each query gives each key of its attention, of the dtype of ``query``."""
-    return _ops.cast(_tf.nn.softmax(_scores(query, key, scale, causal, bias)), query.dtype)
+    return _ops.cast(_tf.nn.softmax(_scores(query, key, scale, causal, bias, hidden)), query.dtype)
 
 
-def attend(query: Any, key: Any, value: Any, scale: float, causal: bool, bias: Any = None) -> Any:
+def attend_slopes(weights: Any, toward: Any, scale: float, causal: bool, bias: Any = None) -> Any:
+    """The gradient of the products of queries and keys, of what arrives ``toward`` the weights: none of a score that is hidden."""
+    slopes = weights * (toward - _tf.reduce_sum(toward * weights, [-1], True)) * scale
+    seen = _seen(_tf.shape(weights), causal, bias)
+    return slopes if seen is None else _tf.where(seen, slopes, _tf.zeros_like(slopes))
+
+
+def attend(
+    query: Any, key: Any, value: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf
+) -> Any:
     """What Attention gives."""
-    return _tf.matmul(attend_weights(query, key, scale, causal, bias), value)
+    return _tf.matmul(attend_weights(query, key, scale, causal, bias, hidden), value)
 
 
-def attend_log_sum(query: Any, key: Any, scale: float, causal: bool, bias: Any = None) -> Any:
+def attend_log_sum(
+    query: Any, key: Any, scale: float, causal: bool, bias: Any = None, hidden: float = -math.inf
+) -> Any:
     """Likewise its second output."""
-    total = _tf.reduce_logsumexp(_scores(query, key, scale, causal, bias), axis=-1)
+    total = _tf.reduce_logsumexp(_scores(query, key, scale, causal, bias, hidden), axis=-1)
     return _ops.cast(total * (1.0 / math.log(2.0)), _tf.float32)
+
+
+def biased(inputs: Any) -> tuple[Any, list[Any]]:
+    """Of the last input of attention, where there is one: it, or None; and it in a list, where it has a gradient."""
+    bias = inputs[0] if inputs else None
+    return bias, [bias] if bias is not None and bias.dtype.is_differentiable else []
 
 
 def attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> list[Any]:
     """By query, key, value and bias; of the logarithms, and by the bias, through other ops."""
     query, key, value, *rest = op.inputs
-    scale, causal = op.get_attr("scale"), op.get_attr("causal")
+    how = {name: op.get_attr(name) for name in ("scale", "causal", "hidden")}
+    bias, smooth = biased(rest)
     parts: list[Any] = [None] * len(op.inputs)
     if grad_output is not None:
         parts[:3] = _ops.apply_op(
@@ -60,18 +92,17 @@ def attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> list[Any
             value=value,
             output=op.outputs[0],
             log_sum=op.outputs[1],
-            bias=rest[0] if rest else None,
-            scale=scale,
-            causal=causal,
+            bias=bias,
+            **how,
         )
-        if rest:
-            bias = apart(*rest)
-            parts[3:] = _tf.gradients(attend(query, key, value, scale, causal, *bias), bias, grad_output)
+        if smooth:
+            one = apart(bias)
+            parts[3:] = _tf.gradients(attend(query, key, value, bias=one[0], **how), one, grad_output)
     if grad_log_sum is not None:
-        sources = apart(query, key, *rest)
-        logs = attend_log_sum(*sources[:2], scale, causal, *sources[2:])
-        more = _tf.gradients(logs, sources, grad_log_sum)
-        more.insert(2, None)
+        sources = apart(query, key, *smooth)
+        logs = attend_log_sum(*sources[:2], bias=sources[2] if smooth else bias, **how)
+        by_query, by_key, *by_bias = _tf.gradients(logs, sources, grad_log_sum)
+        more = [by_query, by_key, None, *(by_bias or [None] * len(rest))]
         parts = [total(a, b) for a, b in zip(parts, more, strict=True)]
     return parts
 
@@ -81,12 +112,15 @@ def attention_grad_gradient(op: Any, *grads: Any) -> list[Any]:
 
     What Attention gave follows from its inputs, and has no gradient of its own.
     """
-    sources = apart(*op.inputs[:4], *op.inputs[6:])
-    arriving, query, key, value, *rest = sources
-    output = attend(query, key, value, op.get_attr("scale"), op.get_attr("causal"), *rest)
+    bias, smooth = biased(op.inputs[6:])
+    sources = apart(*op.inputs[:4], *smooth)
+    arriving, query, key, value = sources[:4]
+    how = {name: op.get_attr(name) for name in ("scale", "causal", "hidden")}
+    output = attend(query, key, value, bias=sources[4] if smooth else bias, **how)
     again = _tf.gradients(output, [query, key, value], arriving)
     pairs = [(y, g) for y, g in zip(again, grads, strict=True) if g is not None]
-    return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
+    found = list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
+    return found if smooth or bias is None else [*found, None]
 
 
 def total(a: Any, b: Any) -> Any:

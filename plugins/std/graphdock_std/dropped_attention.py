@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
 
-from graphdock_std.attention import attend_log_sum, attend_weights, total
+from graphdock_std.attention import attend_log_sum, attend_weights, biased, total
 from graphdock_std.grad_support import apart
 
 __all__ = [
@@ -25,17 +26,27 @@ def attend_kept(weights: Any, stream: Any, rate: Any) -> Any:
 
 
 def attend_dropped(
-    query: Any, key: Any, value: Any, stream: Any, rate: Any, factor: Any, scale: float, causal: bool, bias: Any = None
+    query: Any,
+    key: Any,
+    value: Any,
+    stream: Any,
+    rate: Any,
+    factor: Any,
+    scale: float,
+    causal: bool,
+    bias: Any = None,
+    hidden: float = -math.inf,
 ) -> Any:
     """What DroppedAttention gives."""
-    weights = attend_weights(query, key, scale, causal, bias)
+    weights = attend_weights(query, key, scale, causal, bias, hidden)
     return _tf.matmul(weights * factor * attend_kept(weights, stream, rate), value)
 
 
 def dropped_attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> list[Any]:
     """By query, key, value, factor and bias; of the logarithms, and by the last two, through other ops."""
     query, key, value, stream, rate, factor, *rest = op.inputs
-    scale, causal = op.get_attr("scale"), op.get_attr("causal")
+    how = {name: op.get_attr(name) for name in ("scale", "causal", "hidden")}
+    bias, smooth = biased(rest)
     parts: list[Any] = [None] * (4 + len(rest))
     if grad_output is not None:
         parts[:3] = _ops.apply_op(
@@ -49,18 +60,18 @@ def dropped_attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> 
             stream=stream,
             rate=rate,
             factor=factor,
-            bias=rest[0] if rest else None,
-            scale=scale,
-            causal=causal,
+            bias=bias,
+            **how,
         )
-        sources = apart(factor, *rest)
-        again = attend_dropped(query, key, value, stream, rate, sources[0], scale, causal, *sources[1:])
-        parts[3:] = _tf.gradients(again, sources, grad_output)
+        sources = apart(factor, *smooth)
+        added = sources[1] if smooth else bias
+        again = attend_dropped(query, key, value, stream, rate, sources[0], bias=added, **how)
+        parts[3 : 3 + len(sources)] = _tf.gradients(again, sources, grad_output)
     if grad_log_sum is not None:
-        sources = apart(query, key, *rest)
-        logs = attend_log_sum(*sources[:2], scale, causal, *sources[2:])
+        sources = apart(query, key, *smooth)
+        logs = attend_log_sum(*sources[:2], bias=sources[2] if smooth else bias, **how)
         by_query, by_key, *by_bias = _tf.gradients(logs, sources, grad_log_sum)
-        more = [by_query, by_key, None, None, *by_bias]
+        more = [by_query, by_key, None, None, *(by_bias or [None] * len(rest))]
         parts = [total(a, b) for a, b in zip(parts, more, strict=True)]
     return parts
 
@@ -68,9 +79,13 @@ def dropped_attention_gradient(op: Any, grad_output: Any, grad_log_sum: Any) -> 
 def dropped_attention_grad_gradient(op: Any, *grads: Any) -> list[Any]:
     """By what arrives and by all that DroppedAttention differentiates by: built of other ops, and differentiated as that is."""
     stream, rate = op.inputs[6:8]
-    sources = apart(*op.inputs[:4], *op.inputs[8:])
-    arriving, query, key, value, factor, *rest = sources
-    output = attend_dropped(query, key, value, stream, rate, factor, op.get_attr("scale"), op.get_attr("causal"), *rest)
+    bias, smooth = biased(op.inputs[9:])
+    sources = apart(*op.inputs[:4], op.inputs[8], *smooth)
+    arriving, query, key, value, factor = sources[:5]
+    how = {name: op.get_attr(name) for name in ("scale", "causal", "hidden")}
+    added = sources[5] if smooth else bias
+    output = attend_dropped(query, key, value, stream, rate, factor, bias=added, **how)
     again = _tf.gradients(output, [query, key, value], arriving)
     pairs = [(y, g) for y, g in zip(again, grads, strict=True) if g is not None]
-    return list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
+    found = list(_tf.gradients([y for y, _ in pairs], sources, [g for _, g in pairs]))
+    return found if smooth or bias is None else [*found, None]

@@ -29,14 +29,15 @@ def _wide(ctx: BuildContext) -> dtypes.DType:
 
 
 class _Scores:
-    """Weights of attention into a buffer [batch, queries, keys]."""
+    """Weights of attention into a buffer [batch, queries, keys]. A bias, where there is one, is the last input."""
 
     def __init__(self, ctx: BuildContext, query: Shape, key: Shape) -> None:
         self.dtype = _wide(ctx).np
         self.scores = (*query[:-1], key[-2])
         self.batch = math.prod(query[:-2])
         self.queries, self.keys = query[-2], key[-2]
-        self.scale = self.dtype.type(ctx.attr("scale"))
+        self.scale, self.low = (self.dtype.type(ctx.attr(name)) for name in ("scale", "hidden"))
+        self.masked = ctx.inputs[-1].dtype is dtypes.bool_
         self.hidden: Any = None
         if ctx.attr("causal"):
             rows, columns = np.arange(self.queries)[:, None], np.arange(self.keys)
@@ -50,15 +51,21 @@ class _Scores:
         """A tensor as a batch of matrices, in which is computed."""
         return x.reshape(self.batch, *x.shape[-2:]).astype(self.dtype, copy=False)
 
+    def hide(self, scores: Any, bias: Sequence[Any], low: Any) -> None:
+        """Write ``low`` wherever a query does not see a key."""
+        if self.masked:
+            np.copyto(scores.reshape(self.scores), low, where=~bias[0])
+        if self.hidden is not None:
+            np.copyto(scores, low, where=self.hidden)
+
     def weigh(self, query: Any, key: Any, bias: Sequence[Any], weights: Any) -> Any:
         """Fill ``weights``; the base 2 logarithm of each row's sum. ``bias``: one, or none."""
         np.matmul(self.cube(query), self.cube(key).transpose(0, 2, 1), out=weights)
         np.multiply(weights, self.scale, out=weights)
-        for added in bias:
+        for added in () if self.masked else bias:
             scores = weights.reshape(self.scores)
             np.add(scores, added.astype(self.dtype, copy=False), out=scores)
-        if self.hidden is not None:
-            np.copyto(weights, -np.inf, where=self.hidden)
+        self.hide(weights, bias, self.low)
         with np.errstate(invalid="ignore", divide="ignore"):
             high = weights.max(-1, keepdims=True, initial=-np.inf)
             np.subtract(weights, high, out=weights)
@@ -66,6 +73,13 @@ class _Scores:
             total = weights.sum(-1, keepdims=True)
             np.divide(weights, total, out=weights)
             return (high + np.log(total)) / _LOG_2
+
+    def slopes(self, toward: Any, bias: Sequence[Any], weights: Any) -> None:
+        """From what reaches the weights to the gradient of the products, in place."""
+        toward -= np.einsum("bmn,bmn->bm", toward, weights)[..., None]
+        toward *= weights
+        toward *= self.scale
+        self.hide(toward, bias, 0)
 
 
 def _attention(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
@@ -88,9 +102,7 @@ def _attention_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
         g, q, k, v = (scores.cube(x) for x in (grad, query, key, value))
         dv[...] = np.matmul(w.transpose(0, 2, 1), g).reshape(dv.shape)
         np.matmul(g, v.transpose(0, 2, 1), out=t)
-        t -= np.einsum("bmn,bmn->bm", t, w)[..., None]
-        t *= w
-        t *= scores.scale
+        scores.slopes(t, bias, w)
         dq[...] = np.matmul(t, k).reshape(dq.shape)
         dk[...] = np.matmul(t.transpose(0, 2, 1), q).reshape(dk.shape)
 
@@ -128,9 +140,7 @@ def _dropped_attention_grad(ctx: BuildContext, shapes: Sequence[Shape]) -> Made:
         dv[...] = np.matmul((w * kept).transpose(0, 2, 1), g).reshape(dv.shape)
         np.matmul(g, v.transpose(0, 2, 1), out=t)
         t *= kept
-        t -= np.einsum("bmn,bmn->bm", t, w)[..., None]
-        t *= w
-        t *= scores.scale
+        scores.slopes(t, bias, w)
         dq[...] = np.matmul(t, k).reshape(dq.shape)
         dk[...] = np.matmul(t.transpose(0, 2, 1), q).reshape(dk.shape)
 

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from graphdock.contracts import DType, KernelDef
+from graphdock.contracts import DType, KernelDef, dtypes
 
 from graphdock_cuda.compiled import source
 from graphdock_cuda.kernel import FLOATS, family
@@ -32,7 +32,7 @@ _PARTS = ("philox.cuh", "block.cuh", "rows.cuh", "exponentials.cuh", "attention.
 #: Queries of a chunk, and keys that one of them sees, are multiples of these, where there are more: a guess at tiles of the library
 #: that are whole, and rows that are aligned.
 _QUERIES, _KEYS = 64, 8
-_TYPES = {"T": FLOATS}
+_TYPES = {"T": FLOATS, "U": (*FLOATS, "bool")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,11 @@ class _Scores:
     def __init__(self, w: Work, query: Operand, key: Operand) -> None:
         self._w = w
         self.dtype: DType = query.dtype.accumulator
-        self.scale = float(w.attr("scale"))
+        self.scale, self.hidden = float(w.attr("scale")), float(w.attr("hidden"))
         self.matrices = math.prod(query.shape[:-2])
         self.sizes = query.shape[-2], key.shape[-2]
         self._bias = w.input("bias") if w.has("bias") else None
+        self._masked = self._bias is not None and self._bias.dtype is dtypes.bool_
         self._dropout = [w.input(name) for name in ("stream", "rate", "factor")] if w.has("stream") else []
         dims, strides, steps = self._places(query.shape[:-2])
         if len(dims) > MAX_RANK:
@@ -121,7 +122,7 @@ class _Scores:
         """Chunks for which ``kinds`` numbers of a score are held, and as many again in ``narrow`` where that is another dtype."""
         each = kinds * (self.dtype.size + (narrow.size if narrow is not self.dtype else 0))
         most = self._w.device.workspace // each
-        return parts_of(self.matrices, *self.sizes, bool(self._w.attr("causal")), most)
+        return parts_of(self.matrices, *self.sizes, self._w.attr("causal") and self.hidden == -math.inf, most)
 
     def product(self, part: Part, a: Operand, b: Operand, alpha: float = 1.0) -> Operand:
         """``alpha`` times the products of what belongs to a part's queries and to its keys, in scratch memory."""
@@ -141,11 +142,13 @@ class _Scores:
             *_PARTS,
             f"{file}.cuh",
             TYPE=w.ctype(w.input("query")),
-            BIASED=str(int(self._bias is not None)),
+            BIAS=w.ctype(self._bias or w.input("query")),
+            BIASED=str(int(self._bias is not None and not self._masked)),
+            MASKED=str(int(self._masked)),
             DROPPED=str(int(bool(self._dropout))),
         )
         numbers = (count * rows, part.first * queries + part.begin, queries, keys, seen, *self._where)
-        packed = raw(struct.pack(f"<{len(numbers)}q2i", *numbers, self._rank, int(w.attr("causal"))))
+        packed = raw(struct.pack(f"<{len(numbers)}q2id", *numbers, self._rank, int(w.attr("causal")), self.hidden))
         nothing = args[0]
         given = (*args, self._bias or nothing, *(self._dropout or [nothing] * 3))
         over_rows(w, made, count * rows, seen, f"{file}_{{}}", *given, packed)

@@ -1,4 +1,5 @@
-// Rows of the scores of attention. TYPE: of the elements; BIASED: whether a bias is added; DROPPED: whether weights are dropped.
+// Rows of the scores of attention. TYPE: of the elements; BIAS: of a bias; BIASED: whether one is added; MASKED: whether it says
+// which keys are seen; DROPPED: whether weights are dropped.
 // Scores are the scaled products of queries and keys, in what is computed in. After philox.cuh, rows.cuh and exponentials.cuh.
 
 // What is held: `count` rows of `seen` keys each, of all scores [matrices, queries, keys] the rows from `first` on. Where a matrix
@@ -8,6 +9,7 @@ struct Rows {
   i64 dims[MAX_RANK], strides[MAX_RANK];
   i64 by_query, by_key;
   int rank, causal;
+  double hidden;  // the score of keys that are not seen
 };
 
 // What dropout is given: the words of a stream, the rate, and the factor of weights that stay.
@@ -17,25 +19,35 @@ struct Dropout {
   const T* factor;
 };
 
-// One row: its number among all, and how many of the keys that are held it looks at.
+// One row: its number among all, how many of the keys that are held it looks at, and how many of them causality shows.
 struct Row {
   const C* scores;
-  const T* bias;
-  i64 number, end, by_key;
+  const BIAS* bias;
+  i64 number, end, shown, by_key;
+  C hidden;
 
-  GD_DEVICE Row(const C* scores, const T* bias, const Rows& rows, i64 row)
-      : scores(scores + row * rows.seen), bias(bias), number(rows.first + row), end(rows.seen), by_key(rows.by_key) {
+  GD_DEVICE Row(const C* scores, const BIAS* bias, const Rows& rows, i64 row)
+      : scores(scores + row * rows.seen), bias(bias), number(rows.first + row), end(rows.seen), shown(rows.seen),
+        by_key(rows.by_key), hidden(static_cast<C>(rows.hidden)) {
     const i64 matrix = number / rows.queries, query = number - matrix * rows.queries;
-    if (rows.causal) end = minimum(end, maximum(query + rows.keys - rows.queries + 1, i64(0)));
-#if BIASED
+    if (rows.causal) shown = minimum(shown, maximum(query + rows.keys - rows.queries + 1, i64(0)));
+    if (hidden == -limits<C>::infinity()) end = shown;
+#if BIASED || MASKED
     this->bias += offset_of(matrix, rows.dims, rows.strides, rows.rank) + query * rows.by_query;
+#endif
+  }
+  GD_DEVICE bool sees(i64 j) const {
+#if MASKED
+    return j < shown && bias[j * by_key];
+#else
+    return j < shown;
 #endif
   }
   GD_DEVICE C score(i64 j) const {
 #if BIASED
-    return scores[j] + load(bias + j * by_key);
+    return sees(j) ? scores[j] + static_cast<C>(load(bias + j * by_key)) : hidden;
 #else
-    return scores[j];
+    return sees(j) ? scores[j] : hidden;
 #endif
   }
   // One divided by the sum of exponentials. NaN for a row that sees nothing of its keys, and where the largest score is infinite.

@@ -2,7 +2,7 @@
 
 // weights may be the scores. log_sum: of all scores' rows, the logarithm of base 2 of the sum of exponentials.
 template <class G>
-GD_DEVICE void attention_forward(const C* scores, T* weights, float* log_sum, const T* bias, const Dropout& dropout, const Rows& rows) {
+GD_DEVICE void attention_forward(const C* scores, T* weights, float* log_sum, const BIAS* bias, const Dropout& dropout, const Rows& rows) {
   GD_ROWS(G, i, rows.count) {
     const Row row(scores, bias, rows, i);
     Exponentials found{-limits<C>::infinity(), C(0)};
@@ -16,10 +16,10 @@ GD_DEVICE void attention_forward(const C* scores, T* weights, float* log_sum, co
 }
 
 GD_KERNEL(attention_forward_warp)
-(const C* scores, T* weights, float* log_sum, const T* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
+(const C* scores, T* weights, float* log_sum, const BIAS* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
   attention_forward<warp_group>(scores, weights, log_sum, bias, Dropout{words, rate, factor}, rows);
 }
 GD_KERNEL(attention_forward_block)
-(const C* scores, T* weights, float* log_sum, const T* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
+(const C* scores, T* weights, float* log_sum, const BIAS* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
   attention_forward<block_group>(scores, weights, log_sum, bias, Dropout{words, rate, factor}, rows);
 }

@@ -18,7 +18,7 @@ struct join_slopes {
 
 // toward: what reaches the dropped weights. weights: those, dropped; may be the scores. slopes: by the scaled scores; may be toward.
 template <class G>
-GD_DEVICE void attention_grad(const C* scores, const C* toward, T* weights, T* slopes, const T* bias, const Dropout& dropout, const Rows& rows) {
+GD_DEVICE void attention_grad(const C* scores, const C* toward, T* weights, T* slopes, const BIAS* bias, const Dropout& dropout, const Rows& rows) {
   GD_ROWS(G, i, rows.count) {
     const Row row(scores, bias, rows, i);
     const i64 first = i * rows.seen;
@@ -30,7 +30,8 @@ GD_DEVICE void attention_grad(const C* scores, const C* toward, T* weights, T* s
     found = G::reduce(found, join_slopes());
     const C inverse = row.inverse(found.e, rows.keys), mean = found.sum * inverse;
     over_keys<G>(rows, row, dropout, [&](i64 j, C factor) {
-      const C weight = row.weight(j, found.e, inverse), slope = weight * (reaches[j] * factor - mean);
+      const C weight = row.weight(j, found.e, inverse);
+      const C slope = row.sees(j) ? weight * (reaches[j] * factor - mean) : C(0);
       store(weights + first + j, weight * factor);
       store(slopes + first + j, slope);
     });
@@ -38,10 +39,10 @@ GD_DEVICE void attention_grad(const C* scores, const C* toward, T* weights, T* s
 }
 
 GD_KERNEL(attention_grad_warp)
-(const C* scores, const C* toward, T* weights, T* slopes, const T* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
+(const C* scores, const C* toward, T* weights, T* slopes, const BIAS* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
   attention_grad<warp_group>(scores, toward, weights, slopes, bias, Dropout{words, rate, factor}, rows);
 }
 GD_KERNEL(attention_grad_block)
-(const C* scores, const C* toward, T* weights, T* slopes, const T* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
+(const C* scores, const C* toward, T* weights, T* slopes, const BIAS* bias, const u64* words, const float* rate, const T* factor, Rows rows) {
   attention_grad<block_group>(scores, toward, weights, slopes, bias, Dropout{words, rate, factor}, rows);
 }

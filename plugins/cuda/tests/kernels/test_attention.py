@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -50,7 +51,7 @@ def _both(rate: float | None = None, **attrs: Any) -> Callable[..., Any]:
 
 def _expected(arrays: list[np.ndarray], rate: float | None = None, **attrs: Any) -> list[np.ndarray]:
     """Likewise by the references, of what the dtype holds, in float64."""
-    q, k, v, grad, *rest = (x.astype(np.float64) for x in arrays)
+    q, k, v, grad, *rest = (x if x.dtype == bool else x.astype(np.float64) for x in arrays)
     bias = rest[0] if rest else None
     if rate is None:
         return [
@@ -222,6 +223,34 @@ def test_rows_that_see_nothing_are_nan_and_others_are_not(
     assert np.isnan(hidden[0][:, :4]).all() and not np.isnan(hidden[0][:, 4:]).any()
 
 
+@pytest.mark.parametrize("workspace", [1 << 25, 1200])
+@pytest.mark.parametrize("hidden", [-np.inf, -1e9, -1.0])
+@pytest.mark.parametrize(("causal", "masked", "rate"), [(True, False, None), (False, True, 0.25), (True, True, None)])
+def test_what_is_hidden_has_one_score(
+    run: Callable[..., Any],
+    limit: Callable[[int], None],
+    workspace: int,
+    hidden: float,
+    causal: bool,
+    masked: bool,
+    rate: float | None,
+) -> None:
+    """Whatever its product is; and weights, where others are no larger."""
+    arrays = _normal(7, (2, 20, 4), (2, 16, 4), (2, 16, 3), (2, 20, 3))
+    if masked:
+        mask = np.random.default_rng(3).random((2, 20, 16)) < 0.6
+        mask[:, 5], mask[..., 3] = False, False
+        arrays.append(mask)
+        arrays[1][:, 3, 1] = np.inf
+    attrs: dict[str, Any] = {"scale": 0.5, "causal": causal, "hidden": hidden}
+    limit(workspace)
+    got = run(_both(rate, **attrs), *arrays)
+    with np.errstate(all="ignore"):
+        want = _expected(arrays, rate, **attrs)
+    for mine, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=4e-5)
+
+
 @pytest.mark.parametrize(
     "shapes", [((2, 3, 4), (2, 0, 4)), ((2, 0, 4), (2, 3, 4)), ((2, 3, 0), (2, 5, 0)), ((0, 3, 4), (0, 5, 4))]
 )
@@ -237,7 +266,7 @@ def test_nothing_to_attend_to(run: Callable[..., Any], limit: Callable[[int], No
 
 def _work(host: Host, op: str, arrays: dict[str, Any], outputs: int, unused: Sequence[int] = ()) -> Work:
     class Node:
-        origin, site, attrs = None, None, {"scale": 1.0, "causal": True}
+        origin, site, attrs = None, None, {"scale": 1.0, "causal": True, "hidden": -math.inf}
 
     Node.op = op  # type: ignore[attr-defined]
     inputs = [(name, tf.bfloat16, shape) for name, shape in arrays.items()]

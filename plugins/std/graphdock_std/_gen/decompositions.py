@@ -6,6 +6,7 @@ from graphdock import ops as _ops
 from graphdock_std._gen import fused_ops as _fused_ops
 from graphdock_std.attention import attend as _attend
 from graphdock_std.attention import attend_log_sum as _attend_log_sum
+from graphdock_std.attention import attend_slopes as _attend_slopes
 from graphdock_std.attention import attend_weights as _attend_weights
 from graphdock_std.dropped_attention import attend_dropped as _attend_dropped
 from graphdock_std.dropped_attention import attend_kept as _attend_kept
@@ -45,46 +46,42 @@ def lin_space(*, start, stop, num, T, Tidx, **_unused):
     return [y]
 
 
-def attention(*, query, key, value, bias, scale, causal, T, **_unused):
+def attention(*, query, key, value, bias, scale, causal, hidden, T, U, **_unused):
     """Builds Attention from other ops."""
-    output = _attend(query, key, value, scale, causal, bias)
-    log_sum = _attend_log_sum(query, key, scale, causal, bias)
+    output = _attend(query, key, value, scale, causal, bias, hidden)
+    log_sum = _attend_log_sum(query, key, scale, causal, bias, hidden)
     return [output, log_sum]
 
 
-def attention_grad(*, output_backprop, query, key, value, output, log_sum, bias, scale, causal, T, **_unused):
+def attention_grad(
+    *, output_backprop, query, key, value, output, log_sum, bias, scale, causal, hidden, T, U, **_unused
+):
     """Builds AttentionGrad from other ops."""
-    weights = _attend_weights(query, key, scale, causal, bias)
+    weights = _attend_weights(query, key, scale, causal, bias, hidden)
     value_backprop = _tf.matmul(weights, output_backprop, True)
     toward = _tf.matmul(output_backprop, value, False, True)
-    scores = _tf.multiply(
-        _tf.multiply(weights, _tf.subtract(toward, _tf.reduce_sum(_tf.multiply(toward, weights), [-1], True))),
-        scale,
-    )
+    scores = _attend_slopes(weights, toward, scale, causal, bias)
     query_backprop = _tf.matmul(scores, key)
     key_backprop = _tf.matmul(scores, query, True)
     return [query_backprop, key_backprop, value_backprop]
 
 
-def dropped_attention(*, query, key, value, stream, rate, factor, bias, scale, causal, T, **_unused):
+def dropped_attention(*, query, key, value, stream, rate, factor, bias, scale, causal, hidden, T, U, **_unused):
     """Builds DroppedAttention from other ops."""
-    output = _attend_dropped(query, key, value, stream, rate, factor, scale, causal, bias)
-    log_sum = _attend_log_sum(query, key, scale, causal, bias)
+    output = _attend_dropped(query, key, value, stream, rate, factor, scale, causal, bias, hidden)
+    log_sum = _attend_log_sum(query, key, scale, causal, bias, hidden)
     return [output, log_sum]
 
 
 def dropped_attention_grad(
-    *, output_backprop, query, key, value, output, log_sum, stream, rate, factor, bias, scale, causal, T, **_unused
+    *, output_backprop, query, key, value, output, log_sum, stream, rate, factor, bias, scale, causal, hidden, T, U, **_unused
 ):
     """Builds DroppedAttentionGrad from other ops."""
-    weights = _attend_weights(query, key, scale, causal, bias)
+    weights = _attend_weights(query, key, scale, causal, bias, hidden)
     kept = _tf.multiply(_attend_kept(weights, stream, rate), factor)
     value_backprop = _tf.matmul(_tf.multiply(weights, kept), output_backprop, True)
     toward = _tf.multiply(_tf.matmul(output_backprop, value, False, True), kept)
-    scores = _tf.multiply(
-        _tf.multiply(weights, _tf.subtract(toward, _tf.reduce_sum(_tf.multiply(toward, weights), [-1], True))),
-        scale,
-    )
+    scores = _attend_slopes(weights, toward, scale, causal, bias)
     query_backprop = _tf.matmul(scores, key)
     key_backprop = _tf.matmul(scores, query, True)
     return [query_backprop, key_backprop, value_backprop]

@@ -19,24 +19,28 @@ __all__ = [
 ]
 
 
-def attention(query, key, value, bias=None, scale=1.0, causal=False, name=None):
+def attention(query, key, value, bias=None, scale=1.0, causal=False, hidden=float("-inf"), name=None):
     """Scaled dot-product attention (Vaswani and others, 2017).
 
-      output = softmax(scale * query transpose(key) + bias) value
+      output = softmax(mask(scale * query transpose(key) + bias)) value
 
     Each query is answered by the values, weighted by the softmax of its products with the keys. Products are
     accumulated in float32 at least. Kernels need not hold the weights; log_sum is what their gradients want of
-    them. A bias, such as a mask of large negative numbers, is added to the scaled products. A row that sees
-    nothing has NaN.
+    them. A bias is added to the scaled products. Where it is false, or causal says so, a query does not see a
+    key: whatever its product is, the score is `hidden`. A row that sees nothing has NaN where that is minus
+    infinity, and equal weights where it is a number. A kernel may leave keys out whose weights are 0 by causal,
+    not numbers among their values too.
 
     Args:
       query: tensor of shape [*B, M, D], floating. Queries.
       key: tensor of shape [*B, N, D], of query's dtype. Keys.
       value: tensor of shape [*B, N, E], of query's dtype. Values.
-      bias: optional tensor of any shape, of query's dtype. Added to the scores; broadcasts to [*B, M, N].
+      bias: optional tensor of any shape, bool, float16, bfloat16, float32 or float64. Numbers are added to
+        the scores; flags are a mask, true for keys that a query sees. It broadcasts to [*B, M, N].
       scale: float. Factor of the products of queries and keys. Default 1.0.
       causal: bool. Query i sees the keys up to i alone, the last query all of them: key j where j <= i + keys
         - queries. Default False.
+      hidden: float. The score of a key that a query does not see. Default float("-inf").
       name: name of the operation (default "Attention").
 
     Returns:
@@ -55,11 +59,24 @@ def attention(query, key, value, bias=None, scale=1.0, causal=False, name=None):
         bias=bias,
         scale=scale,
         causal=causal,
+        hidden=hidden,
         name=name,
     )
 
 
-def attention_grad(output_backprop, query, key, value, output, log_sum, bias=None, scale=1.0, causal=False, name=None):
+def attention_grad(
+    output_backprop,
+    query,
+    key,
+    value,
+    output,
+    log_sum,
+    bias=None,
+    scale=1.0,
+    causal=False,
+    hidden=float("-inf"),
+    name=None,
+):
     """The gradient of Attention's output by query, key and value.
 
     Args:
@@ -69,9 +86,10 @@ def attention_grad(output_backprop, query, key, value, output, log_sum, bias=Non
       value: tensor of shape [*B, N, E], of output_backprop's dtype. As in Attention.
       output: tensor of shape [*B, M, E], of output_backprop's dtype. As Attention gave it.
       log_sum: tensor of shape [*B, M], float32. As Attention gave it.
-      bias: optional tensor of any shape, of output_backprop's dtype. As in Attention.
+      bias: optional tensor of any shape, bool, float16, bfloat16, float32 or float64. As in Attention.
       scale: float. As in Attention. Default 1.0.
       causal: bool. As in Attention. Default False.
+      hidden: float. As in Attention. Default float("-inf").
       name: name of the operation (default "AttentionGrad").
 
     Returns:
@@ -94,11 +112,24 @@ def attention_grad(output_backprop, query, key, value, output, log_sum, bias=Non
         bias=bias,
         scale=scale,
         causal=causal,
+        hidden=hidden,
         name=name,
     )
 
 
-def dropped_attention(query, key, value, stream, rate, factor, bias=None, scale=1.0, causal=False, name=None):
+def dropped_attention(
+    query,
+    key,
+    value,
+    stream,
+    rate,
+    factor,
+    bias=None,
+    scale=1.0,
+    causal=False,
+    hidden=float("-inf"),
+    name=None,
+):
     """Attention with dropout of its weights.
 
       output = dropout(softmax(scale * query transpose(key) + bias)) value
@@ -114,9 +145,10 @@ def dropped_attention(query, key, value, stream, rate, factor, bias=None, scale=
       stream: tensor of shape [5], uint64. As RandomStream gives it.
       rate: scalar, float32. The probability of a weight to be dropped.
       factor: scalar, of query's dtype. Of the weights that stay; 1 / (1 - rate) keeps their sum.
-      bias: optional tensor of any shape, of query's dtype. As in Attention.
+      bias: optional tensor of any shape, bool, float16, bfloat16, float32 or float64. As in Attention.
       scale: float. As in Attention. Default 1.0.
       causal: bool. As in Attention. Default False.
+      hidden: float. As in Attention. Default float("-inf").
       name: name of the operation (default "DroppedAttention").
 
     Returns:
@@ -138,6 +170,7 @@ def dropped_attention(query, key, value, stream, rate, factor, bias=None, scale=
         bias=bias,
         scale=scale,
         causal=causal,
+        hidden=hidden,
         name=name,
     )
 
@@ -155,6 +188,7 @@ def dropped_attention_grad(
     bias=None,
     scale=1.0,
     causal=False,
+    hidden=float("-inf"),
     name=None,
 ):
     """The gradient of DroppedAttention's output by query, key and value.
@@ -169,9 +203,10 @@ def dropped_attention_grad(
       stream: tensor of shape [5], uint64. As in DroppedAttention.
       rate: scalar, float32. As in DroppedAttention.
       factor: scalar, of output_backprop's dtype. As in DroppedAttention.
-      bias: optional tensor of any shape, of output_backprop's dtype. As in Attention.
+      bias: optional tensor of any shape, bool, float16, bfloat16, float32 or float64. As in Attention.
       scale: float. As in Attention. Default 1.0.
       causal: bool. As in Attention. Default False.
+      hidden: float. As in Attention. Default float("-inf").
       name: name of the operation (default "DroppedAttentionGrad").
 
     Returns:
@@ -197,6 +232,7 @@ def dropped_attention_grad(
         bias=bias,
         scale=scale,
         causal=causal,
+        hidden=hidden,
         name=name,
     )
 

@@ -31,6 +31,7 @@ def attention(
     bias: TensorLike | None = None,
     scale: float = 1.0,
     causal: bool = False,
+    hidden: float = float("-inf"),
     name: str | None = None,
 ) -> _AttentionOutputs: ...
 
@@ -49,6 +50,7 @@ def attention_grad(
     bias: TensorLike | None = None,
     scale: float = 1.0,
     causal: bool = False,
+    hidden: float = float("-inf"),
     name: str | None = None,
 ) -> _AttentionGradOutputs: ...
 
@@ -66,6 +68,7 @@ def dropped_attention(
     bias: TensorLike | None = None,
     scale: float = 1.0,
     causal: bool = False,
+    hidden: float = float("-inf"),
     name: str | None = None,
 ) -> _DroppedAttentionOutputs: ...
 
@@ -87,6 +90,7 @@ def dropped_attention_grad(
     bias: TensorLike | None = None,
     scale: float = 1.0,
     causal: bool = False,
+    hidden: float = float("-inf"),
     name: str | None = None,
 ) -> _DroppedAttentionGradOutputs: ...
 

@@ -2470,14 +2470,24 @@ def attention() -> OpDef:
         doc=(
             "Each query is answered by the values, weighted by the softmax of its products with the keys. Products "
             "are accumulated in float32 at least. Kernels need\nnot hold the weights; log_sum is what their "
-            "gradients want of them. A bias, such as a mask of large negative numbers, is added to the scaled "
-            "products. A row\nthat sees nothing has NaN."
+            "gradients want of them. A bias is added to the scaled products. Where it is false, or causal says so, a "
+            "query does not\nsee a key: whatever its product is, the score is `hidden`. A row that sees nothing has "
+            "NaN where that is minus infinity, and equal weights where it is a number. A\nkernel may leave keys out "
+            "whose weights are 0 by causal, not numbers among their values too."
         ),
         inputs=(
             ArgDef("query", "T", shape="[*B, M, D]", doc="Queries."),
             ArgDef("key", "T", shape="[*B, N, D]", doc="Keys."),
             ArgDef("value", "T", shape="[*B, N, E]", doc="Values."),
-            ArgDef("bias", "T", arity="optional", doc="Added to the scores; broadcasts to [*B, M, N]."),
+            ArgDef(
+                "bias",
+                "U",
+                arity="optional",
+                doc=(
+                    "Numbers are added to the scores; flags are a mask, true for keys that a query sees. It "
+                    "broadcasts to [*B, M, N]."
+                ),
+            ),
         ),
         outputs=(
             ArgDef("output", "T"),
@@ -2494,8 +2504,12 @@ def attention() -> OpDef:
                     "queries."
                 ),
             ),
+            AttrDef("hidden", "float", default=float("-inf"), doc="The score of a key that a query does not see."),
         ),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("U", allow=("bool", "float16", "bfloat16", "float32", "float64"), default="bool"),
+        ),
         shape_fn="graphdock_std.shape_fns_attention:attention",
         traits=frozenset({"pure"}),
         cost={"flops": "2 * size(query) * N + 2 * size(output) * N"},
@@ -2520,14 +2534,18 @@ def attention_grad() -> OpDef:
             ArgDef("value", "T", shape="[*B, N, E]", doc="As in Attention."),
             ArgDef("output", "T", shape="[*B, M, E]", doc="As Attention gave it."),
             ArgDef("log_sum", "float32", shape="[*B, M]", doc="As Attention gave it."),
-            ArgDef("bias", "T", arity="optional", doc="As in Attention."),
+            ArgDef("bias", "U", arity="optional", doc="As in Attention."),
         ),
         outputs=(ArgDef("query_backprop", "T"), ArgDef("key_backprop", "T"), ArgDef("value_backprop", "T")),
         attrs=(
             AttrDef("scale", "float", default=1.0, doc="As in Attention."),
             AttrDef("causal", "bool", default=False, doc="As in Attention."),
+            AttrDef("hidden", "float", default=float("-inf"), doc="As in Attention."),
         ),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("U", allow=("bool", "float16", "bfloat16", "float32", "float64"), default="bool"),
+        ),
         shape_fn="graphdock_std.shape_fns_attention:attention_grad",
         traits=frozenset({"pure"}),
         cost={"flops": "6 * size(query) * N + 4 * size(output) * N"},
@@ -2544,7 +2562,7 @@ def attention_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:attention_grad",
         reference="graphdock_std.reference.fused:attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:50",
+        source="specs/fused.yaml:57",
     )
 
 
@@ -2565,14 +2583,18 @@ def dropped_attention() -> OpDef:
             ArgDef("stream", "uint64", shape="[5]", doc="As RandomStream gives it."),
             ArgDef("rate", "float32", shape="[]", doc="The probability of a weight to be dropped."),
             ArgDef("factor", "T", shape="[]", doc="Of the weights that stay; 1 / (1 - rate) keeps their sum."),
-            ArgDef("bias", "T", arity="optional", doc="As in Attention."),
+            ArgDef("bias", "U", arity="optional", doc="As in Attention."),
         ),
         outputs=(ArgDef("output", "T"), ArgDef("log_sum", "float32", doc="As in Attention.")),
         attrs=(
             AttrDef("scale", "float", default=1.0, doc="As in Attention."),
             AttrDef("causal", "bool", default=False, doc="As in Attention."),
+            AttrDef("hidden", "float", default=float("-inf"), doc="As in Attention."),
         ),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("U", allow=("bool", "float16", "bfloat16", "float32", "float64"), default="bool"),
+        ),
         shape_fn="graphdock_std.shape_fns_attention:attention",
         traits=frozenset({"pure"}),
         cost={"flops": "2 * size(query) * N + 2 * size(output) * N"},
@@ -2589,7 +2611,7 @@ def dropped_attention() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:dropped_attention",
         reference="graphdock_std.reference.fused:dropped_attention",
         package="graphdock_std",
-        source="specs/fused.yaml:90",
+        source="specs/fused.yaml:99",
     )
 
 
@@ -2608,14 +2630,18 @@ def dropped_attention_grad() -> OpDef:
             ArgDef("stream", "uint64", shape="[5]", doc="As in DroppedAttention."),
             ArgDef("rate", "float32", shape="[]", doc="As in DroppedAttention."),
             ArgDef("factor", "T", shape="[]", doc="As in DroppedAttention."),
-            ArgDef("bias", "T", arity="optional", doc="As in Attention."),
+            ArgDef("bias", "U", arity="optional", doc="As in Attention."),
         ),
         outputs=(ArgDef("query_backprop", "T"), ArgDef("key_backprop", "T"), ArgDef("value_backprop", "T")),
         attrs=(
             AttrDef("scale", "float", default=1.0, doc="As in Attention."),
             AttrDef("causal", "bool", default=False, doc="As in Attention."),
+            AttrDef("hidden", "float", default=float("-inf"), doc="As in Attention."),
         ),
-        types=(TypeVarDef("T", allow=_FLOATS),),
+        types=(
+            TypeVarDef("T", allow=_FLOATS),
+            TypeVarDef("U", allow=("bool", "float16", "bfloat16", "float32", "float64"), default="bool"),
+        ),
         shape_fn="graphdock_std.shape_fns_attention:attention_grad",
         traits=frozenset({"pure"}),
         cost={"flops": "6 * size(query) * N + 4 * size(output) * N"},
@@ -2635,7 +2661,7 @@ def dropped_attention_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:dropped_attention_grad",
         reference="graphdock_std.reference.fused:dropped_attention_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:130",
+        source="specs/fused.yaml:140",
     )
 
 
@@ -2686,7 +2712,7 @@ def fused_mat_mul() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_mat_mul",
         reference="graphdock_std.reference.fused:fused_matmul",
         package="graphdock_std",
-        source="specs/fused.yaml:172",
+        source="specs/fused.yaml:184",
     )
 
 
@@ -2729,7 +2755,7 @@ def mat_mul_with_sums() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_with_sums",
         reference="graphdock_std.reference.fused:matmul_with_sums",
         package="graphdock_std",
-        source="specs/fused.yaml:221",
+        source="specs/fused.yaml:233",
     )
 
 
@@ -2753,7 +2779,7 @@ def gelu_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:gelu_grad",
         reference="graphdock_std.reference.fused:gelu_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:268",
+        source="specs/fused.yaml:280",
     )
 
 
@@ -2782,7 +2808,7 @@ def gelu_tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:gelu_tanh_grad",
         reference="graphdock_std.reference.fused:gelu_tanh_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:290",
+        source="specs/fused.yaml:302",
     )
 
 
@@ -2824,7 +2850,7 @@ def mat_mul_gelu_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_gelu_grad",
         reference="graphdock_std.reference.fused:matmul_gelu_grad",
         package="graphdock_std",
-        source="specs/fused.yaml:314",
+        source="specs/fused.yaml:326",
     )
 
 
@@ -2887,7 +2913,7 @@ def fused_conv2d() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:fused_conv2d",
         reference="graphdock_std.reference.fused:fused_conv",
         package="graphdock_std",
-        source="specs/fused.yaml:356",
+        source="specs/fused.yaml:368",
     )
 
 
@@ -2917,7 +2943,7 @@ def softmax_cross_entropy_with_gradient() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:softmax_cross_entropy_with_gradient",
         reference="graphdock_std.reference.fused:cross_entropy_with_gradient",
         package="graphdock_std",
-        source="specs/fused.yaml:401",
+        source="specs/fused.yaml:413",
     )
 
 
@@ -2944,7 +2970,7 @@ def sparse_softmax_cross_entropy_with_gradient() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sparse_softmax_cross_entropy_with_gradient",
         reference="graphdock_std.reference.fused:sparse_cross_entropy_with_gradient",
         package="graphdock_std",
-        source="specs/fused.yaml:434",
+        source="specs/fused.yaml:446",
     )
 
 
@@ -13266,7 +13292,7 @@ SPECS: dict[str, str] = {
     "ctc.yaml": "1c2d023d97a1c2fb",
     "custom.yaml": "98a4f3e5c93a896c",
     "decoding.yaml": "c2f2dc8f252f0226",
-    "fused.yaml": "a55d425d662cc5c7",
+    "fused.yaml": "22e5d13d11ce235b",
     "image_boxes.yaml": "0ebecfa58581c7eb",
     "image_codecs.yaml": "4aa78d85e3510d93",
     "image_color.yaml": "9d56b2e9977428dc",

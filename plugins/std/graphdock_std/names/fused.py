@@ -8,6 +8,7 @@ HELPERS = {
     "attend_log_sum": "graphdock_std.attention:attend_log_sum",
     "attend_dropped": "graphdock_std.dropped_attention:attend_dropped",
     "attend_kept": "graphdock_std.dropped_attention:attend_kept",
+    "attend_slopes": "graphdock_std.attention:attend_slopes",
     "attend_weights": "graphdock_std.attention:attend_weights",
     "convolved": "graphdock_std.fused:convolved",
     "gelu_curve": "graphdock_std.fused:gelu_curve",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -15,10 +16,9 @@ from graphdock_std.patterns.operands import PARTS, any_of
 
 __all__ = ["attentions"]
 
-#: From so much below zero on a score is hidden: its weight is nothing in any dtype, whatever the others are.
-_LOW = 1e4
-#: From so much on a score that is added to what hides it is lost, so that hidden ones are all alike: 1e9 and its rounding.
-_LOWEST = 0.99e9
+_NOT_CAUSAL = "the mask is not causal"
+#: What a score is multiplied by at most.
+_MOST = float(np.finfo(np.float32).max)
 
 
 def _scaled_after(query: Any, key: Any, scale: Any) -> Any:
@@ -77,9 +77,8 @@ def _attended(
 def _attention(
     query: Any, key: Any, value: Any, scale: Any = 1.0, bias: Any = None, *, divided: bool, **masks: Any
 ) -> Any:
-    bias = _bias(bias, masks)
-    attrs = {"scale": 1.0 / float(scale) if divided else float(scale), "causal": bias is None and bool(masks)}
-    return _ops.apply_op("Attention", query=query, key=key, value=value, bias=bias, **attrs)[0]
+    given = {"query": query, "key": key, "value": value, **_laid(scale, divided, bias, **masks)}
+    return _ops.apply_op("Attention", **given)[0]
 
 
 def _dropped(
@@ -112,28 +111,24 @@ def _dropped_attention(
     divided: bool,
     **masks: Any,
 ) -> Any:
-    bias = _bias(bias, masks)
-    attrs = {"scale": 1.0 / float(scale) if divided else float(scale), "causal": bias is None and bool(masks)}
-    return _ops.apply_op(
-        "DroppedAttention",
-        query=query,
-        key=key,
-        value=value,
-        stream=draws,
-        rate=rate,
-        factor=factor,
-        bias=bias,
-        **attrs,
-    )[0]
+    given = {"query": query, "key": key, "value": value, **_laid(scale, divided, bias, **masks)}
+    return _ops.apply_op("DroppedAttention", stream=draws, rate=rate, factor=factor, **given)[0]
 
 
-def _bias(bias: Any, masks: dict[str, Any]) -> Any:
-    """What is added to the scores: of a mask that is a tensor, zeros and the low number; None where nothing is."""
-    if isinstance(masks.get("seen"), _tf.Tensor):
-        return _tf.where(masks["seen"], _ops.constant(0, masks["low"].dtype), _ops.constant(masks["low"]))
-    if isinstance(masks.get("hidden"), _tf.Tensor):
-        return _tf.where(masks["hidden"], _ops.constant(masks["low"]), _ops.constant(0, masks["low"].dtype))
-    return bias
+def _laid(
+    scale: Any, divided: bool, bias: Any, low: Any = None, seen: Any = None, hidden: Any = None
+) -> dict[str, Any]:
+    """The scale and the mask as Attention takes them: tables are causal, tensors say of each key whether it is seen."""
+    how: dict[str, Any] = {"scale": 1.0 / float(scale) if divided else float(scale), "bias": bias}
+    if low is None:
+        return how
+    if isinstance(seen, _tf.Tensor) or isinstance(hidden, _tf.Tensor):
+        mask = seen if hidden is None else _tf.logical_not(hidden)
+        return how | {"bias": mask, "hidden": float(low)}
+    table = np.asarray(low, np.float64)
+    behind = table[~np.tri(*table.shape, dtype=bool)] if table.ndim else table
+    sign = -1.0 if isinstance(seen, np.ndarray) and seen.dtype.kind != "b" else 1.0
+    return how | {"causal": True, "hidden": float(sign * behind.flat[0]) if behind.size else -math.inf}
 
 
 #: How a mask is laid over the scores, and what that reads.
@@ -193,8 +188,9 @@ def _drawn(rank: int) -> dict[str, Operand]:
 
 
 def _fits(found: Found) -> str | None:
-    if found.constants.get("scale") == 0:
-        return "the scores are multiplied or divided by zero"
+    scale = float(found.constants.get("scale", 1.0))
+    if scale == 0 or not math.isinf(scale) and abs(1.0 / scale) > _MOST:
+        return "the scores are multiplied or divided by zero, or by next to nothing"
     if "draws" in found.shapes and found.shapes["draws"] != _scores(found):
         return "weights are dropped together"
     query, key, value = (found.shapes[name] for name in ("query", "key", "value"))
@@ -202,7 +198,8 @@ def _fits(found: Found) -> str | None:
         return "queries, keys and values are not as many matrices"
     for name in ("bias", "seen", "hidden"):
         if name in found.shapes and name not in found.constants:
-            return _of_scores(found.shapes[name], found)
+            pairs = zip(reversed(found.shapes[name]), reversed(_scores(found)), strict=False)
+            return None if all(b in (1, s) for b, s in pairs) else "the mask is larger than the scores"
     return _causal(found) if "low" in found.constants else None
 
 
@@ -210,30 +207,18 @@ def _scores(found: Found) -> tuple[int, ...]:
     return (*found.shapes["query"][:-1], found.shapes["key"][-2])
 
 
-def _of_scores(mask: tuple[int, ...], found: Found) -> str | None:
-    """None where a mask broadcasts to the scores, and not they to it."""
-    pairs = zip(reversed(mask), reversed(_scores(found)), strict=False)
-    if not all(b in (1, s) for b, s in pairs):
-        return "the mask is larger than the scores"
-    low = found.constants.get("low")
-    if low is not None and not float(low) <= -_LOWEST:
-        return "what hidden scores become is not so low that nothing is seen of them where all are hidden"
-    return None
-
-
 def _causal(found: Found) -> str | None:
-    """None where what is added, taken away, or chosen hides the keys behind each query, and nothing else."""
+    """None where a table hides the keys behind each query, by one number, and nothing else."""
     table = next(found.constants[n] for n in ("hidden", "seen", "low") if n in found.constants)
     sees = np.tri(*table.shape, dtype=bool)
     if table.shape != (found.shapes["query"][-2], found.shapes["key"][-2]) or table.shape[0] != table.shape[1]:
         return "the mask is no square of queries and keys"
-    low, blend = np.asarray(found.constants["low"], np.float64), found.constants.get("seen")
+    low, seen = np.asarray(found.constants["low"], np.float64), found.constants.get("seen")
     if low.ndim == 0:
-        open_ = ~table if "hidden" in found.constants else table
-        return None if np.array_equal(open_, sees) and low <= -_LOW else "the mask is not causal"
-    sign = -1.0 if blend is None else 1.0
-    if np.any(low[sees] != 0) or np.any(sign * low[~sees] < _LOW):
-        return "the mask is not causal"
-    if blend is not None and not np.array_equal(np.asarray(blend, np.float64), sees):
-        return "the mask is not causal"
-    return None
+        return None if np.array_equal(~table if "hidden" in found.constants else table, sees) else _NOT_CAUSAL
+    if low.shape != table.shape or np.any(low[sees] != 0):
+        return _NOT_CAUSAL
+    if seen is None:
+        return None if np.all(low[~sees] == -np.inf) else "scores that are hidden by a number still matter, if little"
+    same = low[~sees].size == 0 or np.all(low[~sees] == low[~sees].flat[0])
+    return None if same and np.array_equal(np.asarray(seen, np.float64), sees) else _NOT_CAUSAL

@@ -27,27 +27,37 @@ __all__ = [
 ]
 
 
-def _weights(query: Any, key: Any, scale: float, causal: bool, bias: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Softmax, and the base 2 logarithms of its sums."""
+def _weights(
+    query: Any, key: Any, scale: float, causal: bool, bias: Any, hidden: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Softmax, the base 2 logarithms of its sums, and which scores are seen."""
     scores = np.einsum("...md,...nd->...mn", query.astype(np.float64), key.astype(np.float64)) * scale
-    if bias is not None:
+    masked = bias is not None and bias.dtype == np.bool_
+    if bias is not None and not masked:
         scores = scores + bias.astype(np.float64)
     queries, keys = scores.shape[-2:]
-    if causal:
-        for i in range(queries):
-            for j in range(keys):
-                if j > i + keys - queries:
-                    scores[..., i, j] = -np.inf
+    seen = np.array(np.broadcast_to(bias if masked else True, scores.shape))
+    for i in range(queries if causal else 0):
+        for j in range(keys):
+            if j > i + keys - queries:
+                seen[..., i, j] = False
+    scores[~seen] = hidden
     high = scores.max(-1, keepdims=True, initial=-np.inf)
     weights = np.exp(scores - high)
     total = weights.sum(-1, keepdims=True)
-    return weights / total, (high + np.log(total))[..., 0] / math.log(2)
+    return weights / total, (high + np.log(total))[..., 0] / math.log(2), seen
 
 
 def attention(
-    query: Any, key: Any, value: Any, bias: Any = None, scale: float = 1.0, causal: bool = False
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    scale: float = 1.0,
+    causal: bool = False,
+    hidden: float = -math.inf,
 ) -> tuple[np.ndarray, ...]:
-    weights, logs = _weights(query, key, scale, causal, bias)
+    weights, logs, _seen = _weights(query, key, scale, causal, bias, hidden)
     output = np.einsum("...mn,...ne->...me", weights, value.astype(np.float64))
     return output.astype(query.dtype), logs.astype(np.float32)
 
@@ -60,14 +70,15 @@ def attention_grad(
     bias: Any = None,
     scale: float = 1.0,
     causal: bool = False,
+    hidden: float = -math.inf,
     **_: Any,
 ) -> tuple[np.ndarray, ...]:
     """By the derivative of each weight by each score of its row."""
     g, q, k, v = (x.astype(np.float64) for x in (output_backprop, query, key, value))
-    weights, _logs = _weights(query, key, scale, causal, bias)
+    weights, _logs, seen = _weights(query, key, scale, causal, bias, hidden)
     toward = np.einsum("...me,...ne->...mn", g, v)
     slope = weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
-    scores = np.einsum("...mn,...mnj->...mj", toward, slope) * scale
+    scores = np.where(seen, np.einsum("...mn,...mnj->...mj", toward, slope) * scale, 0.0)
     found = (
         np.einsum("...mn,...nd->...md", scores, k),
         np.einsum("...mn,...md->...nd", scores, q),
@@ -91,8 +102,9 @@ def dropped_attention(
     bias: Any = None,
     scale: float = 1.0,
     causal: bool = False,
+    hidden: float = -math.inf,
 ) -> tuple[np.ndarray, ...]:
-    weights, logs = _weights(query, key, scale, causal, bias)
+    weights, logs, _seen = _weights(query, key, scale, causal, bias, hidden)
     dropped = weights * _kept(weights, stream, rate, factor)
     output = np.einsum("...mn,...ne->...me", dropped, value.astype(np.float64))
     return output.astype(query.dtype), logs.astype(np.float32)
@@ -109,14 +121,15 @@ def dropped_attention_grad(
     bias: Any = None,
     scale: float = 1.0,
     causal: bool = False,
+    hidden: float = -math.inf,
     **_: Any,
 ) -> tuple[np.ndarray, ...]:
     g, q, k, v = (x.astype(np.float64) for x in (output_backprop, query, key, value))
-    weights, _logs = _weights(query, key, scale, causal, bias)
+    weights, _logs, seen = _weights(query, key, scale, causal, bias, hidden)
     kept = _kept(weights, stream, rate, factor)
     toward = np.einsum("...me,...ne->...mn", g, v) * kept
     slope = weights[..., :, None] * (np.eye(weights.shape[-1]) - weights[..., None, :])
-    scores = np.einsum("...mn,...mnj->...mj", toward, slope) * scale
+    scores = np.where(seen, np.einsum("...mn,...mnj->...mj", toward, slope) * scale, 0.0)
     found = (
         np.einsum("...mn,...nd->...md", scores, k),
         np.einsum("...mn,...md->...nd", scores, q),

@@ -5,8 +5,9 @@ softmax(scale q k^T + bias) v by blocks of keys (Dao and others, "FlashAttention
 one program per block of keys, dq by one per block of queries: no atomics. Heads of k and v may serve several heads of q (Ainslie
 and others, "GQA", 2023), whose gradients are then added by the same program, in order.
 
-Causal means that query i sees the keys up to i + keys - queries. A row that sees no key, because a bias of -inf hides them all, is
-NaN as softmax's is.
+Causal means that query i sees the keys up to i + keys - queries; a bias of flags says which keys are seen. The score of a key that is
+not seen is ``hidden``, whatever the product is. A row of nothing but -inf is NaN as softmax's is. Blocks that causality hides whole are
+left out where their weights are 0: where the logarithm of the row's sum is far above ``hidden``.
 
 With a stream weights are dropped: each draws its own number, as of a matrix [batch, heads, queries, keys], forward and backward.
 Sums of exponentials, and what is kept for the gradient, are those of all weights.
@@ -39,6 +40,8 @@ from graphdock_triton.kernels.spec import (
 __all__ = ["KERNELS", "attention", "attention_grad"]
 
 _LOG2_E = tl.constexpr(1.4426950408889634)
+#: A weight of 2^-160 is 0 in float32.
+_FAR = tl.constexpr(160.0)
 
 
 @triton.jit
@@ -52,31 +55,62 @@ def _tile(base, rows, columns, step, count, depth, EVEN: tl.constexpr):
 
 @triton.jit
 def _scores(
-    left, right, query, key, queries, keys, scale, bias, bias_q, bias_k,
+    left, right, query, key, queries, keys, scale, hidden, bias, bias_q, bias_k,
     CAUSAL: tl.constexpr, MASKED: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr,
 ):  # fmt: skip
-    """Scores in base 2 of rows of left and right; -inf where a query doesn't see a key. MASKED: some may not be seen.
+    """Scores in base 2 of rows of left and right, -inf outside of both; and which of them are seen.
 
-    ``query`` and ``key``: numbers of queries and keys, one of them [rows of left, 1], the other [1, rows of right].
+    ``query`` and ``key``: numbers of queries and keys, one of them [rows of left, 1], the other [1, rows of right]. MASKED: some may
+    lie outside, or be hidden by causality.
     """
     s = product(left, right.T, tl.zeros([left.shape[0], right.shape[0]], tl.float32), PRECISION, UPCAST) * (
         scale * _LOG2_E
     )
+    inside = (query < queries) & (key < keys)
+    seen = inside
+    if CAUSAL:
+        seen = seen & (query + (keys - queries) >= key)
     if bias is not None:
-        add = tl.load(bias + query * bias_q + key * bias_k, (query < queries) & (key < keys), other=0.0)
-        s += add.to(tl.float32) * _LOG2_E
+        laid = tl.load(bias + query * bias_q + key * bias_k, inside, other=0.0)
+        if bias.dtype.element_ty == tl.int1:
+            seen = seen & (laid != 0)
+            s = tl.where(seen, s, hidden * _LOG2_E)
+        else:
+            s += laid.to(tl.float32) * _LOG2_E
     if MASKED:
-        seen = (query < queries) & (key < keys)
-        if CAUSAL:
-            seen = seen & (query + (keys - queries) >= key)
-        s = tl.where(seen, s, float("-inf"))
-    return s
+        s = tl.where(inside, tl.where(seen, s, hidden * _LOG2_E), float("-inf"))
+    return s, seen
+
+
+@triton.jit
+def _near(logs, hidden):
+    """Whether what is hidden has a weight in one of some rows, or is no number, of the logarithms of whose sums these are no more."""
+    return tl.max(tl.where(logs - hidden * _LOG2_E > _FAR, 0, 1), 0) > 0
+
+
+@triton.jit
+def _weights(s, seen, log, query, queries, keys, hidden, bias, CAUSAL: tl.constexpr):
+    """Softmax of scores, of the logarithm of each row's sum.
+
+    One that is large has lost how many keys are hidden where they have all of the weight: all of them by a mask, those behind the
+    query by causality alone.
+    """
+    count = keys + 0 * query
+    if CAUSAL and bias is None:
+        count = keys - tl.minimum(tl.maximum(query + 1 + keys - queries, 0), keys)
+    count = tl.maximum(count, 1).to(tl.float32)
+    all_hidden = hidden * _LOG2_E + tl.log2(count)
+    most = tl.where(tl.abs(hidden) > 4096.0, 2.4e-7 * tl.abs(all_hidden), -1.0)
+    most = tl.where(tl.abs(hidden) < float("inf"), most, -1.0)
+    p = tl.exp2(s - log)
+    p_hidden = tl.where(tl.abs(log - all_hidden) <= most, 1.0 / count, p)
+    return tl.where(s == float("-inf"), p, tl.where(seen, p, p_hidden))
 
 
 @triton.jit
 def _forward_blocks(
     sums, total, largest, q, k, v, bias, stream, rate, rows, first, begin, end,
-    queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
+    queries, keys, depth, k_row, v_row, bias_q, bias_k, scale, hidden,
     CAUSAL: tl.constexpr, MASKED: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr,
     DRAW_BLOCKS: tl.constexpr, BLOCK_K: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
@@ -85,8 +119,8 @@ def _forward_blocks(
     for at in range(begin, end, BLOCK_K):
         columns = at + tl.arange(0, BLOCK_K)
         tile = _tile(k, columns, lane, k_row, keys, depth, EVEN)
-        s = _scores(
-            q, tile, rows[:, None], columns[None, :], queries, keys, scale, bias, bias_q, bias_k,
+        s, _ = _scores(
+            q, tile, rows[:, None], columns[None, :], queries, keys, scale, hidden, bias, bias_q, bias_k,
             CAUSAL, MASKED, PRECISION, UPCAST,
         )  # fmt: skip
         now = tl.maximum(largest, tl.max(s, 1))
@@ -104,7 +138,7 @@ def _forward_blocks(
 
 @triton.jit
 def attention_forward(
-    q, k, v, bias, stream, rate, factor, o, logs, scale, queries, keys, heads, shared, depth,
+    q, k, v, bias, stream, rate, factor, o, logs, scale, hidden, queries, keys, heads, shared, depth,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, o_batch, o_head, o_row,
     bias_batch, bias_head, bias_q, bias_k,
     CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr, DRAW_BLOCKS: tl.constexpr,
@@ -133,15 +167,23 @@ def attention_forward(
         end = min(keys, max((block + 1) * BLOCK_Q + keys - queries, 0))
     sums, total, largest = _forward_blocks(
         sums, total, largest, tile, k, v, bias, stream, rate, rows, before, 0, whole,
-        queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
+        queries, keys, depth, k_row, v_row, bias_q, bias_k, scale, hidden,
         CAUSAL, False, PRECISION, UPCAST, EVEN, DRAW_BLOCKS, BLOCK_K, DEPTH,
     )  # fmt: skip
     sums, total, largest = _forward_blocks(
         sums, total, largest, tile, k, v, bias, stream, rate, rows, before, whole, end,
-        queries, keys, depth, k_row, v_row, bias_q, bias_k, scale,
+        queries, keys, depth, k_row, v_row, bias_q, bias_k, scale, hidden,
         CAUSAL, True, PRECISION, UPCAST, EVEN, DRAW_BLOCKS, BLOCK_K, DEPTH,
     )  # fmt: skip
     inside = rows < queries
+    if CAUSAL:
+        rest = whole + tl.cdiv(max(end - whole, 0), BLOCK_K) * BLOCK_K
+        last = tl.where(_near(tl.where(inside, largest, float("inf")), hidden), keys, rest)
+        sums, total, largest = _forward_blocks(
+            sums, total, largest, tile, k, v, bias, stream, rate, rows, before, rest, last,
+            queries, keys, depth, k_row, v_row, bias_q, bias_k, scale, hidden,
+            CAUSAL, True, PRECISION, UPCAST, EVEN, DRAW_BLOCKS, BLOCK_K, DEPTH,
+        )  # fmt: skip
     if logs is not None:
         tl.store(logs + before + rows, largest + tl.log2(total), inside)
     if stream is not None:
@@ -167,7 +209,7 @@ def attention_deltas(
 
 @triton.jit
 def attention_backward_keys(
-    q, k, v, bias, stream, rate, factor, do, logs, deltas, dk, dv, scale, queries, keys, heads, shared, depth,
+    q, k, v, bias, stream, rate, factor, do, logs, deltas, dk, dv, scale, hidden, queries, keys, heads, shared, depth,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
     dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row, bias_batch, bias_head, bias_q, bias_k,
     CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr, DRAW_BLOCKS: tl.constexpr,
@@ -193,7 +235,15 @@ def attention_backward_keys(
         part = bias
         if bias is not None:
             part = bias + batch * bias_batch + head * bias_head
-        for at in range(begin, queries, KEYS_Q):
+        first_seen = begin
+        if CAUSAL:
+            # queries that see none of these keys, where what is hidden has weights
+            for at in range(0, begin, KEYS_Q):
+                rows = at + tl.arange(0, KEYS_Q)
+                first_seen = tl.where(
+                    _near(tl.load(logs + here + rows, rows < queries, other=float("inf")), hidden), 0, first_seen
+                )
+        for at in range(first_seen, queries, KEYS_Q):
             rows = at + tl.arange(0, KEYS_Q)
             inside = rows < queries
             query = _tile(q + batch * q_batch + head * q_head, rows, lane, q_row, queries, depth, EVEN)
@@ -201,11 +251,11 @@ def attention_backward_keys(
             log = tl.load(logs + here + rows, inside, other=0.0)
             delta = tl.load(deltas + here + rows, inside, other=0.0)
             # keys down and queries across: what is multiplied next has keys down too
-            s = _scores(
-                key, query, rows[None, :], columns[:, None], queries, keys, scale, part, bias_q, bias_k,
+            s, seen = _scores(
+                key, query, rows[None, :], columns[:, None], queries, keys, scale, hidden, part, bias_q, bias_k,
                 CAUSAL, True, PRECISION, UPCAST,
             )  # fmt: skip
-            p = tl.exp2(s - log[None, :])
+            p = _weights(s, seen, log[None, :], rows[None, :], queries, keys, hidden, bias, CAUSAL)
             if stream is None:
                 to_v = product(p.to(grad.dtype), grad, to_v, PRECISION, UPCAST)
             dp = product(val, grad.T, tl.zeros([KEYS_K, KEYS_Q], tl.float32), PRECISION, UPCAST)
@@ -215,7 +265,7 @@ def attention_backward_keys(
                 )
                 to_v = product((p * kept).to(grad.dtype), grad, to_v, PRECISION, UPCAST)
                 dp *= kept
-            ds = p * (dp - delta[None, :])
+            ds = tl.where(seen, p * (dp - delta[None, :]), 0.0)
             to_k = product(ds.to(query.dtype), query, to_k, PRECISION, UPCAST)
     mask = (columns < keys)[:, None] & (lane < depth)[None, :]
     to = dk + batch * dk_batch + group * dk_head + columns[:, None] * dk_row + lane[None, :]
@@ -226,7 +276,7 @@ def attention_backward_keys(
 
 @triton.jit
 def attention_backward_queries(
-    q, k, v, bias, stream, rate, factor, do, logs, deltas, dq, scale, queries, keys, heads, shared, depth,
+    q, k, v, bias, stream, rate, factor, do, logs, deltas, dq, scale, hidden, queries, keys, heads, shared, depth,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row, dq_batch, dq_head, dq_row,
     bias_batch, bias_head, bias_q, bias_k,
     CAUSAL: tl.constexpr, PRECISION: tl.constexpr, UPCAST: tl.constexpr, EVEN: tl.constexpr, DRAW_BLOCKS: tl.constexpr,
@@ -251,19 +301,24 @@ def attention_backward_queries(
     end = keys
     if CAUSAL:
         end = min(keys, max((block + 1) * BLOCK_Q + keys - queries, 0))
+        end = tl.where(_near(tl.where(inside, log, float("inf")), hidden), keys, end)
     sums = tl.zeros([BLOCK_Q, DEPTH], tl.float32)
     for at in range(0, end, BLOCK_K):
         columns = at + tl.arange(0, BLOCK_K)
         key = _tile(k, columns, lane, k_row, keys, depth, EVEN)
         val = _tile(v, columns, lane, v_row, keys, depth, EVEN)
-        s = _scores(
-            query, key, rows[:, None], columns[None, :], queries, keys, scale, bias, bias_q, bias_k,
+        s, seen = _scores(
+            query, key, rows[:, None], columns[None, :], queries, keys, scale, hidden, bias, bias_q, bias_k,
             CAUSAL, True, PRECISION, UPCAST,
         )  # fmt: skip
         dp = product(grad, val.T, tl.zeros([BLOCK_Q, BLOCK_K], tl.float32), PRECISION, UPCAST)
         if stream is not None:
             dp *= kept_of(stream, rate, here + rows, at, keys, BLOCK_K, DRAW_BLOCKS) * tl.load(factor).to(tl.float32)
-        ds = tl.exp2(s - log[:, None]) * (dp - delta[:, None])
+        ds = tl.where(
+            seen,
+            _weights(s, seen, log[:, None], rows[:, None], queries, keys, hidden, bias, CAUSAL) * (dp - delta[:, None]),
+            0.0,
+        )
         sums = product(ds.to(key.dtype), key, sums, PRECISION, UPCAST)
     to = dq + batch * dq_batch + head * dq_head + rows[:, None] * dq_row + lane[None, :]
     tl.store(to, (sums * scale).to(dq.dtype.element_ty), inside[:, None] & (lane < depth)[None, :])
@@ -340,7 +395,7 @@ _BIAS = (
         "bias",
         "B",
         "in",
-        "[batch, heads, queries, keys] of four strides, which may be 0: added to scores",
+        "[batch, heads, queries, keys] of four strides, which may be 0: added to scores, or flags of keys that are seen",
         optional=True,
     ),
     dim("bias_batch", "", "i64"),
@@ -350,6 +405,7 @@ _BIAS = (
 )
 _SIZES = (
     value("scale", "factor of the scores"),
+    value("hidden", "score of keys that are not seen"),
     dim("batch"),
     dim("queries"),
     dim("keys"),
@@ -391,7 +447,7 @@ def _rows(p: Problem, c: Config) -> int:
 attention = Kernel(
     name="attention",
     doc=__doc__,
-    types={"T": FLOATS, "B": FLOATS},
+    types={"T": FLOATS, "B": (*FLOATS, "i1")},
     flags=_FLAGS,
     arguments=(
         *_OPERANDS,
@@ -413,7 +469,7 @@ attention = Kernel(
 attention_grad = Kernel(
     name="attention_grad",
     doc=__doc__,
-    types={"T": FLOATS, "B": FLOATS},
+    types={"T": FLOATS, "B": (*FLOATS, "i1")},
     flags=_FLAGS,
     arguments=(
         *_OPERANDS,

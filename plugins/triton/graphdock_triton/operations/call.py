@@ -33,6 +33,7 @@ FLOATS = ("float32", "float16", "bfloat16")
 #: Names of dtypes in Triton.
 TYPES: Mapping[str, str] = {
     "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int32": "i32", "int64": "i64",
+    "bool": "i1",
 }  # fmt: skip
 #: What float32 operands of products are rounded to, by the option ``matmul_precision``.
 PRECISIONS: Mapping[str, str] = {"highest": "ieee", "tf32": "tf32"}

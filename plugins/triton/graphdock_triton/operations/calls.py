@@ -116,7 +116,9 @@ def _attention(ctx: PrepareContext) -> Call:
     bias = 3 if len(ctx.inputs) > 3 else None
     problem = _attention_problem(ctx, 0, bias, frozenset({"logs"}), q="queries", k="keys", v="keys", o="queries")
     names = ("q", "k", "v", *(("bias",) if bias else ()), "o", "logs")
-    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
+    return Call(
+        problem, {name: i for i, name in enumerate(names)}, {name: ctx.attr(name) for name in ("scale", "hidden")}
+    )
 
 
 def _attention_grad(ctx: PrepareContext) -> Call:
@@ -124,7 +126,9 @@ def _attention_grad(ctx: PrepareContext) -> Call:
     rows = dict.fromkeys(("q", "o", "do", "dq"), "queries") | dict.fromkeys(("k", "v", "dk", "dv"), "keys")
     problem = _attention_problem(ctx, 1, bias, frozenset(), **rows)
     names = ("do", "q", "k", "v", "o", "logs", *(("bias",) if bias else ()), "dq", "dk", "dv")
-    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
+    return Call(
+        problem, {name: i for i, name in enumerate(names)}, {name: ctx.attr(name) for name in ("scale", "hidden")}
+    )
 
 
 _DROPOUT = ("stream", "rate", "factor")
@@ -135,7 +139,9 @@ def _dropped_attention(ctx: PrepareContext) -> Call:
     rows = dict.fromkeys(("q", "o"), "queries") | dict.fromkeys(("k", "v"), "keys")
     problem = _attention_problem(ctx, 0, bias, frozenset({"logs", *_DROPOUT}), **rows)
     names = ("q", "k", "v", *_DROPOUT, *(("bias",) if bias else ()), "o", "logs")
-    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
+    return Call(
+        problem, {name: i for i, name in enumerate(names)}, {name: ctx.attr(name) for name in ("scale", "hidden")}
+    )
 
 
 def _dropped_attention_grad(ctx: PrepareContext) -> Call:
@@ -143,7 +149,9 @@ def _dropped_attention_grad(ctx: PrepareContext) -> Call:
     rows = dict.fromkeys(("q", "o", "do", "dq"), "queries") | dict.fromkeys(("k", "v", "dk", "dv"), "keys")
     problem = _attention_problem(ctx, 1, bias, frozenset(_DROPOUT), **rows)
     names = ("do", "q", "k", "v", "o", "logs", *_DROPOUT, *(("bias",) if bias else ()), "dq", "dk", "dv")
-    return Call(problem, {name: i for i, name in enumerate(names)}, {"scale": ctx.attr("scale")})
+    return Call(
+        problem, {name: i for i, name in enumerate(names)}, {name: ctx.attr(name) for name in ("scale", "hidden")}
+    )
 
 
 # -- products
@@ -208,6 +216,7 @@ def _rotary(ctx: PrepareContext) -> Call:
 
 _FLOATS = ("float32", "float16", "bfloat16")
 _NORMED = {"T": _FLOATS, "U": ("float32",)}
+_ATTENDED = {"T": _FLOATS, "U": (*_FLOATS, "bool")}
 
 #: The ops that this plugin computes by kernels of its library.
 CALLS = (
@@ -215,14 +224,14 @@ CALLS = (
     Operation("LayerNormGrad", "norm_grad", _layer_norm_grad, _NORMED),
     Operation("RMSNorm", "norm", _rms_norm, _NORMED),
     Operation("RMSNormGrad", "norm_grad", _rms_norm_grad, _NORMED),
-    Operation("Attention", "attention", _attention, {"T": _FLOATS}),
-    Operation("AttentionGrad", "attention_grad", _attention_grad, {"T": _FLOATS}),
-    Operation("DroppedAttention", "attention", _dropped_attention, {"T": _FLOATS}, name="dropped_attention"),
+    Operation("Attention", "attention", _attention, _ATTENDED),
+    Operation("AttentionGrad", "attention_grad", _attention_grad, _ATTENDED),
+    Operation("DroppedAttention", "attention", _dropped_attention, _ATTENDED, name="dropped_attention"),
     Operation(
         "DroppedAttentionGrad",
         "attention_grad",
         _dropped_attention_grad,
-        {"T": _FLOATS},
+        _ATTENDED,
         name="dropped_attention_grad",
     ),
     Operation("FusedMatMul", "matmul", _fused_matmul, {"T": _FLOATS}),

@@ -14,20 +14,22 @@ SMALL = {"BLOCK_Q": 16, "BLOCK_K": 32, "KEYS_Q": 32, "KEYS_K": 16}
 SCALE = 0.3
 
 
-def reference(q, k, v, bias, causal, shared, kept=1.0):
+def reference(q, k, v, bias, causal, shared, kept=1.0, mask=None, hidden=-np.inf):
     """o, and the gradients by q, k and v, as functions of do. ``kept``: what each weight is multiplied by."""
     k, v = (np.repeat(t, shared, 1) for t in (k, v))
     with np.errstate(invalid="ignore"):
         s = SCALE * q @ k.swapaxes(2, 3) + bias
+        queries, keys = s.shape[2:]
+        seen = np.broadcast_to(True if mask is None else mask, s.shape)
         if causal:
-            queries, keys = s.shape[2:]
-            s = np.where(np.arange(queries)[:, None] + keys - queries >= np.arange(keys), s, -np.inf)
+            seen = seen & (np.arange(queries)[:, None] + keys - queries >= np.arange(keys))
+        s = np.where(seen, s, hidden)
         e = np.exp(s - s.max(3, keepdims=True))
         p = e / e.sum(3, keepdims=True)
 
     def grads(do):
         dp = (do @ v.swapaxes(2, 3)) * kept
-        ds = p * (dp - (p * dp).sum(3, keepdims=True))
+        ds = np.where(seen, p * (dp - (p * dp).sum(3, keepdims=True)), 0)
         dk, dv = SCALE * ds.swapaxes(2, 3) @ q, (p * kept).swapaxes(2, 3) @ do
         together = [t.reshape(len(t), -1, shared, *t.shape[2:]).sum(2) for t in (dk, dv)]
         return SCALE * ds @ k, *together
@@ -86,7 +88,9 @@ def test_attention_and_its_gradients(kind, shape, keys, shared, causal, biased, 
     o, logs = empty(q.shape, kind), empty(q.shape[:3])
     problem = Problem(dims(shape, keys, shared, bias, q=q, k=k, v=v, o=o), types, flags, frozenset({"logs", *given}))
     with np.errstate(all="ignore"):
-        interpret(attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, logs=logs, scale=SCALE, **given)
+        interpret(
+            attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, logs=logs, scale=SCALE, hidden=-np.inf, **given
+        )
     expected, grads = reference(wide(q), wide(k), wide(v), wide(bias) if biased else 0.0, causal, shared, kept)
     assert_close(o, expected, kind, 4)
     dq, dk, dv = empty(q.shape, kind), empty(k.shape, kind), empty(k.shape, kind)
@@ -98,6 +102,7 @@ def test_attention_and_its_gradients(kind, shape, keys, shared, causal, biased, 
             Problem(sizes, types, flags, frozenset(given)),
             Config(SMALL),
             scale=SCALE,
+            hidden=-np.inf,
             **values,
             **given,
         )
@@ -116,6 +121,42 @@ def test_a_row_that_sees_nothing_is_nan_and_others_are_not():
         dims(q.shape, 20, 1, bias, q=q, k=k, v=v, o=o), {"T": "fp32", "B": "fp32"}, present=frozenset({"bias"})
     )
     with np.errstate(all="ignore"):
-        interpret(attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, scale=SCALE, bias=bias)
+        interpret(attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, scale=SCALE, hidden=-np.inf, bias=bias)
     hidden = np.isnan(o[0, 0]).all(1)
     assert np.flatnonzero(hidden).tolist() == [4, 7] and np.isfinite(o[0, 0][~hidden]).all()
+
+
+@pytest.mark.parametrize("hidden", [-np.inf, -1e9, -2.0])
+@pytest.mark.parametrize(
+    ("queries", "keys", "causal", "masked", "large"),
+    [(40, 40, True, False, 1.0), (40, 70, True, True, 1.0), (70, 36, True, False, 1e5), (33, 50, False, True, 1e5)],
+)
+def test_what_is_hidden_has_one_score(hidden, queries, keys, causal, masked, large):
+    """Whatever its product is; and a weight, where others are no larger. With scores of 1e10 those of some rows are far below -1e9."""
+    rng = np.random.default_rng(5)
+    q, do = (draw(rng, (1, 2, queries, 16)) for _ in range(2))
+    k, v = (draw(rng, (1, 2, keys, 16)) for _ in range(2))
+    if large > 1.0:  # one key of those that are seen has all of the weight, or all those that are hidden
+        q[:], k[..., 1:] = large * np.sign(q), 0.0
+        k[..., 0] = large * (rng.permutation(keys) - keys // 2)
+    mask = None
+    if masked:
+        mask = np.array(np.broadcast_to(rng.random((1, 1, queries, keys)) < 0.6, (1, 2, queries, keys)))
+        mask[:, :, 5] = False
+        mask[:, :, :, 3] = False
+        k[:, :, 3, 1] = np.inf
+    given = {"bias": mask} if masked else {}
+    types, flags = {"T": "fp32", "B": "i1" if masked else "fp32"}, {"CAUSAL": causal}
+    o, logs, dq, dk, dv = empty(q.shape), empty(q.shape[:3]), empty(q.shape), empty(k.shape), empty(k.shape)
+    here = dims(q.shape, keys, 1, mask, q=q, k=k, v=v, o=o, do=do, dq=dq, dk=dk, dv=dv)
+    with np.errstate(all="ignore"):
+        problem = Problem(here, types, flags, frozenset({"logs", *given}))
+        interpret(attention, problem, Config(SMALL), q=q, k=k, v=v, o=o, logs=logs, scale=SCALE, hidden=hidden, **given)
+        problem = Problem(here, types, flags, frozenset(given))
+        values = {"q": q, "k": k, "v": v, "o": o, "do": do, "logs": logs, "dq": dq, "dk": dk, "dv": dv}
+        interpret(attention_grad, problem, Config(SMALL), scale=SCALE, hidden=hidden, **values, **given)
+        expected, grads = reference(*map(wide, (q, k, v)), 0.0, causal, 1, mask=mask, hidden=hidden)
+        want = expected, *grads(wide(do))
+    # by queries and keys: differences of what is nearly equal, times numbers as large as those are
+    for got, true, near in zip((o, dq, dk, dv), want, (1.0, large * keys, large, 1.0), strict=True):
+        np.testing.assert_allclose(got, true, rtol=2e-3, atol=2e-5 * near, err_msg=str(near))
