@@ -74,14 +74,12 @@ def take_out(
     stop = set(ends)
     roots = [t.rpartition(":")[0] for t in outputs if t not in given]
     names = level.behind([r for r in [*roots, *targets] if r not in stop], stop) - stop - ignored
-    body = Body(name, Level(level.ops))
+    body = Body(name, Level(level.ops, level.room))
     body.level.taken |= names
     arguments = {}
     for tensor, label in given.items():
         arguments[tensor] = body.argument(label, level.dtype(tensor) or "float32")
-    for each in level:
-        if each not in names:
-            continue
+    for each in level.ordered(names):
         node = level[each]
         inputs = [arguments.get(t, t) for t in node.inputs]
         controls = [c for c in node.controls if c in names]

@@ -28,11 +28,14 @@ class _Side:
 
 @dataclass(slots=True)
 class _Choice:
-    """A Merge: its two sides, the one where the predicate is false first, and which of its inputs each is."""
+    """A Merge: its two sides, the one where the predicate is false first, and which of its inputs each is; ``second``: the place of
+    the other's input among them.
+    """
 
     merge: str
     sides: tuple[_Side, _Side]
     inputs: tuple[str, str]
+    second: int = 1
 
 
 def make_branches(level: Level) -> None:
@@ -40,6 +43,7 @@ def make_branches(level: Level) -> None:
     switches = {n.name for n in level.values() if n.op == "Switch" and not n.why}
     waiting = [n.name for n in level.values() if n.op == "Merge" and not n.why]
     taken: dict[str, str] = {}
+    asked = {t for n in level.values() for t in n.inputs if t.endswith(":1")}
     while waiting:
         found: dict[str, list[_Choice]] = {}
         others = set(waiting)
@@ -55,9 +59,12 @@ def make_branches(level: Level) -> None:
                 level[name].why = _NOT_A_COND
             break
         done = {c.merge for choices in found.values() for c in choices}
+        indices: dict[str, str] = {}
         for pred, choices in found.items():
             for group in _independent(level, choices):
-                _replace(level, pred, group, taken)
+                if _replace(level, pred, group, taken):
+                    indices |= {f"{c.merge}:1": _value_index(level, c, pred) for c in group if f"{c.merge}:1" in asked}
+        level.replace_inputs(indices)
         waiting = [n for n in waiting if n not in done and not level[n].why]
     _clean(level, switches, taken)
 
@@ -87,7 +94,7 @@ def _understand(level: Level, merge: Node, switches: set[str]) -> tuple[str, _Ch
             ports.update(int(t.rpartition(":")[2]) for t in level[name].inputs if op_of(t) in switches)
         if op_of(tensor) in switches:
             ports.add(int(tensor.rpartition(":")[2]))
-        ends = [s for s in level if s in nodes and s in switches]
+        ends = level.ordered(nodes & switches)
         preds.update(_root(level, level[s].inputs[1]) for s in ends)
         if len(ports) != 1:
             return "", None
@@ -113,7 +120,8 @@ def _independent(level: Level, choices: list[_Choice]) -> list[list[_Choice]]:
     return groups
 
 
-def _replace(level: Level, pred: str, group: list[_Choice], taken: dict[str, str]) -> None:
+def _replace(level: Level, pred: str, group: list[_Choice], taken: dict[str, str]) -> bool:
+    """Make a group one Cond; whether it could be."""
     ends = list(dict.fromkeys(s for c in group for side in c.sides for s in side.switches))
     name = level.fresh(f"{group[0].merge}/cond")
     bodies = []
@@ -128,7 +136,7 @@ def _replace(level: Level, pred: str, group: list[_Choice], taken: dict[str, str
     if why:
         for choice in group:
             level[choice.merge].why = why
-        return
+        return False
     taken.update((n, name) for b in bodies for n in b.level if n in level)
     inputs = [pred, *[level[s].inputs[0] for s in ends]]
     dtypes = [level.dtype(t) or "float32" for t in inputs[1:]]
@@ -140,10 +148,10 @@ def _replace(level: Level, pred: str, group: list[_Choice], taken: dict[str, str
     level.put(node)
     for i, choice in enumerate(group):
         merge = level[choice.merge]
-        second = level[choice.merge].inputs.index(choice.inputs[1])
+        choice.second = merge.inputs.index(choice.inputs[1])
         merge.op, merge.inputs, merge.attrs, merge.raw = "Identity", [f"{name}:{i}"], {"T": {"type": results[i]}}, None
         merge.controls = []
-        _value_index(level, choice.merge, pred, second)
+    return True
 
 
 def _acts(level: Level, name: str) -> bool:
@@ -151,17 +159,13 @@ def _acts(level: Level, name: str) -> bool:
     return node.op in level.ops and level.ops.get(node.op).is_stateful and node.op not in ("Placeholder", "NoOp")
 
 
-def _value_index(level: Level, merge: str, pred: str, second: int) -> None:
-    """Which input came, for those who ask."""
-    asked = f"{merge}:1"
-    if not any(asked in n.inputs for n in level.values()):
-        return
-    if not second:
-        test = Node(level.fresh(f"{merge}/not"), "LogicalNot", [pred], wrote="Merge")
-        pred = level.put(test)
+def _value_index(level: Level, choice: _Choice, pred: str) -> str:
+    """The tensor that says which input came."""
+    if not choice.second:
+        pred = level.put(Node(level.fresh(f"{choice.merge}/not"), "LogicalNot", [pred], wrote="Merge"))
     attrs = {"SrcT": {"type": "bool"}, "DstT": {"type": "int32"}}
-    cast = Node(level.fresh(f"{merge}/value_index"), "Cast", [pred], attrs=attrs, wrote="Merge")
-    level.replace_inputs({asked: level.put(cast)})
+    cast = Node(level.fresh(f"{choice.merge}/value_index"), "Cast", [pred], attrs=attrs, wrote="Merge")
+    return level.put(cast)
 
 
 def _clean(level: Level, switches: set[str], taken: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from graphdock.dtypes import as_dtype
 from graphdock.errors import GraphdockError
 from graphdock.tensorflow.nodes import Level, Node, port
 from graphdock.tensorflow.table import ATTRS, HARMLESS, NAMES
-from graphdock.tensorflow.values import dims_of, dtype_name, from_attr
+from graphdock.tensorflow.values import dims_of, dtype_name, from_attr, repeated
 
 __all__ = ["PRIMITIVES", "constant", "convert", "node_of"]
 
@@ -99,6 +99,7 @@ def _plain(level: Level, node: Node, op: str, skip: Sequence[str] = (), **more: 
             node.why = "Python function"
             return
         else:
+            level.room.take("repeated elements", repeated(value), node.name)
             node.attrs[ours] = {kind: from_attr(kind, value, f"node {node.name!r}: attribute {theirs!r}")}
     node.attrs.update(more)
 

@@ -15,9 +15,8 @@ from graphdock.tensorflow.values import dims_of, dtype_name, from_attr
 
 __all__ = ["Library"]
 
-#: How deep functions may call one another, and how many nodes all calls may become.
+#: How deep functions may call one another.
 DEEPEST = 32
-MOST_NODES = 1 << 20
 
 
 class Library:
@@ -27,14 +26,14 @@ class Library:
       finish: what makes conds and loops of a body's primitives, once its nodes are graphdock's.
 
     Raises:
-      InvalidArgumentError: functions call one another without end, or become too many nodes.
+      InvalidArgumentError: functions call one another without end, or become too much.
     """
 
     def __init__(self, message: Any, producer: int, finish: Callable[[Level], None]) -> None:
         self._functions = {f.signature.name: f for f in message.function}
+        self._sizes = {name: f.ByteSize() for name, f in self._functions.items()}
         self._producer = producer
         self._finish = finish
-        self._made = 0
         self._depth = 0
 
     def __contains__(self, op: str) -> bool:
@@ -62,16 +61,14 @@ class Library:
 
     # -- bodies -------------------------------------------------------------------------------------------------------
 
-    def _body(self, node: Node, function: str, label: str, ops: Any) -> Body | None:
+    def _body(self, node: Node, function: str, label: str, level: Level) -> Body | None:
         """The body of a function, its nodes graphdock's; None where there is none of that name, which is said of the node."""
         found = self._functions.get(function)
         if found is None:
             node.why = f"the function {function!r}, which is not there"
             return None
-        self._made += len(found.node_def)
-        if self._made > MOST_NODES:
-            raise InvalidArgumentError(f"GraphDef: the functions are more than {MOST_NODES} nodes", op=node.name)
-        body = Body(f"{node.name.rpartition('/')[2]}/{label}", Level(ops))
+        level.room.take("bodies of functions", self._sizes[function], node.name)
+        body = Body(f"{node.name.rpartition('/')[2]}/{label}", Level(level.ops, level.room))
         tensors: dict[str, str] = {}
         for arg in found.signature.input_arg:
             if arg.number_attr or arg.type_list_attr or arg.type_attr:
@@ -128,12 +125,13 @@ class Library:
 
     def _call(self, level: Level, node: Node) -> None:
         function = node.raw.attr["f"].func.name if "f" in node.raw.attr else node.raw.op
-        body = self._body(node, function, "call", level.ops)
+        body = self._body(node, function, "call", level)
         if body is None:
             return
         if len(body.arguments) != len(node.inputs):
             node.why = f"the function {function!r}, which takes another number of arguments"
             return
+        level.room.take("bodies of functions", len(body.level) * len(node.name), node.name)
         names = {n: level.fresh(f"{node.name}/{n}") for n in body.level}
         outside = dict(zip(body.arguments, node.inputs, strict=True))
 
@@ -157,7 +155,7 @@ class Library:
             node.why = "a branch that no bool decides"
             return
         then, other = (
-            self._body(node, node.raw.attr[f"{which}_branch"].func.name, which, level.ops) for which in ("then", "else")
+            self._body(node, node.raw.attr[f"{which}_branch"].func.name, which, level) for which in ("then", "else")
         )
         if then is None or other is None:
             return
@@ -170,8 +168,8 @@ class Library:
         node.attrs |= {"then_branch": then.data(), "else_branch": other.data()}
 
     def _while(self, level: Level, node: Node) -> None:
-        test = self._body(node, node.raw.attr["cond"].func.name, "cond", level.ops)
-        step = self._body(node, node.raw.attr["body"].func.name, "body", level.ops)
+        test = self._body(node, node.raw.attr["cond"].func.name, "cond", level)
+        step = self._body(node, node.raw.attr["body"].func.name, "body", level)
         if test is None or step is None:
             return
         node.why = test.why() or step.why()
@@ -215,8 +213,8 @@ class Library:
 
     def _own_while(self, level: Level, node: Node) -> None:
         """A loop with histories, which only graphdock writes; the one without them that it stands beside is the same one."""
-        test = self._body(node, node.raw.attr["cond"].func.name, "cond", level.ops)
-        step = self._body(node, node.raw.attr["body"].func.name, "body", level.ops)
+        test = self._body(node, node.raw.attr["cond"].func.name, "cond", level)
+        step = self._body(node, node.raw.attr["body"].func.name, "body", level)
         if test is None or step is None:
             return
         node.why = test.why() or step.why()

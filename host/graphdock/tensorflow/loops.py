@@ -73,7 +73,7 @@ def _exits(level: Level, frame: _Frame) -> list[str]:
 
 def _understand(level: Level, frame: _Frame) -> str:
     """Find the parts of a loop; returns why it is none."""
-    inside = [level[n] for n in level if n in frame.members]
+    inside = [level[n] for n in level.ordered(frame.members)]
     enters = set(frame.enters)
     merged: set[str] = set()
     for node in inside:

@@ -11,10 +11,14 @@ from graphdock.errors import InvalidArgumentError
 from graphdock.opdef.expression import compile_expression
 from graphdock.plugin.registry import OpRegistry
 
-__all__ = ["Level", "Node", "op_of", "output_counts", "port"]
+__all__ = ["Level", "Node", "Room", "op_of", "output_counts", "port"]
 
 #: As many outputs as a node may have.
 _MOST = 1 << 16
+#: Bytes that elements which a file does not hold may take in all; the last element of a tensor stands for those behind it.
+MOST_REPEATED = 1 << 28
+#: Bytes that all calls of functions may become, besides so many times those of the file.
+MOST_BODIES, LARGEST = 1 << 17, 64
 
 
 @dataclass(slots=True)
@@ -95,19 +99,50 @@ def _count(opdef: OpDef, arg: ArgDef, attrs: Mapping[str, Any]) -> int:
     return count
 
 
+class Room:
+    """How many bytes more an import may make of a file than the file has: by what stands for more than it is long.
+
+    Args:
+      nbytes: the size of the file.
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self._left = {"repeated elements": MOST_REPEATED, "bodies of functions": MOST_BODIES + LARGEST * nbytes}
+
+    def take(self, what: str, nbytes: int, op: str) -> None:
+        """Use some of it. Raises InvalidArgumentError: there is no more; ``op`` names the node."""
+        self._left[what] -= nbytes
+        if self._left[what] < 0:
+            raise InvalidArgumentError(f"GraphDef: the {what} are too many for a file of its size", op=op)
+
+
 class Level(dict[str, Node]):
     """The nodes of a graph, or of the body of one, by name, in the order of the file.
 
     Attributes:
+      room: of the whole import.
       lost: control flow that can't be imported: what it is, why, and its name. ``dropped``: the nodes that went with it.
     """
 
-    def __init__(self, ops: OpRegistry) -> None:
+    def __init__(self, ops: OpRegistry, room: Room) -> None:
         super().__init__()
         self.ops = ops
+        self.room = room
         self.taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        self._places: dict[str, int] = {}
+        self._place = 0
         self.lost: list[tuple[str, str, str]] = []
         self.dropped: set[str] = set()
+
+    def __setitem__(self, name: str, node: Node) -> None:
+        if name not in self:
+            self._places[name] = self._place = self._place + 1
+        super().__setitem__(name, node)
+
+    def ordered(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that there are, in the order of the file."""
+        return sorted([n for n in names if n in self], key=self._places.__getitem__)
 
     def drop(self, names: Iterable[str]) -> None:
         """Take nodes out that can't be imported; whatever reads them can't be either."""
@@ -117,10 +152,11 @@ class Level(dict[str, Node]):
 
     def fresh(self, name: str) -> str:
         """A name that no node has: ``name``, or with a number behind it."""
-        made, number = name, 0
+        made, number = name, self._numbers.get(name, 0)
         while made in self or made in self.taken:
             number += 1
             made = f"{name}_{number}"
+        self._numbers[name] = number
         self.taken.add(made)
         return made
 

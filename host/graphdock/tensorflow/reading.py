@@ -19,7 +19,7 @@ from graphdock.tensorflow.branches import make_branches
 from graphdock.tensorflow.convert import convert, node_of
 from graphdock.tensorflow.functions import Library
 from graphdock.tensorflow.loops import make_loops
-from graphdock.tensorflow.nodes import Level, op_of, port
+from graphdock.tensorflow.nodes import Level, Room, op_of, port
 from graphdock.tensorflow.references import without_references
 from graphdock.tensorflow.report import ImportReport, Missing
 from graphdock.tensorflow.sums import make_sums
@@ -50,7 +50,7 @@ def read_graph(message: Any, ops: OpRegistry, mapped: Collection[str] = (), outp
     Raises:
       InvalidArgumentError, DataLossError: it is no graph, with the node's name. NotFoundError: an output is not there.
     """
-    level = Level(ops)
+    level = Level(ops, Room(message.ByteSize()))
     for item in message.node:
         if item.name in level:
             raise InvalidArgumentError(f"GraphDef: two nodes are named {item.name!r}")

@@ -15,7 +15,17 @@ from graphdock.dtypes import DType, as_dtype
 from graphdock.errors import DataLossError, GraphdockError, InvalidArgumentError
 from graphdock.messages import DATA_TYPES, make
 
-__all__ = ["array_of", "attr_of", "dims_of", "dtype_name", "from_attr", "number_of", "shape_proto", "tensor_proto"]
+__all__ = [
+    "array_of",
+    "attr_of",
+    "dims_of",
+    "dtype_name",
+    "from_attr",
+    "number_of",
+    "repeated",
+    "shape_proto",
+    "tensor_proto",
+]
 
 _NAMES = {
     1: "float32",
@@ -132,6 +142,12 @@ def array_of(tensor: Any, where: str) -> np.ndarray[Any, Any]:
     out[: len(values)] = values
     out[len(values) :] = values[-1]
     return _shaped(out, shape, where)
+
+
+def repeated(value: Any) -> int:
+    """The bytes that the tensors of an AttrValue take beyond their elements in the file, 8 of a string; at least that."""
+    tensors = [value.tensor] if value.WhichOneof("value") == "tensor" else value.list.tensor
+    return sum(8 * max(0, math.prod(max(int(d.size), 0) for d in t.tensor_shape.dim) - t.ByteSize()) for t in tensors)
 
 
 def _listed(tensor: Any, dtype: DType, where: str) -> np.ndarray[Any, Any]:

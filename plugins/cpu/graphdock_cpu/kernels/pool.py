@@ -71,7 +71,8 @@ def axes_of(ctx: BuildContext, shape: Shape) -> tuple[list[Axis], Shape]:
         before = padding_before(padding, around[0], size, out, stride, window)
         made.append(out)
         if (window, stride, out) != (1, 1, size) or before:
-            taps = [tap(size, out, stride, k - before) for k in range(window)]
+            there = range(max(0, before - (out - 1) * stride), min(window, before + size))  # beyond is padding alone
+            taps = [tap(size, out, stride, k - before) for k in there]
             taps.sort(key=lambda tap: tap[0] != slice(0, out))
             axes.append(Axis(at, size, out, window, stride, tuple(t for t in taps if t[0].start < t[0].stop)))
     return axes, tuple(made)

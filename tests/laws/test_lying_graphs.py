@@ -1,0 +1,82 @@
+"""Graphs that are short and stand for much: imports take time and memory in proportion to the file, or refuse it."""
+
+from __future__ import annotations
+
+import graphdock as tf
+import lies
+import numpy as np
+import pytest
+from graphdock.errors import GraphdockError, InvalidArgumentError
+from graphdock.tensorflow.reading import read_graph
+
+pytest.importorskip("google.protobuf")
+
+import lying_graphs  # noqa: E402 - needs the library protobuf
+
+FEW, MANY = 24, 192
+
+
+@pytest.mark.parametrize("name", lying_graphs.FAMILIES)
+def test_an_import_takes_steps_and_memory_in_proportion_to_the_file(name):
+    ops = tf.get_default_graph().host.ops
+    costs = []
+    for n in (FEW, MANY):
+        message = lying_graphs.FAMILIES[name](n)
+        size = message.ByteSize()
+        read = lambda message=message: read_graph(message, ops)  # noqa: E731
+        lies.refused(read)  # what is made once
+        costs.append((lies.steps(read) / size, lies.held(read) / size))
+    (steps, memory), (more_steps, more_memory) = costs
+    assert more_steps <= 1.5 * steps and more_memory <= 2.5 * memory, costs
+
+
+def test_functions_that_call_one_another_twice_are_refused_before_they_are_many():
+    """Each level doubles them; a file of 12 levels took half a minute, one of 24 had no end."""
+    steps = []
+    for levels in (14, 28):
+        message = lying_graphs.call_tree(levels)
+
+        def run(message=message):
+            with tf.Graph().as_default(), pytest.raises(InvalidArgumentError, match="too many for a file of its size"):
+                tf.import_graph_def(message)
+
+        steps.append(lies.steps(run))
+    assert steps[1] <= 2 * steps[0]
+
+
+def test_a_shallow_tree_of_functions_is_read():
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        tf.import_graph_def(lying_graphs.call_tree(5), name="")
+        assert len([op for op in graph.get_operations() if op.type == "Neg"]) == 32
+        assert sess.run("top:0", {"x:0": 3.0}) == 3.0
+
+
+def test_repeated_constants_share_one_limit():
+    """Each of these is within the limit by itself."""
+    message = lying_graphs.graph()
+    for i in range(8):
+        lying_graphs.constant(message.node, f"c{i}", (9 << 21,))
+    assert message.ByteSize() < 500
+
+    def run():
+        with tf.Graph().as_default(), pytest.raises(GraphdockError, match="repeated elements are too many"):
+            tf.import_graph_def(message)
+
+    assert lies.held(run) < 160 << 20
+
+
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool"])
+def test_a_window_larger_than_the_image_is_the_image(name):
+    """TensorFlow refuses windows of 2**31 and takes these. The plan took a step for each element of the window."""
+    x = np.random.default_rng(3).normal(size=(2, 3, 5, 1)).astype(np.float32)
+    for window in (16, 1 << 30):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            fed = tf.placeholder(tf.float32, x.shape)
+            y = getattr(tf.nn, name)(fed, [1, window, window, 1], [1, 1, 1, 1], "SAME")
+            found = []
+            steps = lies.steps(lambda: found.extend(sess.run([y, tf.gradients(y, fed)[0]], {fed: x})))  # noqa: B023
+            assert steps < 100_000
+        whole = x.max((1, 2), keepdims=True) if name == "max_pool" else x.mean((1, 2), keepdims=True)
+        np.testing.assert_allclose(found[0], np.broadcast_to(whole, x.shape), rtol=1e-6)
+        given = 15 * (x == whole) if name == "max_pool" else np.ones(x.shape)
+        np.testing.assert_allclose(found[1], given, rtol=1e-5)
