@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, overload
 
-from graphdock.control_flow.rows import are_rows, joined, split
+from graphdock.control_flow.composites import is_composite, joined
+from graphdock.control_flow.rows import are_rows, split
 from graphdock.control_flow.trace import (
     add_node,
     body_scope,
@@ -87,8 +88,8 @@ def cond(
 
     Args:
       pred: a bool tensor of rank 0; not a Python bool, which would choose before anything runs.
-      true_fn, false_fn: take nothing; return tensors (or values that convert), IndexedSlices or operations, nested alike in
-        lists, tuples, namedtuples and dicts, with the same dtypes. Inside of those an element may be None.
+      true_fn, false_fn: take nothing; return tensors (or values that convert), SparseTensors, IndexedSlices or operations, nested
+        alike in lists, tuples, namedtuples and dicts, with the same dtypes. Inside of those an element may be None.
       strict: keep a result list or tuple of one as it is; otherwise its one element is returned.
       fn1, fn2: TensorFlow 1's older names of ``true_fn`` and ``false_fn``.
 
@@ -165,6 +166,10 @@ def _branch(body: BodyGraph, function: Callable[[], Any], what: str, strict: boo
                 continue
             if are_rows(leaf):
                 leaves.append(leaf)
+                continue
+            if is_composite(leaf):
+                parts = leaf._split()
+                leaves.append(type(parts)(*[to_tensor(body, part, f"cond: output {i} of {what}") for part in parts]))
                 continue
             leaves.append(to_tensor(body, leaf, f"cond: output {i} of {what}"))
     return body, nest.pack_sequence_as(result, leaves)

@@ -11,7 +11,7 @@ from graphdock.graph.body import BodyGraph
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.core import shape as shape_of
 
-__all__ = ["are_rows", "joined", "split"]
+__all__ = ["are_rows", "split"]
 
 
 class _Rows(NamedTuple):
@@ -20,6 +20,11 @@ class _Rows(NamedTuple):
     values: Tensor
     indices: Tensor
     dense_shape: Tensor | None
+
+    def _joined(self) -> Any:
+        import graphdock as tf
+
+        return tf.IndexedSlices(*self)
 
 
 def are_rows(leaf: Any) -> bool:
@@ -69,19 +74,3 @@ def _cast(body: BodyGraph, tensor: Tensor, dtype: DType) -> Tensor:
 
 def _shape(body: BodyGraph, rows: _Rows, dtype: DType) -> Tensor | None:
     return None if rows.dense_shape is None else _cast(body, rows.dense_shape, dtype)
-
-
-def joined(result: Any) -> Any:
-    """A structure of a Cond's outputs with IndexedSlices in place of their parts."""
-    if isinstance(result, _Rows):
-        import graphdock as tf
-
-        return tf.IndexedSlices(*result)
-    if isinstance(result, dict):
-        return {k: joined(v) for k, v in result.items()}
-    if not isinstance(result, (list, tuple)):
-        return result
-    items = [joined(item) for item in result]
-    if isinstance(result, list):
-        return items
-    return type(result)(*items) if hasattr(result, "_fields") else tuple(items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphdock.control_flow import composites
 from graphdock.control_flow.trace import (
     add_node,
     body_scope,
@@ -50,9 +51,10 @@ def while_loop(
     Args:
       cond: takes the loop variables, returns one bool scalar.
       body: takes the loop variables, returns their next values, nested like ``loop_vars``, with the same dtypes.
-      loop_vars: list, tuple or namedtuple of tensors, values that convert, or nested structures of them.
+      loop_vars: list, tuple or namedtuple of tensors, values that convert, SparseTensors and IndexedSlices, or nested structures
+        of them.
       shape_invariants: for each loop variable the shape that holds through all iterations, with None for a dim that may
-        change; by default the shape with which the variable enters.
+        change; by default the shape with which the variable enters. Of a SparseTensor ``[rank]``, of IndexedSlices the values'.
       parallel_iterations: how many iterations a dataflow executor may overlap.
       back_prop: whether gradients flow through the loop; if not its results are constants to them.
       swap_memory: taken for TensorFlow's sake; gradients are built when they are asked for.
@@ -70,6 +72,21 @@ def while_loop(
     check_callable(body, "while_loop: body")
     structure = loop_vars if isinstance(loop_vars, (list, tuple)) else [loop_vars]
     given = nest.flatten(structure)
+    if any(map(composites.is_composite, given)):
+        result = while_loop(
+            lambda *args: cond(*composites.joined(args)),
+            lambda *args: composites.split(body(*composites.joined(args))),
+            composites.split(structure),
+            None if shape_invariants is None else composites.invariants(structure, shape_invariants),
+            parallel_iterations,
+            back_prop,
+            swap_memory,
+            name,
+            maximum_iterations,
+            return_same_structure=True,
+        )
+        packed = composites.joined(result)
+        return packed[0] if len(given) == 1 and not return_same_structure else packed
     if not given:
         raise InvalidArgumentError("while_loop needs at least one loop variable", site=user_site())
     if isinstance(parallel_iterations, bool) or not isinstance(parallel_iterations, int) or parallel_iterations < 1:

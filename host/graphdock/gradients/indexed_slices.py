@@ -11,6 +11,7 @@ from graphdock.graph.graph import Graph
 from graphdock.graph.operation import Operation
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor, register_tensor_conversion_function
+from graphdock.shape import as_dims
 from graphdock.tensor_shape import TensorShape
 from graphdock.typing import TensorLike
 
@@ -23,6 +24,36 @@ class IndexedSlicesValue(NamedTuple):
     values: Any
     indices: Any
     dense_shape: Any = None
+
+
+class _Parts(NamedTuple):
+    """The tensors of IndexedSlices whose dense_shape is known."""
+
+    values: Tensor
+    indices: Tensor
+    dense_shape: Tensor
+
+    def _joined(self) -> IndexedSlices:
+        return IndexedSlices(*self)
+
+    def _invariants(self, shape: Any) -> _Parts:
+        dims = as_dims(shape)
+        rank = None if dims is None else len(dims)
+        return _Parts(dims, (dims[0] if dims else None,), (rank,))  # type: ignore[arg-type]
+
+
+class _Rows(NamedTuple):
+    """The tensors of IndexedSlices whose dense_shape nobody knows."""
+
+    values: Tensor
+    indices: Tensor
+
+    def _joined(self) -> IndexedSlices:
+        return IndexedSlices(*self)
+
+    def _invariants(self, shape: Any) -> _Rows:
+        dims = as_dims(shape)
+        return _Rows(dims, (dims[0] if dims else None,))  # type: ignore[arg-type]
 
 
 class IndexedSlices:
@@ -106,6 +137,12 @@ class IndexedSlices:
         """What a session feeds in its place: an IndexedSlicesValue, or a tuple of its parts."""
         parts = [self._values, self._indices, *([] if self._dense_shape is None else [self._dense_shape])]
         return dict(zip(parts, value, strict=False))
+
+    def _split(self) -> _Parts | _Rows:
+        """Its tensors, for loops (:mod:`graphdock.control_flow.composites`)."""
+        if self._dense_shape is None:
+            return _Rows(self._values, self._indices)
+        return _Parts(self._values, self._indices, self._dense_shape)
 
     @property
     def _parts(self) -> tuple[Tensor, Tensor, Tensor | None]:

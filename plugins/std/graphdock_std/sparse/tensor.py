@@ -31,6 +31,22 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
+class _Parts(NamedTuple):
+    """The tensors of a SparseTensor."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+    def _joined(self) -> SparseTensor:
+        return SparseTensor(*self)
+
+    def _invariants(self, shape: Any) -> _Parts:
+        """Of the shape of the dense_shape, which is the rank."""
+        rank = _tf.TensorShape(shape).with_rank(1)[0].value
+        return _Parts([None, rank], [None], [rank])
+
+
 class SparseTensor:
     """A tensor that is zero everywhere but at a few places.
 
@@ -152,6 +168,10 @@ class SparseTensor:
         made = SparseTensor(function(self._indices), function(self._values), function(self._dense_shape))
         made._static = self.shape
         return made
+
+    def _split(self) -> _Parts:
+        """Its tensors, for loops and conds."""
+        return _Parts(self._indices, self._values, self._dense_shape)
 
     def _as_fetches(self) -> tuple[list[_ops.Tensor], Callable[[list[Any]], SparseTensorValue]]:
         """What a session fetches in its place, and what it makes of that."""
