@@ -13,6 +13,9 @@ from graphdock_cpu.kernels.common import is_half
 
 __all__ = ["KERNELS"]
 
+#: Elements of rows that are gathered at once, and different numbers of terms up to which each is a batch of its own.
+GATHERED, LENGTHS = 1 << 16, 48
+
 
 def _check(indices: Any, shape: Any, name: str, shape_name: str) -> None:
     """Raise InvalidArgumentError unless all index tuples lie within the shape."""
@@ -37,6 +40,40 @@ def _places(indices: Any, shape: Any) -> Any:
     return places
 
 
+def _by_row(rows: Any, count: int) -> Any:
+    """A stable order of row numbers below ``count``; None where they have it. NumPy sorts those of 16 bits 20 times as fast."""
+    if not (rows[1:] < rows[:-1]).any():
+        return None
+    return np.argsort(rows.astype(np.uint16) if count <= 1 << 16 else rows, kind="stable")
+
+
+def _sum_of_rows(rows: Any, columns: Any, values: Any, dense: Any, out: Any) -> None:
+    """``out[rows[i]] += values[i] * dense[columns[i]]`` where ``out`` holds zeros and rows are sorted.
+
+    Rows with as many terms are one batch of products of a vector by what is gathered for it. Where numbers of terms are many,
+    or large, a row is cut into pieces whose lengths are powers of two.
+    """
+    width = out.shape[1]
+    at = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
+    ids, left = rows[at], np.diff(at, append=len(rows))
+    most = max(1, GATHERED // width)
+    lengths = np.flatnonzero(np.bincount(left))[::-1].tolist()
+    whole = len(lengths) <= LENGTHS and lengths[0] <= most
+    if not whole:
+        lengths = [1 << k for k in reversed(range(min(most, lengths[0]).bit_length()))]
+    for length in lengths:
+        batch, steps = max(1, most // length), np.arange(length)
+        while (chosen := np.flatnonzero(left >= length)).size:
+            for start in range(0, chosen.size, batch):
+                some = chosen[start : start + batch]
+                terms, into = at[some][:, None] + steps, ids[some]
+                gathered = dense.take(columns.take(terms), 0).astype(values.dtype, copy=False)
+                made = np.matmul(values.take(terms)[:, None, :], gathered)[:, 0]
+                out[into] = made if whole else made + out[into]
+            at[chosen] += length
+            left[chosen] -= length
+
+
 def _dense_matmul(ctx: BuildContext) -> Bound:
     adjoint_a, adjoint_b = ctx.attr("adjoint_a"), ctx.attr("adjoint_b")
     dtype = ctx.outputs[0].dtype
@@ -53,15 +90,13 @@ def _dense_matmul(ctx: BuildContext) -> Bound:
             )
         values = values.conj() if adjoint_a else values
         out.fill(0)
-        if not len(values) or not out.shape[1]:
-            return
-        if (rows[1:] < rows[:-1]).any():
-            order = np.argsort(rows, kind="stable")
-            rows, columns, values = rows[order], columns[order], values[order]
-        terms = dense.take(columns, 0).astype(wide, copy=False)
-        np.multiply(terms, values.astype(wide, copy=False)[:, None], terms)
-        starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
-        out[rows[starts]] = np.add.reduceat(terms, starts, 0)
+        if len(values) and out.shape[1]:
+            order = _by_row(rows, out.shape[0])
+            rows, columns, values = (a if order is None else a[order] for a in (rows, columns, values))
+            total = out if out.dtype == wide else np.zeros(out.shape, wide)
+            _sum_of_rows(np.ascontiguousarray(rows), columns, values.astype(wide, copy=False), dense, total)
+            if total is not out:
+                np.copyto(out, total, "same_kind")
 
     def shape(indices: Any, values: Any, shape: Any, b: Any) -> tuple[int, int]:
         return int(shape[1] if adjoint_a else shape[0]), b.shape[0] if adjoint_b else b.shape[1]
