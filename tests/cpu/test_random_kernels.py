@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+import graphdock as tf
 import numpy as np
 import pytest
 from graphdock.contracts import (
@@ -23,6 +25,7 @@ from graphdock.contracts import (
 from graphdock.runtime.random_stream import RandomOrdinals, RandomStream, random_key
 from graphdock_cpu.device import CpuFactory
 from graphdock_cpu.kernels import random as kernels
+from graphdock_cpu.kernels import sampling
 from graphdock_std.reference import random as oracle
 
 KERNELS = {k.op: k for k in kernels.KERNELS}
@@ -173,3 +176,48 @@ def test_keys_and_ordinals_of_a_session() -> None:
     assert stream.key == (3, 4) and stream.counter() == (8, 1, 0)
     stream.begin(9)
     assert stream.counter() == (9, 0, 0)
+
+
+def _drawn(make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, **limits: int) -> np.ndarray:
+    """Values of the second step, where the module has these limits."""
+    with monkeypatch.context() as patch, tf.Graph().as_default():
+        for name, value in limits.items():
+            patch.setattr(sampling, name, value)
+        tf.set_random_seed(7)
+        made = make()
+        with tf.Session() as sess:
+            sess.run(made)
+            return np.asarray(sess.run(made))
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 100])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.random_gamma([301], tf.constant([0.05, 1.0, 30.0], tf.float64), dtype=tf.float64),
+        lambda: tf.random_gamma([5, 3], tf.constant(0.3, tf.float64), dtype=tf.float64),
+        lambda: tf.random_poisson(tf.constant([0.5, 40.0], tf.float64), [200], tf.float64),
+        lambda: tf.multinomial([[0.1, 2.0, -1.0], [0.0, float("-inf"), 1.0]], 50),
+    ],
+    ids=["gamma", "gamma of one", "poisson", "classes"],
+)
+def test_numbers_are_the_same_however_many_are_drawn_at_once(
+    make: Callable[[], Any], pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _drawn(make, monkeypatch, AT_ONCE=1 << 20)
+    np.testing.assert_array_equal(_drawn(make, monkeypatch, AT_ONCE=pieces), whole)
+
+
+@pytest.mark.parametrize(("rows", "classes", "count"), [(5, 40, 3), (3, 4, 60), (1, 30, 30), (4, 1, 5)])
+def test_classes_are_the_same_however_they_are_found(
+    rows: int, classes: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By comparison with each class, by draw, and by bisection; one class has no chance."""
+    logits = np.random.default_rng(0).normal(size=(rows, classes))
+    logits[:, classes // 2 : classes // 2 + (classes > 1)] = -np.inf
+    found = [
+        _drawn(lambda: tf.multinomial(logits, count), monkeypatch, FEW_CLASSES=few, FEW_COMPARED=compared)
+        for few, compared in ((0, 0), (0, 1 << 30), (1 << 30, 0))
+    ]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])

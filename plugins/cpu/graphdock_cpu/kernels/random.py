@@ -42,6 +42,7 @@ class Philox:
     def start(self, stream: Any) -> None:
         self._key[:] = stream.key
         self._counter[3], self._counter[2], self._counter[1] = stream.counter()
+        self._counter[0] = 0
         self._bits.state = self._state
 
     def seed(self, seed: Any) -> None:
@@ -54,6 +55,11 @@ class Philox:
         """Start the stream of these words, as RandomStream gives them."""
         self._key[:] = words[:2]
         self._counter[0], self._counter[1:] = 0, words[2:]
+        self._bits.state = self._state
+
+    def skip_to(self, block: int) -> None:
+        """Go on at a block of four words of the stream that was started; the first has number 0."""
+        self._counter[0] = block
         self._bits.state = self._state
 
     def starter(self, ctx: BuildContext) -> Callable[[Any], None]:

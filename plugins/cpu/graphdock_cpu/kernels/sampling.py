@@ -6,7 +6,7 @@ What is rejected is drawn again from a block of its own, so that no number depen
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,11 @@ from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 from graphdock_cpu.kernels.random import Philox, sizes
 
 __all__ = ["KERNELS"]
+
+#: Elements that are drawn at once, so that what is between stays in the cache.
+AT_ONCE = 1 << 13
+#: Classes, and comparisons for a row, up to which all are made: a call for each row takes as long as the latter.
+FEW_CLASSES, FEW_COMPARED = 16, 1 << 12
 
 
 def uniform(words: np.ndarray) -> np.ndarray:
@@ -54,15 +59,40 @@ def _multinomial(ctx: BuildContext) -> Bound:
             np.subtract(weights, weights.max(1, keepdims=True), weights)
         sums = np.cumsum(np.exp(weights, weights), 1)
         start(stream)
-        drawn = uniform(philox.words(rows * count)).reshape(rows, count)
-        if count == 1:
-            return (sums <= drawn * sums[:, -1:]).sum(1, keepdims=True)
         out = np.empty((rows, count), np.int64)
-        for row in range(rows):
-            out[row] = np.searchsorted(sums[row], drawn[row] * sums[row, -1], "right")
+        for first, last, at, end in _pieces(rows, count):
+            part = sums[first:last]
+            drawn = uniform(philox.words((last - first) * (end - at))).reshape(last - first, end - at)
+            _first_above(part, np.multiply(drawn, part[:, -1:], drawn), out[first:last, at:end])
         return out
 
     return _into(ctx, draw)
+
+
+def _pieces(rows: int, count: int) -> Iterator[tuple[int, int, int, int]]:
+    """Pieces of a matrix in the order of its elements: some whole rows, or a part of one."""
+    if not count:
+        return
+    step = max(1, AT_ONCE // count)
+    for first in range(0, rows, step):
+        for at in range(0, count, AT_ONCE):
+            yield first, min(rows, first + step), at, min(count, at + AT_ONCE)
+
+
+def _first_above(sums: np.ndarray, drawn: np.ndarray, out: np.ndarray) -> None:
+    """How many running sums of its row each number reaches: compared with all of them where they are few, else by bisection."""
+    rows, classes = sums.shape
+    count = drawn.shape[1]
+    if classes <= FEW_CLASSES and classes <= count:
+        out.fill(0)
+        for k in range(classes):
+            out += sums[:, k : k + 1] <= drawn
+    elif rows > 1 and count * classes <= FEW_COMPARED:
+        for j in range(count):
+            np.sum(sums <= drawn[:, j : j + 1], 1, out=out[:, j])
+    else:
+        for row in range(rows):
+            out[row] = np.searchsorted(sums[row], drawn[row], "right")
 
 
 #: Numbers of pending elements, given their parameters and four words each; and which of them are taken.
@@ -80,14 +110,22 @@ def _of_each(attempt: Attempt, valid: Callable[[np.ndarray], np.ndarray]) -> Cal
             made = (*sizes(shape), *parameters.shape)
             size = math.prod(made)
             out = np.full(size, math.nan if dtype.is_floating else 0.0)
-            each = np.resize(parameters.astype(np.float64).reshape(-1), size) if size else out
-            pending = np.flatnonzero(valid(each))
+            flat = parameters.astype(np.float64).reshape(-1)
+            each = np.broadcast_to(flat, size) if flat.size == 1 else np.resize(flat, size) if size else out
+            pending, block = np.flatnonzero(valid(each)), 0
             philox.start(stream)
             while pending.size:
-                words = philox.words(4 * size).reshape(size, 4)
-                values, taken = attempt(each[pending], words[pending])
-                out[pending[taken]] = values[taken]
-                pending = pending[~taken]
+                left = []
+                edges = np.searchsorted(pending, np.arange(0, size, AT_ONCE))
+                for some in np.split(pending, edges[1:]):
+                    if some.size:
+                        first = some[0]
+                        philox.skip_to(block + int(first))
+                        words = philox.words(4 * int(some[-1] - first + 1)).reshape(-1, 4)
+                        values, taken = attempt(each[some], words[some - first])
+                        out[some[taken]] = values[taken]
+                        left.append(some[~taken])
+                pending, block = np.concatenate(left), block + size
             return out.reshape(made)
 
         return _into(ctx, draw)

@@ -234,9 +234,14 @@ class Multinomial(_Discrete):
         )
         most = _tf.maximum(_tf.reduce_max(counts), 1)
         drawn = _tf.reshape(_tf.multinomial(rows, n * most, seed=seed), [-1, n, most])
-        taken = _tf.cast(_tf.reshape(_tf.range(most), [1, 1, -1]) < counts, self.dtype)
-        each = _tf.one_hot(drawn, classes, dtype=self.dtype) * _tf.expand_dims(taken, -1)
-        return _tf.reshape(_tf.transpose(_tf.reduce_sum(each, 2), [1, 0, 2]), self._joined(shape))
+        taken = _tf.cast(_tf.reshape(_tf.range(most), [1, 1, -1]) < counts, self.dtype) + _tf.zeros_like(
+            drawn, self.dtype
+        )
+        # each draw adds one to a cell of [rows, n, classes]
+        size = _tf.cast(_tf.stack([_tf.shape(rows)[0], n, classes]), dtypes.int64)
+        events = _tf.reshape(_tf.range(size[0] * size[1]), [-1, n, 1])
+        each = _tf.unsorted_segment_sum(taken, events * size[2] + drawn, _tf.reduce_prod(size))
+        return _tf.reshape(_tf.transpose(_tf.reshape(each, size), [1, 0, 2]), self._joined(shape))
 
     def _log_prob(self, counts: Any) -> Any:
         ways = _tf.lgamma(self._total_count + 1.0) - _tf.reduce_sum(_tf.lgamma(counts + 1.0), -1)
