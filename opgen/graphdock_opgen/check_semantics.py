@@ -195,6 +195,15 @@ def _elements(place: Place) -> None:
         _known(place, ("identity",), spec.identity, names, "input")
     for name in spec.neutral:
         _known(place, ("neutral", name), name, names, "input", key=True)
+    for name in spec.constants:
+        _known(place, ("constants", name), name, names, "input", key=True)
+        for value in spec.constants[name]:
+            try:
+                float(value)
+            except ValueError:
+                place.fail("constants", name, value, message=f"{value!r} is no number", key=True)
+    if spec.constants and (len(spec.inputs) != 2 or len(spec.outputs) != 1):
+        place.fail("constants", message="only an op of two inputs and one output is others for constants", key=True)
     if spec.sum is not None and (len(spec.outputs) != 1 or any(a.arity.kind != "one" for a in spec.inputs)):
         place.fail("sum", message="only an op of single inputs and one output has an op that sums it", key=True)
     if spec.joint is not None and {"transpose_a", "transpose_b"} - {a.name for a in spec.attrs}:

@@ -320,6 +320,7 @@ class OpSpec(Spec):
     evaluate: str | None = None
     identity: Name | None = None
     neutral: dict[Name, int] = {}
+    constants: dict[Name, dict[str, list[Name]]] = {}
     sum: Name | None = None
     joint: JointSpec | None = None
     stacked: str | None = None

@@ -161,6 +161,7 @@ def _opdef(op: Op, library: Library) -> dict[str, Any]:
         "evaluate": op.home.full(spec.evaluate) if spec.evaluate else None,
         "identity": spec.identity,
         "neutral": dict(spec.neutral),
+        "constants": {name: {float(v): tuple(ops) for v, ops in of.items()} for name, of in spec.constants.items()},
         "sum": spec.sum,
         "joint": {} if spec.joint is None else dict(spec.joint),
         "stacked": op.home.full(spec.stacked) if spec.stacked else None,

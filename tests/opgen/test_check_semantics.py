@@ -156,6 +156,20 @@ CASES = {
     ),
     "unknown identity": ("identity: x", "identity: xx", "xx", "no input 'xx'", "'x'"),
     "unknown neutral input": ("neutral: {y: 1}", "neutral: {w: 1}", "w: 1", "no input 'w'", None),
+    "unknown input of constants": (
+        "neutral: {y: 1}",
+        "neutral: {y: 1}\n  constants: {w: {'2': [Blend]}}",
+        "w: {",
+        "no input 'w'",
+        None,
+    ),
+    "a constant that is no number": (
+        "neutral: {y: 1}",
+        "neutral: {y: 1}\n  constants: {y: {two: [Blend]}}",
+        "two: [",
+        "'two' is no number",
+        None,
+    ),
     "joint of what is no product": (
         "neutral: {y: 1}",
         "neutral: {y: 1}\n  joint: {join: Concat, cut: SplitV, add: Add}",

@@ -171,6 +171,9 @@ class OpDef:
         and in a plan (:mod:`graphdock.opdef.shape_values`).
       identity: name of the input that the only output equals wherever shape and dtype are the same.
       neutral: input name -> the element that makes the output equal the other input, exactly and for every dtype.
+      constants: input name -> a value that it may have everywhere -> types of the ops that compute the same of the other input,
+        one after another: each takes what the one before gave, and that input again where it takes two. Where they round otherwise
+        they are what TensorFlow computes.
       sum: type of the op that computes the sum of several nodes of this one: its inputs are lists of this one's, its attributes
         this one's and the length of the lists.
       joint: of a product of two matrices, with the attributes transpose_a and transpose_b: the types of the ops by which several of
@@ -221,6 +224,7 @@ class OpDef:
     evaluate: str | None = None
     identity: str | None = None
     neutral: Mapping[str, int] = field(default_factory=lambda: _EMPTY)
+    constants: Mapping[str, Mapping[float, tuple[str, ...]]] = field(default_factory=lambda: _EMPTY)
     sum: str | None = None
     joint: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     stacked: str | None = None

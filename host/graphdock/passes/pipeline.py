@@ -11,6 +11,7 @@ from graphdock.contracts.ir_check import check, check_order
 from graphdock.errors import ConfigError, did_you_mean
 from graphdock.passes.captures import captures
 from graphdock.passes.gates import gates
+from graphdock.passes.powers import powers
 from graphdock.passes.products import products
 from graphdock.passes.rewrite import Tools, prune
 from graphdock.passes.simplify import algebra, cse, fold, identities, known_integers
@@ -45,6 +46,7 @@ _ALL = (
     Pass("cse", "merges nodes that compute the same, and reads with no write between them", cse),
     Pass("fold", "computes what depends on constants only", fold),
     Pass("algebra", "drops multiplications by one", algebra),
+    Pass("powers", "makes other ops of one with a constant, where its op says which", powers),
     Pass("sums", "makes one operation of a sum of many, where its op says how", sums),
     Pass("products", "makes one product of many by one matrix, whose rows don't wait for one another", products),
 )

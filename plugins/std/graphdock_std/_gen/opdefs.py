@@ -4771,6 +4771,16 @@ def pow() -> OpDef:
         traits=frozenset({"elementwise", "pure"}),
         scalar="pow(x, y)",
         neutral={"y": 1},
+        constants={
+            "y": {
+                2.0: ("Mul",),
+                3.0: ("Mul", "Mul"),
+                4.0: ("Mul", "Square"),
+                0.5: ("Sqrt",),
+                -0.5: ("Rsqrt",),
+                -1.0: ("Reciprocal",),
+            },
+        },
         gradient="graphdock_std._gen.gradients:pow",
         gradient_kinds={"x": "fn", "y": "fn"},
         reference="graphdock_std.reference.math:pow",
@@ -4800,7 +4810,7 @@ def maximum() -> OpDef:
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:maximum",
         package="graphdock_std",
-        source="specs/math.yaml:207",
+        source="specs/math.yaml:208",
     )
 
 
@@ -4824,7 +4834,7 @@ def minimum() -> OpDef:
         gradient_kinds={"x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:minimum",
         package="graphdock_std",
-        source="specs/math.yaml:237",
+        source="specs/math.yaml:238",
     )
 
 
@@ -4847,7 +4857,7 @@ def squared_difference() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:squared_difference",
         reference="graphdock_std.reference.math:squared_difference",
         package="graphdock_std",
-        source="specs/math.yaml:267",
+        source="specs/math.yaml:268",
     )
 
 
@@ -4869,7 +4879,7 @@ def atan2() -> OpDef:
         gradient_kinds={"y": "formula", "x": "formula"},
         reference="graphdock_std.reference.math:atan2",
         package="graphdock_std",
-        source="specs/math.yaml:296",
+        source="specs/math.yaml:297",
     )
 
 
@@ -4891,7 +4901,7 @@ def less() -> OpDef:
         reference="graphdock_std.reference.math:less",
         operators=("__lt__",),
         package="graphdock_std",
-        source="specs/math.yaml:324",
+        source="specs/math.yaml:325",
     )
 
 
@@ -4913,7 +4923,7 @@ def less_equal() -> OpDef:
         reference="graphdock_std.reference.math:less_equal",
         operators=("__le__",),
         package="graphdock_std",
-        source="specs/math.yaml:349",
+        source="specs/math.yaml:350",
     )
 
 
@@ -4935,7 +4945,7 @@ def greater() -> OpDef:
         reference="graphdock_std.reference.math:greater",
         operators=("__gt__",),
         package="graphdock_std",
-        source="specs/math.yaml:374",
+        source="specs/math.yaml:375",
     )
 
 
@@ -4957,7 +4967,7 @@ def greater_equal() -> OpDef:
         reference="graphdock_std.reference.math:greater_equal",
         operators=("__ge__",),
         package="graphdock_std",
-        source="specs/math.yaml:399",
+        source="specs/math.yaml:400",
     )
 
 
@@ -4979,7 +4989,7 @@ def equal() -> OpDef:
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:equal",
         package="graphdock_std",
-        source="specs/math.yaml:424",
+        source="specs/math.yaml:425",
     )
 
 
@@ -5001,7 +5011,7 @@ def not_equal() -> OpDef:
         gradient_kinds={"x": "none", "y": "none"},
         reference="graphdock_std.reference.math:not_equal",
         package="graphdock_std",
-        source="specs/math.yaml:451",
+        source="specs/math.yaml:452",
     )
 
 
@@ -5022,7 +5032,7 @@ def logical_and() -> OpDef:
         reference="graphdock_std.reference.math:logical_and",
         operators=("__and__",),
         package="graphdock_std",
-        source="specs/math.yaml:478",
+        source="specs/math.yaml:479",
     )
 
 
@@ -5043,7 +5053,7 @@ def logical_or() -> OpDef:
         reference="graphdock_std.reference.math:logical_or",
         operators=("__or__",),
         package="graphdock_std",
-        source="specs/math.yaml:502",
+        source="specs/math.yaml:503",
     )
 
 
@@ -5064,7 +5074,7 @@ def logical_xor() -> OpDef:
         reference="graphdock_std.reference.math:logical_xor",
         operators=("__xor__",),
         package="graphdock_std",
-        source="specs/math.yaml:526",
+        source="specs/math.yaml:527",
     )
 
 
@@ -5081,7 +5091,7 @@ def logical_not() -> OpDef:
         reference="graphdock_std.reference.math:logical_not",
         operators=("__invert__",),
         package="graphdock_std",
-        source="specs/math.yaml:550",
+        source="specs/math.yaml:551",
     )
 
 
@@ -5116,7 +5126,7 @@ def neg() -> OpDef:
         reference="graphdock_std.reference.math:neg",
         operators=("__neg__",),
         package="graphdock_std",
-        source="specs/math.yaml:568",
+        source="specs/math.yaml:569",
     )
 
 
@@ -5137,7 +5147,7 @@ def abs() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:abs",
         package="graphdock_std",
-        source="specs/math.yaml:588",
+        source="specs/math.yaml:589",
     )
 
 
@@ -5171,7 +5181,7 @@ def sign() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sign",
         package="graphdock_std",
-        source="specs/math.yaml:609",
+        source="specs/math.yaml:610",
     )
 
 
@@ -5209,7 +5219,7 @@ def square() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:square",
         package="graphdock_std",
-        source="specs/math.yaml:631",
+        source="specs/math.yaml:632",
     )
 
 
@@ -5227,7 +5237,7 @@ def sqrt() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sqrt",
         package="graphdock_std",
-        source="specs/math.yaml:651",
+        source="specs/math.yaml:652",
     )
 
 
@@ -5246,7 +5256,7 @@ def rsqrt() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:rsqrt",
         reference="graphdock_std.reference.math:rsqrt",
         package="graphdock_std",
-        source="specs/math.yaml:671",
+        source="specs/math.yaml:672",
     )
 
 
@@ -5264,7 +5274,7 @@ def reciprocal() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:reciprocal",
         package="graphdock_std",
-        source="specs/math.yaml:692",
+        source="specs/math.yaml:693",
     )
 
 
@@ -5282,7 +5292,7 @@ def exp() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:exp",
         package="graphdock_std",
-        source="specs/math.yaml:712",
+        source="specs/math.yaml:713",
     )
 
 
@@ -5300,7 +5310,7 @@ def expm1() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:expm1",
         package="graphdock_std",
-        source="specs/math.yaml:732",
+        source="specs/math.yaml:733",
     )
 
 
@@ -5318,7 +5328,7 @@ def log() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log",
         package="graphdock_std",
-        source="specs/math.yaml:752",
+        source="specs/math.yaml:753",
     )
 
 
@@ -5336,7 +5346,7 @@ def log1p() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:log1p",
         package="graphdock_std",
-        source="specs/math.yaml:772",
+        source="specs/math.yaml:773",
     )
 
 
@@ -5354,7 +5364,7 @@ def sin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sin",
         package="graphdock_std",
-        source="specs/math.yaml:792",
+        source="specs/math.yaml:793",
     )
 
 
@@ -5372,7 +5382,7 @@ def cos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cos",
         package="graphdock_std",
-        source="specs/math.yaml:812",
+        source="specs/math.yaml:813",
     )
 
 
@@ -5390,7 +5400,7 @@ def tan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tan",
         package="graphdock_std",
-        source="specs/math.yaml:832",
+        source="specs/math.yaml:833",
     )
 
 
@@ -5408,7 +5418,7 @@ def asin() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asin",
         package="graphdock_std",
-        source="specs/math.yaml:852",
+        source="specs/math.yaml:853",
     )
 
 
@@ -5426,7 +5436,7 @@ def acos() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acos",
         package="graphdock_std",
-        source="specs/math.yaml:872",
+        source="specs/math.yaml:873",
     )
 
 
@@ -5444,7 +5454,7 @@ def atan() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atan",
         package="graphdock_std",
-        source="specs/math.yaml:892",
+        source="specs/math.yaml:893",
     )
 
 
@@ -5462,7 +5472,7 @@ def sinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:sinh",
         package="graphdock_std",
-        source="specs/math.yaml:912",
+        source="specs/math.yaml:913",
     )
 
 
@@ -5480,7 +5490,7 @@ def cosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:cosh",
         package="graphdock_std",
-        source="specs/math.yaml:932",
+        source="specs/math.yaml:933",
     )
 
 
@@ -5498,7 +5508,7 @@ def tanh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:tanh",
         package="graphdock_std",
-        source="specs/math.yaml:952",
+        source="specs/math.yaml:953",
     )
 
 
@@ -5516,7 +5526,7 @@ def asinh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:asinh",
         package="graphdock_std",
-        source="specs/math.yaml:972",
+        source="specs/math.yaml:973",
     )
 
 
@@ -5534,7 +5544,7 @@ def acosh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:acosh",
         package="graphdock_std",
-        source="specs/math.yaml:992",
+        source="specs/math.yaml:993",
     )
 
 
@@ -5552,7 +5562,7 @@ def atanh() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:atanh",
         package="graphdock_std",
-        source="specs/math.yaml:1012",
+        source="specs/math.yaml:1013",
     )
 
 
@@ -5571,7 +5581,7 @@ def sigmoid() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid",
         reference="graphdock_std.reference.math:sigmoid",
         package="graphdock_std",
-        source="specs/math.yaml:1032",
+        source="specs/math.yaml:1033",
     )
 
 
@@ -5589,7 +5599,7 @@ def erf() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erf",
         package="graphdock_std",
-        source="specs/math.yaml:1054",
+        source="specs/math.yaml:1055",
     )
 
 
@@ -5607,7 +5617,7 @@ def erfc() -> OpDef:
         gradient_kinds={"x": "formula"},
         reference="graphdock_std.reference.math:erfc",
         package="graphdock_std",
-        source="specs/math.yaml:1075",
+        source="specs/math.yaml:1076",
     )
 
 
@@ -5624,7 +5634,7 @@ def floor() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:floor",
         package="graphdock_std",
-        source="specs/math.yaml:1096",
+        source="specs/math.yaml:1097",
     )
 
 
@@ -5641,7 +5651,7 @@ def ceil() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:ceil",
         package="graphdock_std",
-        source="specs/math.yaml:1117",
+        source="specs/math.yaml:1118",
     )
 
 
@@ -5658,7 +5668,7 @@ def round() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:round",
         package="graphdock_std",
-        source="specs/math.yaml:1138",
+        source="specs/math.yaml:1139",
     )
 
 
@@ -5675,7 +5685,7 @@ def rint() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:rint",
         package="graphdock_std",
-        source="specs/math.yaml:1158",
+        source="specs/math.yaml:1159",
     )
 
 
@@ -5692,7 +5702,7 @@ def is_nan() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_nan",
         package="graphdock_std",
-        source="specs/math.yaml:1179",
+        source="specs/math.yaml:1180",
     )
 
 
@@ -5709,7 +5719,7 @@ def is_inf() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_inf",
         package="graphdock_std",
-        source="specs/math.yaml:1199",
+        source="specs/math.yaml:1200",
     )
 
 
@@ -5726,7 +5736,7 @@ def is_finite() -> OpDef:
         gradient_kinds={"x": "none"},
         reference="graphdock_std.reference.math:is_finite",
         package="graphdock_std",
-        source="specs/math.yaml:1219",
+        source="specs/math.yaml:1220",
     )
 
 
@@ -5748,7 +5758,7 @@ def tanh_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:tanh_grad",
         reference="graphdock_std.reference.math:tanh_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1239",
+        source="specs/math.yaml:1240",
     )
 
 
@@ -5770,7 +5780,7 @@ def sigmoid_grad() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:sigmoid_grad",
         reference="graphdock_std.reference.math:sigmoid_grad",
         package="graphdock_std",
-        source="specs/math.yaml:1261",
+        source="specs/math.yaml:1262",
     )
 
 
@@ -5793,7 +5803,7 @@ def select() -> OpDef:
         gradient_kinds={"condition": "none", "x": "formula", "y": "formula"},
         reference="graphdock_std.reference.math:select",
         package="graphdock_std",
-        source="specs/math.yaml:1283",
+        source="specs/math.yaml:1284",
     )
 
 
@@ -5819,7 +5829,7 @@ def clip_by_value() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:clip_by_value",
         reference="graphdock_std.reference.math:clip_by_value",
         package="graphdock_std",
-        source="specs/math.yaml:1308",
+        source="specs/math.yaml:1309",
     )
 
 
@@ -5864,7 +5874,7 @@ def mat_mul() -> OpDef:
         gradient_kinds={"a": "formula", "b": "formula"},
         reference="graphdock_std.reference.math:matmul",
         package="graphdock_std",
-        source="specs/math.yaml:1341",
+        source="specs/math.yaml:1342",
     )
 
 
@@ -5908,7 +5918,7 @@ def mat_mul_sum() -> OpDef:
         decomposition="graphdock_std._gen.decompositions:mat_mul_sum",
         reference="graphdock_std.reference.math:sum_of_products",
         package="graphdock_std",
-        source="specs/math.yaml:1388",
+        source="specs/math.yaml:1389",
     )
 
 
@@ -13301,7 +13311,7 @@ SPECS: dict[str, str] = {
     "layer_norm.yaml": "000a58d77b9172a4",
     "linalg.yaml": "0aaec83ccd333768",
     "linear_cross_entropy.yaml": "a1be33afc38fee56",
-    "math.yaml": "64a03ec92efe5915",
+    "math.yaml": "a6ffa7bc543e037c",
     "morphology.yaml": "70ac1a90d5b92f06",
     "nn.yaml": "9daa5644c106ebda",
     "normalization.yaml": "655720c038b19f95",

@@ -12,7 +12,7 @@ from graphdock.contracts import Found, Pattern
 
 from graphdock_std.fused import convolved
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
-from graphdock_std.patterns.products import FOLLOWS
+from graphdock_std.patterns.products import FOLLOWS, activation_of
 
 __all__ = ["convolutions"]
 
@@ -47,7 +47,7 @@ def convolutions() -> Iterator[Pattern]:
     operands = {"input": any_of(4), "filter": any_of(4), "bias": ROW}
     follows = {name: follow for name, (follow, _) in FOLLOWS.items()}
     for name, follow in ({**follows, "relu6": lambda x: _tf.nn.relu6(x), "": None}).items():
-        activation = name.removesuffix("_quotient") or "none"
+        activation = activation_of(name) or "none"
         for kind, made in (("bias_add", convolved), ("add", _summed)):
             yield Pattern(
                 "_".join(filter(None, ("conv2d", kind, name))),

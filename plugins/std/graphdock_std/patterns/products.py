@@ -14,7 +14,7 @@ from graphdock.contracts import Found, Operand, Pattern
 from graphdock_std.fused import gelu, gelu_tanh
 from graphdock_std.patterns.operands import PARTS, ROW, any_of
 
-__all__ = ["FOLLOWS", "products", "products_of_gradients"]
+__all__ = ["FOLLOWS", "activation_of", "products", "products_of_gradients"]
 
 
 def _product(a: Any, b: Any, bias: Any) -> Any:
@@ -41,15 +41,31 @@ def _gelu_by_quotient(x: Any) -> Any:
     return 0.5 * x * (1.0 + _tf.erf(x / math.sqrt(2.0)))
 
 
+def _gelu_as_bert_has_it(x: Any) -> Any:
+    return x * (0.5 * (1.0 + _tf.erf(x / math.sqrt(2.0))))
+
+
+def _cube(x: Any) -> Any:
+    return _tf.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * _tf.pow(x, 3.0)))
+
+
 #: Spelling of an activation -> how it is written, and a rare op of it.
 FOLLOWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "gelu": (gelu, "Erf"),
     "gelu_quotient": (_gelu_by_quotient, "Erf"),
+    "gelu_cdf": (_gelu_as_bert_has_it, "Erf"),
     "gelu_tanh": (gelu_tanh, "Tanh"),
+    "gelu_tanh_pow": (lambda x: 0.5 * x * (1.0 + _cube(x)), "Tanh"),
+    "gelu_tanh_cdf": (lambda x: x * (0.5 * (1.0 + _cube(x))), "Tanh"),
     "relu": (lambda x: _tf.nn.relu(x), "Relu"),
     "tanh": (lambda x: _tf.tanh(x), "Tanh"),
     "sigmoid": (lambda x: _tf.sigmoid(x), "Sigmoid"),
 }
+
+
+def activation_of(spelling: str) -> str:
+    """What the attribute of a fused op says."""
+    return spelling.removesuffix("_quotient").removesuffix("_cdf").removesuffix("_pow")
 
 
 def products() -> Iterator[Pattern]:
@@ -57,7 +73,7 @@ def products() -> Iterator[Pattern]:
     for kind, product in (("bias_add", _product), ("add", _sum)):
         for name, (follow, anchor) in FOLLOWS.items():
             function = functools.partial(_followed, product=product, follow=follow)
-            standing = functools.partial(_fused_matmul, activation=name.removesuffix("_quotient"))
+            standing = functools.partial(_fused_matmul, activation=activation_of(name))
             for size in (0, 3):
                 shape = {"shape": Operand((size,), "int32", constant=True)} if size else {}
                 label = f"matmul_{kind}_{name}" + (f"_reshaped_{size}" if size else "")
