@@ -166,6 +166,7 @@ class TraitsSpec(Spec):
     aggregate: bool = False
     no_gradient: bool = False
     unstacks: bool = False
+    keeps_zero: bool = False
     deterministic: Annotated[str, choice("bitwise", "tolerance"), enum(("bitwise", "tolerance"))] = "tolerance"
 
     def names(self) -> tuple[str, ...]:

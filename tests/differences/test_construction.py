@@ -123,3 +123,60 @@ def test_what_is_colocated_has_the_other_one_s_device_and_groups(session):
         assert tf.constant(1.0).op.colocation_groups() == [b"loc:@a", b"loc:@f"]
     with tf.device("/device:GPU:0"), tf.colocate_with(f):
         assert tf.constant(1.0).op.device == ""
+
+
+#: Functions that take a SparseTensor in TensorFlow, and what they make of -4 and 9.
+OF_SPARSE = {
+    "abs": [4.0, 9.0],
+    "negative": [4.0, -9.0],
+    "sign": [-1.0, 1.0],
+    "square": [16.0, 81.0],
+    "tanh": [np.tanh(np.float32(-4)), 1.0],
+    "erf": [-1.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("name, wanted", OF_SPARSE.items())
+def test_functions_that_keep_zero_take_sparse_tensors(session, name, wanted):
+    sparse = tf.SparseTensor([[0, 1], [2, 3]], [-4.0, 9.0], [5, 6])
+    made = getattr(tf, name)(sparse, name="it")
+    assert made.shape.as_list() == [5, 6] and made.indices is sparse.indices
+    np.testing.assert_allclose(session.run(made).values, wanted, rtol=1e-6)
+    assert tf.gradients(made.values, sparse.values) != [None]
+
+
+def test_functions_that_do_not_keep_zero_refuse_sparse_tensors(session):
+    with pytest.raises(TypeError):
+        tf.exp(tf.SparseTensor([[0]], [1.0], [2]))
+
+
+#: Static shape, that of its diagonal part (or the error), and by the shape that is fed the diagonal; None where the step fails.
+DIAGONALS = [
+    ([], ValueError, {}),
+    ([2], ValueError, {}),
+    ([2, 5], ValueError, {}),
+    ([None] * 3, ValueError, {}),
+    ([2, 1, 2, 3], ValueError, {}),
+    ([None, 3], [3], {(3, 3): [0, 4, 8], (2, 3): None}),
+    ([2, None, None, 3], [2, 3], {(2, 3, 2, 3): [[0, 7, 14], [21, 28, 35]]}),
+    ([None] * 4, [None, None], {(2, 3, 3, 2): None}),
+    (None, None, {(3, 3): [0, 4, 8], (2, 3): None, (1, 1, 1): None}),
+]
+
+
+@pytest.mark.parametrize("shape, wanted, feeds", DIAGONALS, ids=[str(d[0]) for d in DIAGONALS])
+def test_diag_part_of_shapes_that_are_not_all_known(session, shape, wanted, feeds):
+    x = tf.placeholder(tf.float32, shape)
+    if wanted is ValueError:
+        with pytest.raises(ValueError):
+            tf.diag_part(x)
+        return
+    y = tf.diag_part(x)
+    assert (None if y.shape.rank is None else y.shape.as_list()) == wanted
+    for fed, answer in feeds.items():
+        value = np.arange(np.prod(fed), dtype=np.float32).reshape(fed)
+        if answer is None:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                y.eval({x: value})
+        else:
+            assert y.eval({x: value}).tolist() == answer

@@ -161,8 +161,8 @@ class OpDef:
         (:class:`graphdock.contracts.resource.ResourceKind`); the attributes ``container`` and ``shared_name`` say which.
       host_fn: for the verb ``host``, ``"module:name"`` of ``PlanNode -> callable``, which a step calls with the inputs.
       traits: ``stateful`` (never merged or folded), ``pure`` (may be both), ``host`` (runs on host memory only),
-        ``elementwise``, ``commutative``, ``aggregate``, ``no_gradient``, ``unstacks`` (its output is a history of its first
-        input's rows).
+        ``elementwise``, ``commutative``, ``aggregate``, ``no_gradient``, ``keeps_zero`` (of one element, 0 where that
+        is 0), ``unstacks`` (its output is a history of its first input's rows).
       aliases: output name -> input name: the output holds the input's elements (reshape, transpose, identity).
       scalar: the result's element as a formula over the inputs' elements (``"x + y"``), before wrap-around; from it host scalars
         and fused code are printed. None where it is not elementwise or has no such formula.

@@ -56,6 +56,10 @@ def apply_op(op_type: str, name: str | None = None, **keywords: Any) -> Any:
         if plain:
             attrs = _bind(opdef, [[v] for v in values], keywords)
             return _result(graph.add_op(opdef, values, attrs, name))
+        if "keeps_zero" in opdef.traits and hasattr(values[0], "_with_stored"):
+            return values[0]._with_stored(
+                lambda stored: apply_op(op_type, name, **{opdef.inputs[0].name: stored}, **keywords)
+            )
         with graph.name_scope(name or op_type.rpartition(".")[2]) as scope:
             parts = _convert(opdef, values, keywords)
             attrs = _bind(opdef, parts, keywords)

@@ -372,17 +372,29 @@ def diag(diagonal: TensorLike, name: str | None = None) -> _ops.Tensor:
 
 
 def diag_part(input: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """The diagonal, of shape S, of a tensor of shape ``S + S``."""
+    """The diagonal, of shape S, of a tensor of shape ``S + S``.
+
+    Raises:
+      ShapeError: it has another shape, or none of at least one dim.
+    """
     with _ops.name_scope(name or "DiagPart") as scope:
         x = _convert(input)
         dims = static_shape(x)
         half = rank(x) // 2 if dims is None else len(dims) // 2
-        if dims is not None and (len(dims) % 2 or dims[:half] != dims[half:]):
+        if dims is not None and (len(dims) % 2 or not dims or not x.shape[:half].is_compatible_with(dims[half:])):
             raise errors.ShapeError(f"diag_part needs a shape S + S, but it is {x.shape}")
-        shape = _ops.shape(x)[:half]
+        shape = _ops.shape(x)
+        if dims is None or None in dims:
+            same = _tf.reduce_all(_tf.equal(_tf.concat([shape[:half]] * 2, 0), shape))
+            with _ops.control_dependencies([_tf.Assert(same, ["diag_part needs a shape S + S, but it is", shape])]):
+                x = _ops.identity(x)
+        shape = shape[:half]
         count = _ops.apply_op("Prod", x=shape, axis=[0], keep_dims=False)
         square = _ops.apply_op("Reshape", x=x, shape=stack([count, count]))
-        return _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape, name=scope)
+        part = _ops.apply_op("Reshape", x=_ops.apply_op("MatrixDiagPart", input=square), shape=shape, name=scope)
+        if dims is not None:
+            part.set_shape(x.shape[:half].merge_with(dims[half:]))
+        return part
 
 
 def sequence_mask(

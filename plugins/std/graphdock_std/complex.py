@@ -20,8 +20,10 @@ _PART = {"complex64": "float32", "complex128": "float64"}
 _WHOLE = {part: whole for whole, part in _PART.items()}
 
 
-def abs(x: TensorLike, name: str | None = None) -> _ops.Tensor:
-    """Absolute value; of a complex64 tensor it is float32, of a complex128 one float64."""
+def abs(x: Any, name: str | None = None) -> Any:
+    """Absolute value; of a complex64 tensor it is float32, of a complex128 one float64; of a SparseTensor a SparseTensor."""
+    if isinstance(x, _tf.SparseTensor):
+        return x._with_stored(lambda stored: abs(stored, name))
     x = _ops.convert_to_tensor(x)
     return _parts("ComplexAbs", name, x=x) if x.dtype.is_complex else _ops.apply_op("Abs", x=x, name=name)
 

@@ -151,6 +151,9 @@ class SparseTensor:
         made._static = self._static
         return made
 
+    #: What ops that keep 0 make of it.
+    _with_stored = _with_values
+
     def consumers(self) -> list[_ops.Operation]:
         """The operations that take one of its three tensors."""
         found = [op for t in (self._indices, self._values, self._dense_shape) for op in t.consumers()]
