@@ -180,3 +180,18 @@ def test_diag_part_of_shapes_that_are_not_all_known(session, shape, wanted, feed
                 y.eval({x: value})
         else:
             assert y.eval({x: value}).tolist() == answer
+
+
+@pytest.mark.parametrize(
+    "shape, rows", [([2, 1], True), ([None, 1], True), ([2, 2], False), ([2, 3, 1], False), (None, False)]
+)
+def test_the_gradient_of_gather_nd_is_of_rows_where_indices_name_rows(session, shape, rows):
+    params, indices = tf.constant(np.eye(4)), tf.placeholder(tf.int64, shape)
+    (gradient,) = tf.gradients(tf.gather_nd(params, indices), params)
+    assert isinstance(gradient, tf.IndexedSlices) is rows
+    fed = np.array([[3], [3]]) if rows or shape is None else np.zeros(shape)
+    answer = np.zeros((4, 4))
+    np.add.at(answer, tuple(np.moveaxis(fed.astype(int), -1, 0)), 1)
+    np.testing.assert_array_equal(session.run(tf.convert_to_tensor(gradient), {indices: fed}), answer)
+    if rows:
+        assert session.run(gradient, {indices: fed}).indices.tolist() == [3, 3]

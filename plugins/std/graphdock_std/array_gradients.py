@@ -121,6 +121,16 @@ def strided_slice_grad(op: Any, grad: Any) -> Any:
     return _ops.apply_op("StridedSlice", x=grad, begin=begin, end=end, strides=strides, **masks)
 
 
+def gather_nd(op: Any, grad: Any) -> Any:
+    """IndexedSlices where each index is known to name a row, as TensorFlow has it; else a dense sum over the indices."""
+    params, indices = op.inputs
+    shape = _ops.cast(_ops.shape(params), indices.dtype)
+    dims = static_shape(indices)
+    if dims is not None and len(dims) == 2 and dims[1] == 1:
+        return _tf.IndexedSlices(grad, _ops.apply_op("Squeeze", x=indices, axis=[1]), shape)
+    return _tf.scatter_nd(indices, grad, shape)
+
+
 def gather(op: Any, grad: Any) -> Any:
     """IndexedSlices along axis 0; else a dense sum over the indices, with the axis moved to the front and back."""
     params, indices, axis = op.inputs

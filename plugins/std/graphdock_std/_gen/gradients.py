@@ -154,10 +154,9 @@ def unsorted_segment_sum(op, grad_y):
 
 
 def gather_nd(op, grad_y):
-    """params: formula; indices: none."""
-    params, indices = op.inputs
-    Tindices = op.get_attr("Tindices")
-    return [_tf.scatter_nd(indices, grad_y, _ops.cast(_ops.shape(params), Tindices)), None]
+    """params: fn; indices: none."""
+    _fn = _import_module("graphdock_std.array_gradients")
+    return [_fn.gather_nd(op, grad_y), None]
 
 
 def scatter_nd(op, grad_y):

@@ -625,7 +625,7 @@ def gather_nd() -> OpDef:
         traits=frozenset({"pure"}),
         cost={"flops": "0", "bytes": "2 * bytes(y) + bytes(indices)"},
         gradient="graphdock_std._gen.gradients:gather_nd",
-        gradient_kinds={"params": "formula", "indices": "none"},
+        gradient_kinds={"params": "fn", "indices": "none"},
         reference="graphdock_std.reference.array:gather_nd",
         package="graphdock_std",
         source="specs/array.yaml:380",
@@ -13292,7 +13292,7 @@ OPERATORS: dict[str, str] = {
 #: Spec -> digest of the text that all this was made from.
 SPECS: dict[str, str] = {
     "arithmetic.yaml": "33eb6c5c85488e1f",
-    "array.yaml": "432fe0499ae041ed",
+    "array.yaml": "71f6136f1914c322",
     "bits.yaml": "7a1a6954824d93d2",
     "candidates.yaml": "a35d3ee311cdccfb",
     "checkpoint.yaml": "b1592d7ac8b9a291",
