@@ -363,7 +363,7 @@ class DeadlineExceededError(GraphdockError):
     error_code: ClassVar[int] = 4
 
 
-class UnimplementedError(GraphdockError):
+class UnimplementedError(GraphdockError, NotImplementedError):
     """A feature that this version declares but does not have."""
 
     code: ClassVar[str] = "GD930"

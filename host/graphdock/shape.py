@@ -93,7 +93,7 @@ def as_dims(value: Any) -> Dims:
             value = (value.__index__(),)
         except (AttributeError, TypeError):  # an array has __index__, which raises unless it holds one integer
             try:
-                value = tuple(value)
+                value = (None,) if getattr(value, "value", value) is None else tuple(value)
             except TypeError:
                 raise ShapeError(
                     f"{value!r} is not a shape", expected="None, an integer or a sequence of them"

@@ -77,10 +77,16 @@ class _Unknown(Dimension):
         return None
 
     def __eq__(self, other: object) -> Any:
-        return True if other is None or isinstance(other, _Unknown) else None
+        return self._equals(other, True)
 
     def __ne__(self, other: object) -> Any:
-        return False if other is None or isinstance(other, _Unknown) else None
+        return self._equals(other, False)
+
+    @staticmethod
+    def _equals(other: object, yes: bool) -> Any:
+        if isinstance(other, HasDims):
+            return NotImplemented
+        return yes if other is None or isinstance(other, _Unknown) else None
 
     def __hash__(self) -> int:
         return hash(None)
@@ -172,7 +178,7 @@ class TensorShapeProto:
 
 
 class TensorShape(HasDims):
-    """A static shape; compares equal to a list or tuple of dims.
+    """A static shape; compares equal to what makes it: a sequence of dims, or the only one.
 
     ``TensorShape(None)`` has an unknown rank; a dim of None is unknown.
     """
@@ -291,12 +297,10 @@ class TensorShape(HasDims):
         return TensorShape(other).concatenate(self)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (TensorShape, tuple, list)) and other is not None:
-            return NotImplemented
         try:
             return self._dims == as_dims(other)
         except InvalidArgumentError:
-            return False
+            return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._dims)

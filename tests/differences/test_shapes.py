@@ -56,6 +56,27 @@ ANSWERS = {
     "num_elements": (lambda: (S([2, 3]).num_elements(), S([2, None]).num_elements()), (6, None)),
     "as_proto": (lambda: S(S([None, 3]).as_proto()).as_list(), [None, 3]),
     "of an array": (lambda: (S(np.array([2, 3])).as_list(), S(5).as_list()), ([2, 3], [5])),
+    "the only dim": (
+        lambda: [
+            S([2]) == 2,
+            (2).__eq__(S([2])) is NotImplemented,
+            S([2]) == D(2),
+            D(None) == S([None]),
+            S([2]) != 2,
+            S([2, 3]) == 2,
+            S([]) == 2,
+        ],
+        [True, True, True, True, False, False, False],
+    ),
+    "an array of dims": (
+        lambda: (S([2, 3]) == np.array([2, 3]), S([2]) == np.int64(3), S([]) == np.array([2])),
+        (True, False, False),
+    ),
+    "what is no shape": (
+        lambda: (S([2]) == "ab", S([2]) != 2.5, S([2]) == [2.5], S([2]) == object()),
+        (False, True, False, False),
+    ),
+    "of an unknown dim": (lambda: (S(D(None)).as_list(), S([2]).concatenate(D(None)).as_list()), ([None], [2, None])),
     "helpers": (
         lambda: (unknown_shape().ndims, unknown_shape(2).as_list(), as_shape([1]).as_list(), as_dimension(2).value),
         (None, [None, None], [1], 2),

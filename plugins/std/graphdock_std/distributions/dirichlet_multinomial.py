@@ -9,6 +9,7 @@ from graphdock import dtypes
 from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
+from graphdock_std.distributions.checks import counts, enough_classes, total
 from graphdock_std.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from graphdock_std.distributions.location_scale import _floating
 
@@ -36,8 +37,10 @@ class DirichletMultinomial(Distribution):
         with _tf.name_scope(name) as name:
             self._validating = validate_args
             kind = _floating(concentration, total_count)
-            self._total_count = self._checked(_ops.convert_to_tensor(total_count, kind), _tf.assert_non_negative)
-            self._concentration = self._checked(_ops.convert_to_tensor(concentration, kind), _tf.assert_positive)
+            self._total_count = self._checked(_ops.convert_to_tensor(total_count, kind), counts)
+            self._concentration = self._checked(
+                _ops.convert_to_tensor(concentration, kind), _tf.assert_positive, enough_classes
+            )
             self._total = _tf.reduce_sum(self._concentration, -1)
             #: Parameters for each member of the batch and class.
             self._count = _tf.expand_dims(self._total_count, -1) + _tf.zeros_like(self._concentration)
@@ -72,16 +75,17 @@ class DirichletMultinomial(Distribution):
         drawn = _tf.random_gamma(shape, whole, dtype=self.dtype, seed=seed)
         classes = _tf.shape(self._count)[-1]
         rows = _tf.reshape(_tf.log(drawn), [-1, classes])
-        counts = _tf.cast(_tf.reshape((self._count + _tf.zeros_like(drawn))[..., 0], [-1, 1]), dtypes.int32)
-        most = _tf.maximum(_tf.reduce_max(counts), 1)
+        wanted = _tf.cast(_tf.reshape((self._count + _tf.zeros_like(drawn))[..., 0], [-1, 1]), dtypes.int32)
+        most = _tf.maximum(_tf.reduce_max(wanted), 1)
         picked = _tf.multinomial(rows, most, seed=None if seed is None else seed + 1)
-        taken = _tf.cast(_tf.expand_dims(_tf.range(most), 0) < counts, self.dtype)
+        taken = _tf.cast(_tf.expand_dims(_tf.range(most), 0) < wanted, self.dtype)
         each = _tf.one_hot(picked, classes, dtype=self.dtype) * _tf.expand_dims(taken, -1)
         return _tf.reshape(_tf.reduce_sum(each, 1), self._joined(shape))
 
-    def _log_prob(self, counts: Any) -> Any:
-        ways = _tf.lgamma(self._total_count + 1.0) - _tf.reduce_sum(_tf.lgamma(counts + 1.0), -1)
-        return _tf.lbeta(self._concentration + counts) - _tf.lbeta(self._concentration) + ways
+    def _log_prob(self, x: Any) -> Any:
+        x = self._checked(x, counts, total(self._total_count))
+        ways = _tf.lgamma(self._total_count + 1.0) - _tf.reduce_sum(_tf.lgamma(x + 1.0), -1)
+        return _tf.lbeta(self._concentration + x) - _tf.lbeta(self._concentration) + ways
 
     def _mean(self) -> Any:
         return self._count * self._concentration / _tf.expand_dims(self._total, -1)

@@ -10,6 +10,7 @@ from graphdock import ops as _ops
 from graphdock.errors import InvalidArgumentError
 from graphdock.typing import DTypeLike, TensorLike
 
+from graphdock_std.distributions.checks import bits, counts, enough_classes, integers, total
 from graphdock_std.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from graphdock_std.distributions.kullback_leibler import RegisterKL
 from graphdock_std.distributions.location_scale import _floating
@@ -28,14 +29,14 @@ class _Discrete(Distribution):
         self._validating = validate_args
         kind = _floating(logits, probs)
         if probs is None:
-            self._logits = _ops.convert_to_tensor(logits, kind)
+            self._logits = self._checked(_ops.convert_to_tensor(logits, kind), *([enough_classes] if many else []))
             self._probs = _tf.nn.softmax(self._logits) if many else _tf.sigmoid(self._logits)
             return
 
         def parts(p: Any) -> Any:
             checks = [_tf.assert_non_negative(p), _tf.assert_less_equal(p, _tf.ones_like(p))]
             if many:
-                checks.append(_tf.assert_near(_tf.reduce_sum(p, -1), _ops.constant(1.0, p.dtype)))
+                checks += [_tf.assert_near(_tf.reduce_sum(p, -1), _ops.constant(1.0, p.dtype)), enough_classes(p)]
             return _tf.group(*checks)
 
         self._probs = self._checked(_ops.convert_to_tensor(probs, kind), parts)
@@ -87,7 +88,7 @@ class Bernoulli(_Discrete):
         return _tf.cast(_tf.less(drawn, self._probs), self.dtype)
 
     def _log_prob(self, x: Any) -> Any:
-        x = _tf.cast(x, self._logits.dtype)
+        x = _tf.cast(self._checked(x, bits), self._logits.dtype)
         logits = self._logits + _tf.zeros_like(x)
         return -_tf.nn.sigmoid_cross_entropy_with_logits(labels=x + _tf.zeros_like(logits), logits=logits)
 
@@ -157,6 +158,7 @@ class Categorical(_Discrete):
 
     def _classes(self, k: Any, values: Any) -> tuple[Any, Any]:
         """A class for each row of values, both broadcast."""
+        k = self._checked(k, integers)
         k = k if k.dtype.is_integer else _tf.cast(k, dtypes.int32)
         values = values + _tf.zeros_like(_tf.expand_dims(_tf.cast(k, values.dtype), -1))
         return k + _tf.zeros(_tf.shape(values)[:-1], k.dtype), values
@@ -205,7 +207,7 @@ class Multinomial(_Discrete):
         with _tf.name_scope(name) as name:
             self._weigh(logits, probs, validate_args, True)
             kind = self._probs.dtype
-            self._total_count = self._checked(_ops.convert_to_tensor(total_count, kind), _tf.assert_non_negative)
+            self._total_count = self._checked(_ops.convert_to_tensor(total_count, kind), counts)
             self._mean_value = _tf.expand_dims(self._total_count, -1) * self._probs
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
@@ -229,12 +231,12 @@ class Multinomial(_Discrete):
         """As many draws for each row as the largest count, of which each row takes its own number."""
         classes, n = _tf.shape(self._mean_value)[-1], _tf.reduce_prod(shape)
         rows = _tf.reshape(self._logits + _tf.zeros_like(self._mean_value), [-1, classes])
-        counts = _tf.reshape(
+        wanted = _tf.reshape(
             _tf.cast(self._total_count + _tf.zeros_like(self._mean_value[..., 0]), dtypes.int32), [-1, 1, 1]
         )
-        most = _tf.maximum(_tf.reduce_max(counts), 1)
+        most = _tf.maximum(_tf.reduce_max(wanted), 1)
         drawn = _tf.reshape(_tf.multinomial(rows, n * most, seed=seed), [-1, n, most])
-        taken = _tf.cast(_tf.reshape(_tf.range(most), [1, 1, -1]) < counts, self.dtype) + _tf.zeros_like(
+        taken = _tf.cast(_tf.reshape(_tf.range(most), [1, 1, -1]) < wanted, self.dtype) + _tf.zeros_like(
             drawn, self.dtype
         )
         # each draw adds one to a cell of [rows, n, classes]
@@ -243,9 +245,10 @@ class Multinomial(_Discrete):
         each = _tf.unsorted_segment_sum(taken, events * size[2] + drawn, _tf.reduce_prod(size))
         return _tf.reshape(_tf.transpose(_tf.reshape(each, size), [1, 0, 2]), self._joined(shape))
 
-    def _log_prob(self, counts: Any) -> Any:
-        ways = _tf.lgamma(self._total_count + 1.0) - _tf.reduce_sum(_tf.lgamma(counts + 1.0), -1)
-        return _tf.reduce_sum(counts * _tf.nn.log_softmax(self._logits), -1) + ways
+    def _log_prob(self, x: Any) -> Any:
+        x = self._checked(x, counts, total(self._total_count))
+        ways = _tf.lgamma(self._total_count + 1.0) - _tf.reduce_sum(_tf.lgamma(x + 1.0), -1)
+        return _tf.reduce_sum(x * _tf.nn.log_softmax(self._logits), -1) + ways
 
     def _mean(self) -> Any:
         return _tf.identity(self._mean_value)

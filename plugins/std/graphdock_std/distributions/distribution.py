@@ -235,12 +235,7 @@ class Distribution:
         with self._scope(name):
             given = []
             if value is not None:
-                tensor = _ops.convert_to_tensor(value)
-                given = [
-                    tensor
-                    if tensor is value or tensor.dtype is self.dtype
-                    else _ops.convert_to_tensor(value, self._value_dtype)
-                ]
+                given = [_ops.convert_to_tensor(value, preferred_dtype=self.dtype)]
             for hook, finish in hooks:
                 method = getattr(self, hook, None)
                 if method is not None:
@@ -250,18 +245,13 @@ class Distribution:
             f"{type(self).__name__} has no {name}", hint="it has no closed form, or is not here yet"
         )
 
-    @property
-    def _value_dtype(self) -> Any:
-        """Dtype of numbers that are no tensors yet."""
-        return self.dtype
-
     @contextlib.contextmanager
     def _scope(self, name: str) -> Iterator[None]:
         with _tf.name_scope(self._name), _tf.name_scope(name):
             yield
 
     def _checked(self, tensor: Any, *checks: Any) -> Any:
-        """A parameter after its checks, where arguments are validated; a check is a function of the tensor."""
+        """A parameter or sample after its checks, where arguments are validated; a check is a function of the tensor."""
         if not self._validating:
             return tensor
         with _tf.control_dependencies([check(tensor) for check in checks]):

@@ -8,6 +8,7 @@ import graphdock as _tf
 from graphdock import ops as _ops
 from graphdock.typing import TensorLike
 
+from graphdock_std.distributions.checks import enough_classes, inside_unit, of_simplex
 from graphdock_std.distributions.distribution import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, Distribution
 from graphdock_std.distributions.kullback_leibler import RegisterKL
 from graphdock_std.distributions.location_scale import _Broadcast, _floating
@@ -69,11 +70,12 @@ class Gamma(_Broadcast):
         return _tf.random_gamma(shape, self._concentration, self._rate, self.dtype, seed)
 
     def _log_prob(self, x: Any) -> Any:
+        x = self._checked(x, _tf.assert_positive)
         total = _tf.lgamma(self._concentration) - self._concentration * _tf.log(self._rate)
         return _xlogy(self._concentration - 1.0, x) - self._rate * x - total
 
     def _cdf(self, x: Any) -> Any:
-        return _tf.igamma(*_tf_like(self._concentration, self._rate * x))
+        return _tf.igamma(*_tf_like(self._concentration, self._rate * self._checked(x, _tf.assert_positive)))
 
     def _entropy(self) -> Any:
         c = self._concentration
@@ -123,7 +125,7 @@ class Exponential(Gamma):
         return -_tf.log1p(-drawn) / self._rate
 
     def _log_survival_function(self, x: Any) -> Any:
-        return -self._rate * x
+        return -self._rate * self._checked(x, _tf.assert_positive)
 
 
 class Beta(_Broadcast):
@@ -179,6 +181,7 @@ class Beta(_Broadcast):
         return _tf.lgamma(self._one) + _tf.lgamma(self._zero) - _tf.lgamma(self._total)
 
     def _log_prob(self, x: Any) -> Any:
+        x = self._checked(x, inside_unit)
         return _xlogy(self._one - 1.0, x) + (self._zero - 1.0) * _tf.log1p(-x) - self._log_normalization()
 
     def _cdf(self, x: Any) -> Any:
@@ -236,7 +239,9 @@ class Dirichlet(Distribution):
         with _tf.name_scope(name) as name:
             self._validating = validate_args
             kind = _floating(concentration)
-            self._concentration = self._checked(_ops.convert_to_tensor(concentration, kind), _tf.assert_positive)
+            self._concentration = self._checked(
+                _ops.convert_to_tensor(concentration, kind), _tf.assert_positive, enough_classes
+            )
             self._total = _tf.reduce_sum(self._concentration, -1)
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
@@ -268,6 +273,7 @@ class Dirichlet(Distribution):
         return _tf.cast(_tf.shape(self._concentration)[-1], self.dtype)
 
     def _log_prob(self, x: Any) -> Any:
+        x = self._checked(x, of_simplex)
         return _tf.reduce_sum(_xlogy(self._concentration - 1.0, x), -1) - _tf.lbeta(self._concentration)
 
     def _entropy(self) -> Any:

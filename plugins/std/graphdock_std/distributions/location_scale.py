@@ -45,13 +45,14 @@ class _LocationScale(_Broadcast):
     _loc: Any
     _scale: Any
 
-    def _place(self, loc: Any, scale: Any, validate_args: bool, like: Any = None) -> None:
+    def _place(self, loc: Any, scale: Any, validate_args: bool, *checks: Any, like: Any = None) -> None:
+        """Take the two, after the checks of the scale where arguments are validated."""
         self._validating = validate_args
         kind = _floating(loc, scale, like)
-        self._loc = _tf.identity(_ops.convert_to_tensor(loc, kind), name="loc")
-        self._scale = _tf.identity(
-            self._checked(_ops.convert_to_tensor(scale, kind), _tf.assert_positive), name="scale"
-        )
+        scale = _ops.convert_to_tensor(scale, kind)
+        with _tf.control_dependencies([check(scale) for check in checks] if validate_args else []):
+            self._loc = _tf.identity(_ops.convert_to_tensor(loc, kind), name="loc")
+            self._scale = _tf.identity(scale, name="scale")
 
     @property
     def loc(self) -> _tf.Tensor:
@@ -102,7 +103,7 @@ class Normal(_LocationScale):
     ) -> None:
         given = dict(locals())
         with _tf.name_scope(name) as name:
-            self._place(loc, scale, validate_args)
+            self._place(loc, scale, validate_args, _tf.assert_positive)
         kind = self._scale.dtype
         super().__init__(kind, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
@@ -125,7 +126,11 @@ class Normal(_LocationScale):
         return _log_ndtr(-self._z(x))
 
     def _quantile(self, p: Any) -> Any:
-        return _tf.math.ndtri(p) * self._scale + self._loc
+        inside = _tf.logical_not(_tf.logical_or(p <= 0.0, p >= 1.0))
+        ends = _tf.where_v2(p <= 0.0, _ops.constant(-math.inf, p.dtype), _ops.constant(math.inf, p.dtype))
+        # no gradient flows at the ends, where it would be infinite
+        within = _tf.math.ndtri(_tf.where_v2(inside, p, _ops.constant(0.5, p.dtype)))
+        return _tf.where_v2(inside, within, ends) * self._scale + self._loc
 
     def _stddev(self) -> Any:
         return self._whole(self._scale)
@@ -170,7 +175,7 @@ class Laplace(_LocationScale):
     ) -> None:
         given = dict(locals())
         with _tf.name_scope(name) as name:
-            self._place(loc, scale, validate_args)
+            self._place(loc, scale, validate_args, _tf.assert_positive)
         kind = self._scale.dtype
         super().__init__(kind, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
 
@@ -210,7 +215,7 @@ class StudentT(_LocationScale):
     ) -> None:
         given = dict(locals())
         with _tf.name_scope(name) as name:
-            self._place(loc, scale, validate_args, df)
+            self._place(loc, scale, validate_args, like=df)
             kind = self._scale.dtype
             self._df = _tf.identity(self._checked(_ops.convert_to_tensor(df, kind), _tf.assert_positive), name="df")
         super().__init__(kind, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, None, name)
