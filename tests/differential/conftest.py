@@ -40,6 +40,11 @@ def random_updates():
 
 
 @pytest.fixture(scope="session")
+def ownership(random_updates):
+    return load("ownership")
+
+
+@pytest.fixture(scope="session")
 def random_loops():
     return load("random_loops")
 

@@ -134,7 +134,13 @@ Script = Callable[[Any, list[Any]], Any]
 
 
 class Updates:
-    """A random program over int64 squares. ``nodes``: in order of creation."""
+    """A random program over int64 squares.
+
+    Attributes:
+      nodes: in order of creation. ``shapeless``: variables that may change their shape.
+    """
+
+    shapeless: Sequence[int] = ()
 
     def __init__(self, seed: int, variables: int = 3) -> None:
         self.seed = seed
@@ -278,9 +284,17 @@ class Updates:
                     heapq.heappush(ready, follower)
         return found
 
+    def numbers(self, state: dict[int, np.ndarray]) -> Numbers:
+        """What nodes are interpreted with."""
+        return Numbers(state)
+
+    def tensors(self, variables: Sequence[Any]) -> Tensors:
+        """What nodes are built with."""
+        return Tensors(variables)
+
     def step(self, state: dict[int, np.ndarray], fetches: Sequence[int]) -> list[np.ndarray]:
         """Run one step on ``state``; the values of ``fetches``."""
-        api, values = Numbers(state), {}
+        api, values = self.numbers(state), {}
         for n in self.order(fetches):
             node = self.nodes[n]
             values[n] = np.array(node.run(api, *[values[i] for i in node.inputs]))
@@ -289,8 +303,8 @@ class Updates:
 
     def build(self, scope: Callable[[int], Any] | None = None) -> tuple[list[Any], list[Any]]:
         """The variables, and what each number fetches: a tensor per node, and the variables."""
-        variables = [tf.Variable(a) for a in self.initial]
-        api = Tensors(variables)
+        variables = [tf.Variable(a, validate_shape=i not in self.shapeless) for i, a in enumerate(self.initial)]
+        api = self.tensors(variables)
         tensors: list[Any] = []
         first: list[Any] = []
         graph = tf.get_default_graph()

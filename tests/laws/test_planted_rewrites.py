@@ -1,4 +1,5 @@
-"""Faults of the classes that random programs met, planted in passes and patterns, in loops and in readers: a generator finds each.
+"""Faults of the classes that random programs met, planted in passes and patterns, in loops, in readers and in what a step does with
+a caller's arrays: a generator finds each.
 
 Each runs in a process of its own (``planted_source.py``), in which one generator must fail, of itself: an assertion, or an error
 of the step. The table says which generator.
@@ -18,6 +19,8 @@ import pytest
 TESTS = Path(__file__).parents[1]
 #: The test of random programs that share what they read.
 SHARING = "differential/test_sharing.py::test_what_is_shared_is_as_if_it_were_not"
+#: The test of random programs with all that a caller owns.
+OWNERSHIP = "differential/test_ownership.py::test_what_a_caller_owns_stays_his"
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,90 @@ FAULTS = [
         "graphdock.gradients.build",
         "for p in parts]\n            found = apply_op(",
         "for p in dict.fromkeys(parts)]\n            found = apply_op(",
+    ),
+    Fault(
+        "custom ops: a function takes the buffers of the step",
+        "graphdock.ops.python_kernel",
+        'copy = np.array(buffer, order="C")',
+        "copy = np.asarray(buffer).view()",
+        OWNERSHIP,
+    ),
+    Fault(
+        "py_func: a function takes the buffers of the step",
+        "graphdock.runtime.host_ops",
+        "[a.copy() if a.ndim else a[()] for a in args]",
+        "args",
+        OWNERSHIP,
+    ),
+    Fault(
+        "py_func: what a function returns is not copied",
+        "graphdock.runtime.host_ops",
+        'array = np.array(array, order="C", copy=True)',
+        "array = np.ascontiguousarray(array)",
+        OWNERSHIP,
+    ),
+    Fault(
+        "constants: one is over the caller's array",
+        "graphdock.ops.convert",
+        'array = np.array(array, order="C", copy=True)',
+        "array = np.ascontiguousarray(array).view()",
+        OWNERSHIP,
+    ),
+    Fault(
+        "fetches: what no step owns is not copied",
+        "graphdock.runtime.lower.lowering",
+        'result = Suffixed(where.at, ".copy()")',
+        "result = where.at",
+        OWNERSHIP,
+    ),
+    Fault(
+        "fetches: two of one storage share it",
+        "graphdock.runtime.lower.lowering",
+        "and where.roots[0] not in given",
+        "",
+        OWNERSHIP,
+    ),
+    Fault(
+        "variables: a read of unknown shape is no copy",
+        "graphdock.runtime.resources.variable",
+        "return copy",
+        "return self.buffer",
+        OWNERSHIP,
+    ),
+    Fault(
+        "variables: a fetched one is read where it was read first",
+        "graphdock.runtime.translate",
+        "early.extend(standing.pop(handle, ()))",
+        "pass",
+        OWNERSHIP,
+    ),
+    Fault(
+        "partial runs: a feed is kept as it is",
+        "graphdock.session.partial_run",
+        "np.array(convert_feed(feed, value))",
+        "convert_feed(feed, value)",
+        OWNERSHIP,
+    ),
+    Fault(
+        "partial runs: what was fetched is kept as it is",
+        "graphdock.session.partial_run",
+        "value.copy() if isinstance(value, np.ndarray) else value",
+        "value",
+        OWNERSHIP,
+    ),
+    Fault(
+        "partial runs: an update runs again",
+        "graphdock.session.partial_run",
+        "if op in self._ran and _once(op):",
+        "if False:",
+        OWNERSHIP,
+    ),
+    Fault(
+        "partial runs: a piece keeps nothing for the next",
+        "graphdock.session.partial_run",
+        "if t in later and t not in wanted",
+        "if False and t in later and t not in wanted",
+        OWNERSHIP,
     ),
 ]
 

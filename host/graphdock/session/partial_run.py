@@ -109,12 +109,14 @@ def _makers(fetches: Iterable[Any], given: Mapping[Tensor, Any]) -> list[Operati
 
 
 def _once(op: Operation) -> bool:
-    """Whether an operation, or one in its bodies, does more than compute, so that it may not run again."""
+    """Whether an operation, or one in its bodies, does more than compute, so that it may not run again.
+
+    A read may: what it gave first is kept for whoever uses it.
+    """
     stack = [op]
     while stack:
         one = stack.pop()
-        shared = one.verb == "read" and is_shared_read(one.outputs[0])
-        if one.op_def.is_stateful and one.verb not in ("handle", "feed") and not shared:
+        if one.op_def.is_stateful and one.verb not in ("handle", "feed") and (one is not op or one.verb != "read"):
             return True
         stack.extend([inner for body in one.bodies for inner in body.get_operations()])
     return False
