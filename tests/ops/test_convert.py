@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import graphdock as tf
 import numpy as np
 import pytest
@@ -151,3 +153,17 @@ def test_people_may_say_how_a_value_of_theirs_becomes_a_tensor(monkeypatch):
     assert run(tf.convert_to_tensor(Celsius(5))) == 0.0, "what was registered last comes first"
     with pytest.raises(DTypeError):
         tf.convert_to_tensor(Celsius(5), tf.int32)
+
+
+def test_a_value_that_fills_a_shape_is_written_once() -> None:
+    """What a constant takes is its own memory, and no copy of it on the way; memory of the caller's is copied."""
+    tracemalloc.start()
+    made = tf.constant(1.5, shape=[1 << 20])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * (4 << 20), peak
+    mine = np.zeros(3, np.float32)
+    with tf.Session() as sess:
+        kept = tf.constant(mine, shape=[3])
+        mine[:] = 7
+        assert sess.run([kept, made[0]])[0].tolist() == [0, 0, 0]

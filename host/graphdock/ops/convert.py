@@ -277,7 +277,10 @@ def constant(
     """
     array, found = make_array(value, None if dtype is None else as_dtype(dtype))
     try:
-        return constant_of(array if shape is None else _filled(array, shape, verify_shape), found, name)
+        if shape is None:
+            return constant_of(array, found, name)
+        filled = _filled(array, shape, verify_shape)
+        return constant_of(filled, found, name, own=filled is not array)
     except MemoryError as error:
         raise _no_memory(error) from error
 
@@ -305,10 +308,14 @@ def _filled(array: np.ndarray[Any, Any], shape: ShapeLike, verify_shape: bool) -
 
 
 def constant_of(
-    array: np.ndarray[Any, Any], dtype: DType, name: str | None = "Const", graph: Graph | None = None
+    array: np.ndarray[Any, Any],
+    dtype: DType,
+    name: str | None = "Const",
+    graph: Graph | None = None,
+    own: bool = False,
 ) -> Tensor:
-    """A constant over an array that is already right; takes a read-only copy."""
-    array = np.array(array, order="C", copy=True)
+    """A constant over an array that is already right; takes a read-only copy, unless the array is its ``own``."""
+    array = array if own else np.array(array, order="C", copy=True)
     array.flags.writeable = False
     graph = graph or get_default_graph()
     return graph.add_op(graph.host.ops.get("Const"), [], {"value": array, "dtype": dtype}, name).outputs[0]

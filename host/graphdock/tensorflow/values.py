@@ -176,11 +176,13 @@ def _shaped(values: np.ndarray[Any, Any], shape: list[int], where: str) -> np.nd
     return made
 
 
-def tensor_proto(array: np.ndarray[Any, Any]) -> Any:
-    """The TensorProto of an array, with all its elements."""
+def tensor_proto(array: np.ndarray[Any, Any], made: Any = None) -> Any:
+    """The TensorProto of an array, with all its elements; in ``made`` where that is given, which is empty."""
     array = np.asarray(array)
     dtype = as_dtype(array.dtype)
-    made = make("TensorProto", dtype=number_of(dtype.name), tensor_shape=shape_proto(array.shape))
+    made = make("TensorProto") if made is None else made
+    made.dtype = number_of(dtype.name)
+    made.tensor_shape.CopyFrom(shape_proto(array.shape))
     if dtype.kind == "S":
         made.string_val.extend([v if isinstance(v, bytes) else str(v).encode() for v in array.ravel()])
     elif array.size == 1 and _FIELDS[dtype.name][0] in ("float_val", "double_val", "int_val", "int64_val", "bool_val"):
@@ -233,9 +235,9 @@ def from_attr(kind: str, value: Any, where: str) -> Any:
     return read(getattr(value, field), where)
 
 
-def attr_of(kind: str, value: Any) -> Any:
-    """The AttrValue of the plain data of an attribute of type ``kind``."""
-    made = make("AttrValue")
+def attr_of(kind: str, value: Any, made: Any = None) -> Any:
+    """The AttrValue of the plain data of an attribute of type ``kind``; in ``made`` where that is given, which is empty."""
+    made = make("AttrValue") if made is None else made
     if kind.startswith("list("):
         one = kind[5:-1]
         made.list.SetInParent()
@@ -244,8 +246,10 @@ def attr_of(kind: str, value: Any) -> Any:
                 getattr(made.list, one).add().CopyFrom(_one(one, item))
             else:
                 getattr(made.list, _READERS[one][0]).append(_one(one, item))
-    elif kind in ("shape", "tensor"):
-        getattr(made, kind).CopyFrom(_one(kind, value))
+    elif kind == "tensor":  # which may be large
+        tensor_proto(value, made.tensor)
+    elif kind == "shape":
+        made.shape.CopyFrom(shape_proto(value))
     else:
         setattr(made, _READERS[kind][0], _one(kind, value))
     return made

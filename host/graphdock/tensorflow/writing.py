@@ -105,7 +105,8 @@ class _Writer:
             theirs = renamed.get(name, name)
             if theirs is not None:
                 ((kind, plain),) = value.items()
-                made.attr[theirs].CopyFrom(attr_of(kind, plain))
+                made.attr[theirs].Clear()
+                attr_of(kind, plain, made.attr[theirs])
 
     # -- functions ----------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,10 @@ def export_meta_graph(
     if meta_info_def is not None:
         made.meta_info_def.MergeFromString(meta_info_def.SerializeToString())
     made.meta_info_def.tensorflow_version = made.meta_info_def.tensorflow_version or _VERSION
-    made.graph_def.MergeFromString((graph_def or graph.as_graph_def(add_shapes=True)).SerializeToString())
+    if graph_def:
+        made.graph_def.MergeFromString(graph_def.SerializeToString())
+    else:
+        made.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True))
     prefix = f"{export_scope}/" if export_scope else ""
     if prefix:
         _keep_scope(made.graph_def, prefix)
