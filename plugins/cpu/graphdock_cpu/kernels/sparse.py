@@ -23,8 +23,10 @@ def _check(indices: Any, shape: Any, name: str, shape_name: str) -> None:
         raise errors.InvalidArgumentError(
             f"{name} hold {indices.shape[1]} numbers each, but {shape_name} has {len(shape)}"
         )
-    wrong = (indices < 0) | (indices >= shape)
-    if wrong.any():
+    if not indices.size:
+        return
+    if indices.min() < 0 or any(indices[:, axis].max() >= size for axis, size in enumerate(shape.tolist())):
+        wrong = (indices < 0) | (indices >= shape)
         row, axis = (int(i) for i in np.argwhere(wrong)[0])
         raise errors.InvalidArgumentError(
             f"{name}[{row}, {axis}] is {int(indices[row, axis])}, which is out of bounds for {shape_name} {shape.tolist()}"
@@ -92,9 +94,10 @@ def _dense_matmul(ctx: BuildContext) -> Bound:
         out.fill(0)
         if len(values) and out.shape[1]:
             order = _by_row(rows, out.shape[0])
-            rows, columns, values = (a if order is None else a[order] for a in (rows, columns, values))
+            at = slice(None) if order is None else order
+            rows, columns = (np.ascontiguousarray(a[at]) for a in (rows, columns))
             total = out if out.dtype == wide else np.zeros(out.shape, wide)
-            _sum_of_rows(np.ascontiguousarray(rows), columns, values.astype(wide, copy=False), dense, total)
+            _sum_of_rows(rows, columns, values[at].astype(wide, copy=False), dense, total)
             if total is not out:
                 np.copyto(out, total, "same_kind")
 
