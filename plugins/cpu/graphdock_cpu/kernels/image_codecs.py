@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from graphdock.contracts import Bound, BuildContext, KernelDef, errors
 
+from graphdock_cpu.kernels import png16
 from graphdock_cpu.kernels.shaped import Made, Shape, bind, like_first
 
 __all__ = ["KERNELS"]
@@ -76,36 +77,49 @@ def _channels(file: Any, asked: int) -> int:
 def _pixels(ctx: BuildContext, file: Any, asked: int, dtype: Any = np.uint8) -> Any:
     """One frame as ``[H,W,C]``. Raises InvalidArgumentError where the file ends too early."""
     count = _channels(file, asked)
-    if dtype == np.uint16 and not file.mode.startswith("I") and any("16" in str(tile[3]) for tile in file.tile):
-        raise errors.UnimplementedError(
-            "of images of 16 bits only grey ones can be read as uint16",
-            op=ctx.node.origin,
-            site=ctx.node.site,
-            hint="read this one as uint8",
-        )
+    deep = file.mode.startswith("I") or any("16" in str(tile[3]) for tile in file.tile)
+    grey = count == 1 and file.format == "PNG" and file.mode in ("RGB", "RGBA", "P")
     try:
-        file.load()
-        deep = file.mode.startswith("I")
-        if not deep:
-            made = np.asarray(file.convert(_MODES[count]))
+        if deep and not file.mode.startswith("I"):
+            found = png16.read(file.fp.getvalue())
+            count = asked or found.shape[2]
+            made = _as_channels(found, count)
+        else:
+            file.load()
+            if deep:
+                made = _as_channels(np.asarray(file).astype(np.uint16)[..., None], count)
+            elif grey:
+                made = _grey(np.asarray(file.convert("RGB")))
+            else:
+                made = np.asarray(file.convert(_MODES[count]))
     except (OSError, ValueError, SyntaxError) as error:
         raise errors.InvalidArgumentError(
             f"contents can't be read: {error}", op=ctx.node.origin, site=ctx.node.site
         ) from error
     if deep:
-        made = _deep(np.asarray(file).astype(np.uint16), count)
         made = made if dtype == np.uint16 else (made >> 8).astype(np.uint8)
     elif dtype == np.uint16:
         made = made.astype(np.uint16) * np.uint16(257)
     return np.ascontiguousarray(made.reshape(*made.shape[:2], count), dtype)
 
 
-def _deep(grey: Any, count: int) -> Any:
-    """Grey pixels of 16 bits as so many channels, opaque."""
-    channels = [grey] * (1 if count < 3 else 3)
-    if count % 2 == 0:
-        channels.append(np.full_like(grey, 2**16 - 1))
-    return np.stack(channels, -1)
+def _as_channels(pixels: Any, count: int) -> Any:
+    """Pixels of 16 bits with as many channels, opaque where they did not say."""
+    colours = pixels[..., : 3 if pixels.shape[2] > 2 else 1]
+    if count < 3 and colours.shape[2] == 3:
+        colours = _grey(colours)
+    elif count > 2 and colours.shape[2] == 1:
+        colours = np.repeat(colours, 3, 2)
+    if count % 2:
+        return colours
+    opaque = np.full_like(pixels[..., :1], 2**16 - 1)
+    return np.concatenate([colours, opaque if pixels.shape[2] % 2 else pixels[..., -1:]], 2)
+
+
+def _grey(colours: Any) -> Any:
+    """The luma of red, green and blue by libpng's integers; pixels of 16 bits are rounded, those of 8 bits cut."""
+    half = 0 if colours.dtype == np.uint8 else 1 << 14
+    return ((colours.astype(np.int64) @ np.array([[9797], [19234], [3737]]) + half) >> 15).astype(colours.dtype)
 
 
 def _frames(ctx: BuildContext, file: Any) -> Any:
@@ -242,7 +256,9 @@ def _encode_png(ctx: BuildContext) -> Bound:
     def compute(pixels: Any) -> Any:
         count = pixels.shape[2]
         if pixels.dtype == np.uint16 and count > 1:
-            raise errors.UnimplementedError("an image of uint16 must have one channel", got=f"{count} channels")
+            made = np.empty((), object)
+            made[()] = png16.write(pixels, level)
+            return made
         return _written(image.fromarray(pixels[:, :, 0] if count == 1 else pixels), "PNG", **options)
 
     return Bound(compute)

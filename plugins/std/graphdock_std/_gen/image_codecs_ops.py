@@ -106,8 +106,7 @@ def decode_png(contents, channels=0, dtype="uint8", name=None):
     """The pixels of a PNG file.
 
     The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It
-    needs Pillow, the extra graphdock[images]. As uint16, a file of 8 bits is scaled up; of files of 16 bits
-    only grey ones can be read.
+    needs Pillow, the extra graphdock[images]. As uint16, a file of 8 bits is scaled up.
 
     Args:
       contents: scalar, string. A file's bytes.
@@ -240,7 +239,7 @@ def encode_jpeg(
 def encode_png(image, compression=-1, name=None):
     """An image as a PNG file.
 
-    Images of uint16 must have one channel. It needs Pillow, the extra graphdock[images].
+    It needs Pillow, the extra graphdock[images].
 
     Args:
       image: tensor of shape [H, W, C], uint8 or uint16. Grey, grey with opacity, RGB, or RGB with opacity.

@@ -3234,8 +3234,7 @@ def decode_png() -> OpDef:
         summary="The pixels of a PNG file.",
         doc=(
             "The format is told by the contents, whatever the op's name: JPEG, PNG, GIF (its first frame) or BMP. It "
-            "needs Pillow, the extra graphdock[images]. As uint16, a file of 8 bits is scaled up; of files of 16 "
-            "bits only grey ones can be read."
+            "needs Pillow, the extra graphdock[images]. As uint16, a file of 8 bits is scaled up."
         ),
         inputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="A file's bytes."),),
         outputs=(ArgDef("image", "dtype"),),
@@ -3384,7 +3383,7 @@ def encode_png() -> OpDef:
         name="EncodePng",
         version=1,
         summary="An image as a PNG file.",
-        doc="Images of uint16 must have one channel. It needs Pillow, the extra graphdock[images].",
+        doc="It needs Pillow, the extra graphdock[images].",
         inputs=(ArgDef("image", "T", shape="[H, W, C]", doc="Grey, grey with opacity, RGB, or RGB with opacity."),),
         outputs=(ArgDef("contents", "string", shape="[]", memory="host", doc="The file's bytes."),),
         attrs=(
@@ -13304,7 +13303,7 @@ SPECS: dict[str, str] = {
     "decoding.yaml": "c2f2dc8f252f0226",
     "fused.yaml": "22e5d13d11ce235b",
     "image_boxes.yaml": "0ebecfa58581c7eb",
-    "image_codecs.yaml": "4aa78d85e3510d93",
+    "image_codecs.yaml": "bc7e96c6e3f0aa8a",
     "image_color.yaml": "9d56b2e9977428dc",
     "image_random.yaml": "85c5751008598b4d",
     "image_resize.yaml": "5ec0ee43d94701ad",
