@@ -57,3 +57,8 @@ def loop_gradients():
 @pytest.fixture(scope="session")
 def shuffled_order():
     return load("shuffle")
+
+
+@pytest.fixture(scope="session")
+def pattern_samples():
+    return load("pattern_samples")
