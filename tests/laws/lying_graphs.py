@@ -275,4 +275,3 @@ FAMILIES: dict[str, Callable[[int], Any]] = {
         *(readers, sums, unknown_ops, wide, ifs, whiles),
     )
 }
-

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.tensorflow.reading import read_graph
+from graphdock.tensorflow.table import INPUTS
 
 pytest.importorskip("google.protobuf")
 
@@ -80,3 +81,41 @@ def test_a_window_larger_than_the_image_is_the_image(name):
         np.testing.assert_allclose(found[0], np.broadcast_to(whole, x.shape), rtol=1e-6)
         given = 15 * (x == whole) if name == "max_pool" else np.ones(x.shape)
         np.testing.assert_allclose(found[1], given, rtol=1e-5)
+
+
+@pytest.mark.parametrize("op", INPUTS)
+def test_a_node_without_its_inputs_is_refused(op):
+    message = lying_graphs.graph()
+    lying_graphs.node(message.node, "x", "Placeholder", dtype=lying_graphs.FLOAT)
+    lying_graphs.node(message.node, "y", op, *["x"] * (INPUTS[op] - 1), T=lying_graphs.FLOAT)
+    with tf.Graph().as_default() as graph, pytest.raises(InvalidArgumentError, match=f"'y' is no {op}"):
+        tf.import_graph_def(message)
+    assert graph.get_operations() == []
+
+
+def test_a_variable_without_a_dtype_is_refused():
+    message = lying_graphs.graph()
+    lying_graphs.node(message.node, "v", "VariableV2", shape=())
+    lying_graphs.node(message.node, "r", "Neg", "v", T=lying_graphs.FLOAT)
+    with tf.Graph().as_default(), pytest.raises(InvalidArgumentError, match="'v' has no dtype"):
+        tf.import_graph_def(message)
+
+
+def test_what_reads_itself_is_refused():
+    """Identities in a circle behind a sum, where the reshape that undoes it is looked for."""
+    message = lying_graphs.sums(1)
+    lying_graphs.node(message.node, "a", "Identity", "sum0", "b", T=lying_graphs.FLOAT)
+    lying_graphs.node(message.node, "b", "Identity", "a", T=lying_graphs.FLOAT)
+    with tf.Graph().as_default(), pytest.raises(GraphdockError):
+        tf.import_graph_def(message)
+
+
+def test_a_branch_that_takes_a_tensor_twice_can_be_written_again():
+    """Each Switch of it was a placeholder in the body; those of one tensor stayed there, and no reader took them."""
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(lying_graphs.branches_beside(3), name="")
+        text = graph.to_json()
+    with tf.Graph().as_default() as again, tf.Session() as sess:
+        tf.import_graph_def(text, name="")
+        assert again.to_json() == text
+        assert sess.run(["m0:0", "m2:0"], {"x:0": 3.0, "p:0": True}) == [-3.0, -3.0]

@@ -81,6 +81,16 @@ class BodyGraph(Graph):
                     inner.captures = {changes.get(outer, outer): v for outer, v in inner.captures.items()}
         self.outputs = [changes.get(t, t) for t in self.outputs]
 
+    def forget(self, gone: Mapping[Operation, Operation]) -> None:
+        """Take out operations whose values nothing reads any more; another stands for each as what others run behind."""
+        for op in self._ops:
+            if not gone.keys().isdisjoint(op._control):
+                op._control = tuple(dict.fromkeys(gone.get(c, c) for c in op._control))
+        self.targets = list(dict.fromkeys(gone.get(t, t) for t in self.targets))
+        self._ops = [op for op in self._ops if op not in gone]
+        for op in gone:
+            del self._by_name[op.name]
+
     def _placeholder(self, name: str, dtype: DType, dims: Dims) -> Tensor:
         scopes = self._scopes
         before, scopes.prefix, control, scopes.control = scopes.prefix, "", scopes.control, ()

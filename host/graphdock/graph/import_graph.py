@@ -371,6 +371,9 @@ class _Reader:
                 raise InvalidArgumentError(f"GraphDef: {where}: there is no operation {n!r} to run in the body")
             body.targets.append(inner.ops[n])
         body.replace(merged)
+        body.forget(
+            {old.op: new.op for old, new in merged.items()}
+        )  # a body has no placeholders but those of its captures
         return body
 
 

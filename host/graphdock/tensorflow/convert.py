@@ -9,9 +9,9 @@ import numpy as np
 
 from graphdock.contracts.opdef import OpDef
 from graphdock.dtypes import as_dtype
-from graphdock.errors import GraphdockError
+from graphdock.errors import GraphdockError, InvalidArgumentError
 from graphdock.tensorflow.nodes import Level, Node, port
-from graphdock.tensorflow.table import ATTRS, HARMLESS, NAMES
+from graphdock.tensorflow.table import ATTRS, HARMLESS, INPUTS, NAMES
 from graphdock.tensorflow.values import dims_of, dtype_name, from_attr, repeated
 
 __all__ = ["PRIMITIVES", "constant", "convert", "node_of"]
@@ -48,8 +48,18 @@ def node_of(message: Any) -> Node:
 
 
 def convert(level: Level, name: str, producer: int) -> None:
-    """Make the node of that name one of graphdock's, with helpers beside it where it takes several; or say ``why`` not."""
+    """Make the node of that name one of graphdock's, with helpers beside it where it takes several; or say ``why`` not.
+
+    Raises:
+      InvalidArgumentError: it has too few inputs.
+    """
     node = level[name]
+    if len(node.inputs) < INPUTS.get(node.op, 0):
+        raise InvalidArgumentError(
+            f"GraphDef: {name!r} is no {node.op}: it lacks inputs",
+            expected=str(INPUTS[node.op]),
+            got=str(len(node.inputs)),
+        )
     if node.op in PRIMITIVES:
         _primitive(node)
         return

@@ -7,7 +7,7 @@ a read with the control inputs of whoever takes it. An update that gives the ref
 
 from __future__ import annotations
 
-from graphdock.errors import GraphdockError
+from graphdock.errors import InvalidArgumentError
 from graphdock.tensorflow.convert import convert
 from graphdock.tensorflow.nodes import Level, Node, op_of
 from graphdock.tensorflow.values import dims_of
@@ -29,13 +29,17 @@ def without_references(level: Level, keep: frozenset[str] = frozenset()) -> None
     for node in variables:
         sources[f"{node.name}:0"] = node.name
     updates = {n.name: n for n in level.values() if n.wrote in (*_UPDATES, *_PASSED) or _resource_op(level, n)}
-    grown = True
-    while grown:
-        grown = False
-        for node in updates.values():
-            out = f"{node.name}:0"
-            if out not in sources and node.inputs and node.inputs[0] in sources and node.inputs[0] not in keep:
-                sources[out], grown = node.name, True
+    readers: dict[str, list[str]] = {}
+    for node in updates.values():
+        if node.inputs:
+            readers.setdefault(node.inputs[0], []).append(node.name)
+    waiting = list(sources)
+    while waiting:
+        tensor = waiting.pop()
+        for name in readers.get(tensor, ()) if tensor not in keep else ():
+            if f"{name}:0" not in sources:
+                sources[f"{name}:0"] = name
+                waiting.append(f"{name}:0")
     for out in keep:
         sources.pop(out, None)
     for node in variables:
@@ -49,11 +53,9 @@ def _resource_op(level: Level, node: Node) -> bool:
 
 
 def _make_handle(node: Node) -> None:
-    try:
-        shape = dims_of(node.raw.attr["shape"].shape, f"node {node.name!r}: shape")
-    except GraphdockError as error:
-        node.why = error.message
-        return
+    shape = dims_of(node.raw.attr["shape"].shape, f"node {node.name!r}: shape")
+    if "dtype" not in node.attrs:
+        raise InvalidArgumentError(f"GraphDef: the variable {node.name!r} has no dtype")
     node.op, node.attrs = "VarHandleOp", {"dtype": node.attrs["dtype"], "shape": {"shape": shape}}
     for attr in ("container", "shared_name"):
         text = node.raw.attr[attr].s.decode("utf-8", "replace") if attr in node.raw.attr else ""

@@ -23,7 +23,7 @@ def make_sums(level: Level) -> None:
         for tensor in node.inputs:
             readers.setdefault(tensor, []).append(node)
     for node in level.values():
-        if node.op != "Sum" or node.why:
+        if node.op != "Sum" or node.why or "T" not in node.attrs:
             continue
         name, which = port(node.inputs[1])
         axes = level.get(name)
@@ -40,9 +40,12 @@ def make_sums(level: Level) -> None:
 
 def _is_reshaped(tensor: str, shape: str, readers: dict[str, list[Node]]) -> bool:
     """Whether all that reads the tensor gives it that shape."""
-    waiting = list(readers.get(tensor, ()))
+    waiting, seen = list(readers.get(tensor, ())), set()
     while waiting:
         node = waiting.pop()
+        if node.name in seen:
+            continue
+        seen.add(node.name)
         if node.op in _BETWEEN and f"{node.name}:0" in readers:
             waiting.extend(readers[f"{node.name}:0"])
         elif node.op != "Reshape" or node.inputs[1] != shape:

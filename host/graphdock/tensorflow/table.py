@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ATTRS", "HARMLESS", "HISTORIES", "LACKING", "NAMES", "OUTPUTS", "OWN_WHILE", "WRITE_AS"]
+__all__ = ["ATTRS", "HARMLESS", "HISTORIES", "INPUTS", "LACKING", "NAMES", "OUTPUTS", "OWN_WHILE", "WRITE_AS"]
 
 #: The op of a loop that reads or keeps histories, which TensorFlow's do not; a graph that has one comes back here only.
 OWN_WHILE = "GraphdockWhile"
@@ -167,6 +167,13 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
     "OptionalGetValue": ("components",),
     "Where": ("index",),
     "FakeQuantWithMinMaxVarsPerChannelGradient": ("backprops_wrt_input", "backprop_wrt_min", "backprop_wrt_max"),
+}
+#: TensorFlow's op -> how many of its inputs rules read; one with fewer is no such op.
+INPUTS: dict[str, int] = {
+    **dict.fromkeys("Enter Exit NextIteration RefEnter RefExit RefNextIteration LoopCond If StatelessIf".split(), 1),
+    **dict.fromkeys("RefIdentity IsVariableInitialized Merge RefMerge Concat ConcatOffset ResourceGather".split(), 1),
+    **dict.fromkeys("Switch RefSwitch Sum Reshape Select InvGrad ReciprocalGrad SqrtGrad RsqrtGrad".split(), 2),
+    **dict.fromkeys("SoftplusGrad SoftsignGrad EluGrad Relu6Grad LeakyReluGrad".split(), 2),
 }
 #: What the names of ops begin with that are not here -> why.
 LACKING = {
