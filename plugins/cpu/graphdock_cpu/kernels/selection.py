@@ -16,6 +16,8 @@ __all__ = ["KERNELS"]
 
 #: Rows from this many elements on are not sorted whole for a few of them.
 WIDE_ROW = 256
+#: Distinct integers are found by a table where they lie so near each other, or within 16 times their number.
+FEW_VALUES = 1 << 20
 
 
 def _largest(rows: Any, k: int) -> Any:
@@ -33,6 +35,8 @@ def _largest(rows: Any, k: int) -> Any:
 
 def _distinct(x: Any) -> tuple[Any, Any, Any]:
     """First places of the distinct elements in the order of occurrence, the place of each element, the counts."""
+    if x.dtype.kind in "iu" and x.size and int(x.max()) - int(x.min()) < max(FEW_VALUES, 16 * x.size):
+        return _distinct_integers(x)
     _, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
@@ -40,6 +44,22 @@ def _distinct(x: Any) -> tuple[Any, Any, Any]:
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
     return first[order], rank[inverse.reshape(x.shape)], counts[order]
+
+
+def _distinct_integers(x: Any) -> tuple[Any, Any, Any]:
+    """The same by a table of the values between the least and the largest, of which only those that occur are touched."""
+    flat = x.reshape(-1)
+    least = flat.min()
+    values = (flat - least if flat.itemsize == 8 else flat.astype(np.int64) - int(least)).astype(np.int64, copy=False)
+    places = np.arange(flat.size)
+    table = np.empty(int(values.max()) + 1, np.int64)
+    table[values[::-1]] = places[::-1]  # of several, the last that is written stays: the first place
+    first_of_each = table.take(values)
+    first = np.flatnonzero(first_of_each == places)
+    rank = np.empty(flat.size, np.int64)
+    rank[first] = np.arange(first.size)
+    found = rank.take(first_of_each)
+    return first, found.reshape(x.shape), np.bincount(found)
 
 
 def _unique(counted: bool) -> Callable[[BuildContext], Bound]:
