@@ -195,3 +195,53 @@ def test_the_gradient_of_gather_nd_is_of_rows_where_indices_name_rows(session, s
     np.testing.assert_array_equal(session.run(tf.convert_to_tensor(gradient), {indices: fed}), answer)
     if rows:
         assert session.run(gradient, {indices: fed}).indices.tolist() == [3, 3]
+
+
+def test_an_initial_tensor_in_parts_may_have_its_shape_beside_it(session):
+    value, cut = tf.constant(np.arange(6.0).reshape(3, 2)), tf.fixed_size_partitioner(2)
+    made = tf.get_variable("p", [3, None], initializer=value, partitioner=cut)
+    with tf.variable_scope("s", partitioner=cut):
+        inherited = tf.get_variable("q", [3, 2], initializer=value)
+    session.run(tf.global_variables_initializer())
+    for variable in (made, inherited):
+        assert len(list(variable)) == 2 and session.run(variable.as_tensor()).tolist() == [[0, 1], [2, 3], [4, 5]]
+    for shape in ([2, 2], [3, 2, 1]):
+        with pytest.raises(ValueError):
+            tf.get_variable("r", shape, initializer=value, partitioner=cut)
+    with pytest.raises(ValueError):
+        tf.get_variable("r", [3, 2], initializer=value)
+
+
+def _loss():
+    return tf.reduce_sum(tf.Variable([1.0]))
+
+
+#: What tf.contrib.layers refuses when the graph is made.
+CONTRIB = {
+    "softmax of an unknown rank": (lambda: tf.contrib.layers.softmax(_any()), ValueError),
+    "softmax of a vector": (lambda: tf.contrib.layers.softmax(tf.zeros([3])), ValueError),
+    "softmax of an unknown last dim": (
+        lambda: tf.contrib.layers.softmax(tf.placeholder(tf.float32, [3, None])),
+        ValueError,
+    ),
+    "unit_norm of an unknown rank": (lambda: tf.contrib.layers.unit_norm(_any(), 2), ValueError),
+    "unit_norm along no dim": (lambda: tf.contrib.layers.unit_norm(tf.zeros([3, 2]), 2), ValueError),
+    "a class that is no optimizer": (
+        lambda: tf.contrib.layers.optimize_loss(_loss(), None, 0.1, tf.Variable),
+        ValueError,
+    ),
+    "a function that makes no optimizer": (
+        lambda: tf.contrib.layers.optimize_loss(_loss(), None, 0.1, lambda rate: None),
+        ValueError,
+    ),
+    "a global step of another dtype": (
+        lambda: tf.contrib.layers.optimize_loss(_loss(), tf.Variable(0.0), 0.1, "SGD"),
+        TypeError,
+    ),
+}
+
+
+@pytest.mark.parametrize("program, kind", CONTRIB.values(), ids=CONTRIB)
+def test_contrib_layers_refuse(session, program, kind):
+    with pytest.raises(kind):
+        program()

@@ -20,7 +20,7 @@ from graphdock.graph.site import capture, describe
 from graphdock.graph.tensor import Tensor
 from graphdock.ops.convert import convert_to_tensor, make_array
 from graphdock.ops.scopes import init_scope
-from graphdock.shape import Dims, as_dims, compatible, show
+from graphdock.shape import Dims, as_dims, compatible, merge, show
 from graphdock.typing import DTypeLike, ShapeLike
 from graphdock.variables.collections import GraphKeys, outermost_graph
 from graphdock.variables.partitioned import PartitionedVariable, PartitionInfo, partitions_of, parts_of
@@ -70,7 +70,8 @@ def get_variable(
     scope = store_of_graph().current
     full = scope.full_name(name)
     given = scope.initializer if initializer is None else initializer
-    _value_alone(full, shape, dtype, initializer, given)
+    in_parts = isinstance(given, Tensor) and (partitioner or scope.partitioner) is not None
+    _value_alone(full, None if in_parts else shape, dtype, initializer, given)
     valued = given is not None and not callable(given)
     arguments: dict[str, Any] = {
         "shape": shape,
@@ -252,7 +253,7 @@ def _make_parts(
 ) -> PartitionedVariable:
     valued = initializer is not None and not callable(initializer)
     whole = convert_to_tensor(initializer, dtype) if valued else None
-    dims: Dims = as_dims(shape) if whole is None else whole._dims
+    dims: Dims = merge(as_dims(shape), None if whole is None else whole._dims)
     if dims is None or None in dims:
         raise InvalidArgumentError(
             f"get_variable({full!r}) with a partitioner needs a shape that is known",

@@ -66,6 +66,8 @@ def optimize_loss(
       InvalidArgumentError: no such optimizer or summary, no rate where it needs one, or nothing to train.
     """
     step = _tf.train.get_global_step() if global_step is None else global_step
+    if step is not None:
+        _tf.train.assert_global_step(step)
     told = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else list(summaries)
     for word in told:
         if word not in OPTIMIZER_SUMMARIES:
@@ -153,6 +155,8 @@ def _optimizer(given: Any, rate: Any) -> Any:
     elif isinstance(given, _tf.train.Optimizer):
         return given
     if isinstance(given, type) or given in OPTIMIZER_CLS_NAMES.values():
+        if isinstance(given, type) and not issubclass(given, _tf.train.Optimizer):
+            raise InvalidArgumentError("optimizer is none", expected="a class of optimizers", got=repr(given))
         if rate is None:
             raise InvalidArgumentError("optimize_loss needs a learning rate for an optimizer by name or class")
         return given(learning_rate=rate)
@@ -160,7 +164,10 @@ def _optimizer(given: Any, rate: Any) -> Any:
         raise InvalidArgumentError(
             "optimizer is none", expected="a name, an optimizer, its class or a function", got=repr(given)
         )
-    return given() if rate is None else given(rate)
+    made = given() if rate is None else given(rate)
+    if not isinstance(made, _tf.train.Optimizer):
+        raise InvalidArgumentError("the function that makes the optimizer made none", got=repr(made))
+    return made
 
 
 def _noisy(gradient: Any, scale: float) -> Any:

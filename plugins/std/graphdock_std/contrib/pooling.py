@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphdock as _tf
+from graphdock import ops as _ops
+from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
 from graphdock_std.contrib.arg_scope import add_arg_scope
@@ -125,14 +127,28 @@ def flatten(inputs: TensorLike, outputs_collections: Any = None, scope: str | No
 
 @add_arg_scope
 def softmax(logits: TensorLike, scope: Any = None) -> _tf.Tensor:
-    """Softmax over the last dim, in the scope ``softmax``."""
+    """Softmax over the last dim, in the scope ``softmax``.
+
+    Raises:
+      ShapeError: the logits have no rank of 2 or more, or a last dim that is not known.
+    """
+    logits = _ops.convert_to_tensor(logits)
+    if logits.shape.with_rank_at_least(2)[-1].value is None:
+        raise ShapeError("softmax needs to know the last dim of its logits", got=str(logits.shape))
     with _tf.variable_scope(scope, "softmax", [logits]):
         return _tf.nn.softmax(logits)
 
 
 @add_arg_scope
 def unit_norm(inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: Any = None) -> _tf.Tensor:
-    """Inputs by their norm along ``dim``, in the scope ``UnitNorm``."""
+    """Inputs by their norm along ``dim``, in the scope ``UnitNorm``.
+
+    Raises:
+      ShapeError: the rank of the inputs is not known, or has no dim of that number.
+    """
+    inputs = _ops.convert_to_tensor(inputs)
+    if inputs.shape.rank is None or not 0 <= dim < inputs.shape.rank:
+        raise ShapeError(f"unit_norm along dim {dim} needs inputs that have it", got=str(inputs.shape))
     with _tf.variable_scope(scope, "UnitNorm", [inputs]):
         lengths = _tf.sqrt(epsilon + _tf.reduce_sum(_tf.square(inputs), dim, keepdims=True))
         return _tf.divide(inputs, lengths)
