@@ -19,9 +19,9 @@ from graphdock_std.patterns import PATTERNS, linear_cross_entropy
 SPACING = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
-#: Patterns whose op does not look at what the program multiplies by nothing: keys behind a query, rows that have no loss. Where the
-#: program has no number for that reason, there may be one.
-_IGNORE = ("_blended", "_added", "_next")
+#: Patterns whose op does not look at what the program multiplies by nothing, keys behind a query and rows that have no loss, or takes
+#: no difference of infinities. Where the program has no number for that reason, there may be one.
+_IGNORE = ("_blended", "_added", "_next", "_batch_norm")
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +63,21 @@ def check(sample, host, backends=("queued", "cpu")):
         return None  # no program
     spacing = max(SPACING.get(o.dtype or "", 0.0) for o in sample.pattern.inputs.values()) or SPACING[sample.dtype]
     fused, found = outcome(sample, host, sample.dtype, True, backends)
+    # what gradients cancel is of the size of results
+    largest = max([np.max(np.abs(a[np.isfinite(a)]), initial=0.0) for a in exact])
+    top = float(tf.as_dtype(sample.dtype).max)
     for number, (mine, theirs, true) in enumerate(zip(fused, plain, exact, strict=True)):
         assert mine.shape == theirs.shape, f"result {number} of {sample}"
         with np.errstate(all="ignore"):
-            same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs)) | (mine == true)
+            same = (
+                (mine == theirs)
+                | (np.isnan(mine) & np.isnan(theirs))
+                | (mine == np.where(np.abs(true) > top, np.copysign(np.inf, true), true))
+            )
             finite = np.isfinite(theirs) & np.isfinite(true)
             scale = np.max(np.abs(true[finite]), initial=0.0)
             off = np.max(np.abs(theirs - true)[finite], initial=0.0)
-            near = np.abs(mine - true) <= 32 * spacing * (scale + 1e-3) + 4 * off
+            near = np.abs(mine - true) <= spacing * (32 * scale + largest) + 4 * off
             lost = ~np.isfinite(theirs) & np.isfinite(true)  # in the narrow dtype alone
             lost |= np.isnan(theirs) & any(word in name for word in _IGNORE for name in found)
         wrong = ~(same | near | lost)
