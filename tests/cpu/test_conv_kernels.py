@@ -10,7 +10,7 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 import pytest
-from graphdock_cpu.kernels import conv, conv_im2col, conv_winograd
+from graphdock_cpu.kernels import conv, conv_im2col, conv_winograd, depthwise
 from graphdock_cpu.kernels.sliding import Method, Slide
 from graphdock_std.reference import conv as loops
 
@@ -198,3 +198,20 @@ def test_a_plan_for_any_shape_keeps_what_it_made() -> None:
         for n in [*range(1, 12), *range(1, 4)]:
             xv, wv = rng.normal(size=(1, n, 3, 2)), rng.normal(size=(2, 2, 2, 1))
             np.testing.assert_allclose(sess.run(y, {x: xv, w: wv}), loops.conv(xv, wv, **attrs), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("few", "line"), [(0, 0), (100, 0), (100, 1000)])
+def test_depthwise_convolutions_channel_by_channel(few: int, line: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as a convolution of each channel alone, with its gradients."""
+    monkeypatch.setattr(depthwise, "FEW_CHANNELS", few)
+    monkeypatch.setattr(depthwise, "LONG_LINE", line)
+    rng = np.random.default_rng(6)
+    x, w = rng.normal(size=(3, 9, 20, 4)), rng.normal(size=(3, 2, 4, 2))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tx, tw = tf.constant(x), tf.constant(w)
+        whole = tf.nn.depthwise_conv2d(tx, tw, [1, 2, 2, 1], "SAME")
+        parts = [tf.nn.conv2d(tx[..., c : c + 1], tw[:, :, c : c + 1, :], [1, 2, 2, 1], "SAME") for c in range(4)]
+        apart = tf.concat(parts, 3)
+        found, wanted = ([y, *tf.gradients(tf.reduce_sum(tf.square(y)), [tx, tw])] for y in (whole, apart))
+        for got, expected in zip(*sess.run([found, wanted]), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)

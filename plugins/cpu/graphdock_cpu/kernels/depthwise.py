@@ -1,7 +1,7 @@
 """Depthwise convolutions with their gradients: a filter per channel, tap by tap.
 
-Each tap is one product over all channels and one sum, on some images at once. Where a channel has several outputs, they are
-computed one after the other in planes of their own and interleaved at the end.
+Each tap is one product over all channels, or over each of a few, and one sum, on some images at once. Where a channel has several
+outputs, they are computed one after the other in planes of their own and interleaved at the end.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ __all__ = ["KERNELS"]
 
 #: Elements of the output that are computed at once.
 AT_ONCE = 1 << 16
+#: So many channels are computed one by one, along lines of so many elements: a loop of NumPy over a few costs more than they do.
+FEW_CHANNELS, LONG_LINE = 4, 16
 
 Made = tuple[Callable[..., Any], tuple[Scratch, ...]]
 
@@ -44,10 +46,17 @@ def _chunks(slide: Slide) -> tuple[int, list[slice]]:
     return images, [slice(b, min(b + images, slide.batch)) for b in range(0, slide.batch, images)]
 
 
+def _groups(slide: Slide) -> tuple[int, list[slice]]:
+    """How many channels are computed at once, and which."""
+    if slide.channels > FEW_CHANNELS or slide.out[-1] < LONG_LINE:
+        return slide.channels, [slice(0, slide.channels)]
+    return 1, [slice(c, c + 1) for c in range(slide.channels)]
+
+
 def _convolve(slide: Slide) -> Method:
     """``(x, w, y)``; ``slide.outputs`` are those per channel."""
-    padded, (images, chunks) = Padded(slide), _chunks(slide)
-    plane = (images, *slide.out, slide.channels)
+    padded, (images, chunks), (width, groups) = Padded(slide), _chunks(slide), _groups(slide)
+    plane = (images, *slide.out, width)
     taps = [(tap, (slice(None), *where)) for tap, where in tap_views(slide)]
     multiply, add, copyto = np.multiply, np.add, np.copyto
     several = slide.outputs > 1
@@ -57,12 +66,12 @@ def _convolve(slide: Slide) -> Method:
             padded.fill(x, scratch[0])
             x = scratch[0]
         grid = y.reshape(*y.shape[:-1], slide.channels, slide.outputs)
-        for chunk, m in itertools.product(chunks, range(slide.outputs)):
+        for chunk, m, some in itertools.product(chunks, range(slide.outputs), groups):
             n = chunk.stop - chunk.start
-            xs, into, product = x[chunk], grid[chunk][..., m], scratch[-2][:n]
+            xs, into, product = x[chunk][..., some], grid[chunk][..., some, m], scratch[-2][:n]
             total = scratch[-1][:n] if several else into
             for number, (tap, where) in enumerate(taps):
-                multiply(xs[where], w[(*tap, slice(None), m)], product if number else total)
+                multiply(xs[where], w[(*tap, some, m)], product if number else total)
                 if number:
                     add(total, product, total)
             if several:
@@ -73,8 +82,8 @@ def _convolve(slide: Slide) -> Method:
 
 def _input(slide: Slide) -> Method:
     """``(w, dy, dx)``."""
-    padded, (images, chunks) = Padded(slide), _chunks(slide)
-    plane = (images, *slide.out, slide.channels)
+    padded, (images, chunks), (width, groups) = Padded(slide), _chunks(slide), _groups(slide)
+    plane = (images, *slide.out, width)
     taps = [(tap, (slice(None), *where)) for tap, where in tap_views(slide)]
     multiply, add, copyto = np.multiply, np.add, np.copyto
 
@@ -82,12 +91,12 @@ def _input(slide: Slide) -> Method:
         target = scratch[0] if padded.needed else dx
         target.fill(0)
         grid = dy.reshape(*dy.shape[:-1], slide.channels, slide.outputs)
-        for chunk, m in itertools.product(chunks, range(slide.outputs)):
+        for chunk, m, some in itertools.product(chunks, range(slide.outputs), groups):
             n = chunk.stop - chunk.start
-            into, product, given = target[chunk], scratch[-2][:n], scratch[-1][:n]
-            copyto(given, grid[chunk][..., m])
+            into, product, given = target[chunk][..., some], scratch[-2][:n], scratch[-1][:n]
+            copyto(given, grid[chunk][..., some, m])
             for tap, where in taps:
-                multiply(given, w[(*tap, slice(None), m)], product)
+                multiply(given, w[(*tap, some, m)], product)
                 part = into[where]
                 add(part, product, part)
         if padded.needed:
@@ -100,8 +109,8 @@ def _input(slide: Slide) -> Method:
 
 def _filter(slide: Slide) -> Method:
     """``(x, dy, dw)``: products summed over all positions by a product with ones."""
-    padded, (images, chunks) = Padded(slide), _chunks(slide)
-    plane, positions = (images, *slide.out, slide.channels), images * math.prod(slide.out)
+    padded, (images, chunks), (width, groups) = Padded(slide), _chunks(slide), _groups(slide)
+    plane, positions = (images, *slide.out, width), images * math.prod(slide.out)
     taps = [(tap, (slice(None), *where)) for tap, where in tap_views(slide)]
     multiply, add, copyto, dot = np.multiply, np.add, np.copyto, np.dot
 
@@ -113,17 +122,17 @@ def _filter(slide: Slide) -> Method:
         product, given, ones, summed = scratch[-4:]
         ones.fill(1)
         grid = dy.reshape(*dy.shape[:-1], slide.channels, slide.outputs)
-        for chunk, m in itertools.product(chunks, range(slide.outputs)):
+        for chunk, m, some in itertools.product(chunks, range(slide.outputs), groups):
             n = chunk.stop - chunk.start
-            xs, rows = x[chunk], n * math.prod(slide.out)
-            copyto(given[:n], grid[chunk][..., m])
+            xs, rows = x[chunk][..., some], n * math.prod(slide.out)
+            copyto(given[:n], grid[chunk][..., some, m])
             for tap, where in taps:
                 multiply(xs[where], given[:n], product[:n])
-                dot(ones[:rows], product[:n].reshape(rows, slide.channels), summed)
-                into = dw[(*tap, slice(None), m)]
+                dot(ones[:rows], product[:n].reshape(rows, width), summed)
+                into = dw[(*tap, some, m)]
                 add(into, summed, into)
 
-    return compute, (*padded.scratch, plane, plane, (positions,), (slide.channels,))
+    return compute, (*padded.scratch, plane, plane, (positions,), (width,))
 
 
 def _outputs(slide: Slide) -> int:
