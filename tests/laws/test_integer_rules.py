@@ -111,6 +111,8 @@ class Program:
 
         def packed():
             fellow = tf.cast(vector * 2, vector.dtype)
+            if rng.random() < 0.5:
+                fellow = tf.placeholder_with_default(fellow, None)
             return apply("Pack", values=[vector, fellow, vector], axis=self.pick(0, 1, -1, -2))
 
         def scalars():

@@ -89,3 +89,22 @@ def test_results_have_tensorflows_names() -> None:
         assert [t.name for t in made] == [*want, "s/mean_ss:0", "s/var_ss:0"]
     with pytest.raises(ValueError, match="two names"):
         tf.nn.moments(tf.ones([2]), [0], keep_dims=True, keepdims=True)
+
+
+@pytest.mark.parametrize("nothing", [{"keep_prob": 1e-10}, {"keep_prob": 0.0}, {"rate": 1.0}], ids=str)
+def test_dropout_that_keeps_nothing_is_zero(nothing: dict[str, float]) -> None:
+    (name, number), x = next(iter(nothing.items())), np.array([[-3.0, 0.0, 1e5]], np.float32)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        a = tf.constant(x)
+        y = tf.nn.dropout(a, **{name: tf.constant(number)}, seed=1)
+        assert [v.tolist() for v in sess.run([y, tf.gradients(y, a)[0]])] == [[[0, 0, 0]], [[0, 0, 0]]]
+
+
+def test_dropout_scales_by_one_by_the_probability_itself() -> None:
+    """``1 - (1 - p)`` is another number than ``p`` where p is small."""
+    p = 1e-5
+    with tf.Graph().as_default(), tf.Session() as sess:
+        drawn = sess.run([tf.nn.dropout(tf.ones([500_000]), k, seed=1) for k in (p, tf.constant(p))])
+    for y in drawn:
+        np.testing.assert_allclose(y[y > 0], 1 / p, rtol=1e-6)
+        assert (y > 0).any()

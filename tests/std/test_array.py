@@ -411,3 +411,11 @@ def test_an_axis_that_is_no_integer_is_asked_for_as_one() -> None:
             with pytest.raises(errors.DTypeError, match="input 'axis': 1.5 cannot be int32") as raised:
                 build()
             assert raised.value.hint == "pass an integer axis"
+
+
+def test_margins_that_are_known_in_part_tell_their_dims() -> None:
+    with tf.Graph().as_default():
+        fed, x = tf.placeholder(tf.int32), tf.zeros([4, 4])
+        margins = [[[1, 2], fed], [fed, [1, 2]], [[fed, 0], [1, 2]], [[1, 2], [0, fed]]]
+        found = [tf.pad(x, m).shape.as_list() for m in margins]
+    assert found == [[7, None], [None, 7], [None, 7], [7, None]]  # TensorFlow's

@@ -247,10 +247,11 @@ def concat(ctx: IntegerContext) -> Any:
 
 def pack(ctx: IntegerContext) -> Any:
     parts = [_elements(ctx, i) for i in range(ctx.inputs)]
-    forms = {None if p is None else (p[1], len(p[0])) for p in parts}
-    if len(forms) != 1 or None in forms:
+    forms = {(p[1], len(p[0])) for p in parts if p is not None}
+    if len(forms) != 1:
         return None
-    axis, items = ctx.attrs["axis"], [p[0] for p in parts if p is not None]
+    # the parts have one shape, so that one tells those of the others
+    axis, items = ctx.attrs["axis"], [[None] * next(iter(forms))[1] if p is None else p[0] for p in parts]
     if (0, 1) in forms:
         return tuple([v for (v,) in items]) if _first_axis(axis) else None
     if _first_axis(axis, 2):

@@ -150,11 +150,12 @@ def dropout(
                 raise InvalidArgumentError("dropout: probability out of range", expected=valid, got=str(number))
             if dropped == 0.0:
                 return x
-            scale: Any = 1.0 / (1.0 - dropped)
+            scale: Any = 1.0 / (1.0 - dropped if keep_prob is None else float(number))
         else:
             number = _ops.cast(_ops.convert_to_tensor(number), x.dtype.accumulator)
             dropped = number if keep_prob is None else 1.0 - number
-            scale = _ops.cast(1.0 / (1.0 - dropped), x.dtype)
+            staying = 1.0 - dropped if keep_prob is None else number
+            scale = _ops.cast(_tf.div_no_nan(_tf.ones_like(staying), staying), x.dtype)  # 0 where nothing is kept
         # float16 and bfloat16 have too few numbers below 1 to compare a small probability with
         draws = _tf.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.accumulator)
         kept = x * scale * _ops.cast(draws >= dropped, x.dtype)

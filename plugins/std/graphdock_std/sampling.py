@@ -85,7 +85,7 @@ def random_gamma(
       dtype: float16, bfloat16, float32 or float64.
 
     Returns:
-      A tensor of shape ``shape + (alpha + beta).shape``. A gradient flows to ``beta``, none to ``alpha``.
+      A tensor of shape ``shape + (alpha + beta).shape``, of numbers above 0. A gradient flows to ``beta``, none to ``alpha``.
     """
     kind = dtypes.as_dtype(dtype)
     with _tf.name_scope(name or "random_gamma"):
@@ -94,10 +94,8 @@ def random_gamma(
             beta = _ops.convert_to_tensor(beta, kind)
             alpha = alpha + _ops.zeros_like(beta)
         draws = _ops.apply_op("RandomGamma", shape=shape_input(shape), alpha=alpha, **op_seeds(seed))
-        if beta is None:
-            return draws
         smallest = _ops.constant(kind._limits().tiny, kind)
-        return _tf.maximum(smallest, draws / beta)
+        return _tf.maximum(smallest, draws if beta is None else draws / beta)
 
 
 def random_poisson(

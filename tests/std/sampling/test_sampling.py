@@ -96,3 +96,24 @@ def test_errors() -> None:
         tf.random.stateless_uniform([2], [1, 2], dtype=tf.int32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="seed"):
         tf.random.stateless_uniform([2], [1, 2, 3])
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
+@pytest.mark.parametrize("beta", [None, 2.0])
+def test_gamma_numbers_of_small_shapes_are_positive(dtype, beta):
+    draws = run(tf.random_gamma([2000], 0.001, beta, dtype, seed=1)).astype(np.float64)
+    assert (draws > 0).all() and draws.min() == float(dtype.as_numpy_dtype(tf.as_dtype(dtype)._limits().tiny))
+
+
+def test_distributions_of_small_concentrations_are_drawn():
+    c, d = np.full(3, 1e-4, np.float32), tf.distributions
+    drawn = run(
+        [
+            d.Dirichlet(c).sample(200, 1),
+            d.Beta(1e-4, 1e-4).sample(200, 1),
+            d.DirichletMultinomial(4.0, c).sample(200, 1),
+        ]
+    )
+    assert all(np.isfinite(v).all() for v in drawn)
+    np.testing.assert_allclose(drawn[0].sum(-1), 1, rtol=1e-5)
+    assert (drawn[2].sum(-1) == 4).all()
