@@ -12,6 +12,8 @@ import zlib
 
 import numpy as np
 
+#: TensorFlow is asked without its optimizer, which loses biases of empty products.
+PLAIN = True
 #: Integers are class numbers, indices and lengths; they stay below the dim that they count in.
 INT = "int32"
 

@@ -22,10 +22,10 @@ def main(table: str) -> None:
 
     tf.disable_v2_behavior()
     tf.logging.set_verbosity("ERROR")
-    config = tf.ConfigProto()
-    config.graph_options.rewrite_options.disable_meta_optimizer = True  # which loses biases of empty products
     sys.path.insert(0, str(FOLDER))
-    answers = importlib.import_module(table).answers(tf, lambda: tf.Session(config=config))
+    questions, config = importlib.import_module(table), tf.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = questions.PLAIN
+    answers = questions.answers(tf, lambda: tf.Session(config=config))
     lines = [f"{json.dumps(name)}: {json.dumps(answer)}" for name, answer in sorted(answers.items())]
     (FOLDER / f"{table}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     print(f"{len(answers)} answers")

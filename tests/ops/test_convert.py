@@ -47,7 +47,7 @@ def test_an_integer_is_int32_as_long_as_it_fits():
     [
         (1.5, "int32", DTypeError),
         ([1, 2.5], "int32", DTypeError),
-        (True, "int32", DTypeError),
+        (np.array(True), "string", DTypeError),
         (1, "bool", DTypeError),
         (np.float64(1.5), "int8", DTypeError),
         ("text", "float32", DTypeError),

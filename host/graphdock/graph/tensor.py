@@ -39,6 +39,11 @@ class Tensor(Operators):
         self._dims = dims
 
     @property
+    def _op(self) -> Operation:
+        """The same as ``op``: what programs of TensorFlow 1 reach for too."""
+        return self.op
+
+    @property
     def name(self) -> str:
         return f"{self.op.name}:{self.value_index}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, ValuesView
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,8 @@ def _convert(opdef: OpDef, values: Sequence[Any], given: dict[str, Any]) -> list
             raise InvalidArgumentError(f"{opdef.name}: input {arg.name!r} is None")
         is_list = opdef_list(opdef, arg.dtype)
         if arg.arity == "many":
+            if isinstance(value, ValuesView):
+                value = list(value)
             if isinstance(value, Tensor) or not isinstance(value, (list, tuple)):
                 raise InvalidArgumentError(f"{opdef.name}: {arg.name!r} must be a list of tensors", got=repr(value))
             items: Sequence[Any] = value

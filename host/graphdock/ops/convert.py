@@ -218,7 +218,7 @@ def _make_array(value: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], 
                 got=by_itself.name,
                 hint=f"use tf.cast(..., tf.{by_itself.name}) on what it is combined with" if from_python else None,
             )
-        if not empty and source.is_bool is not dtype.is_bool:
+        if not empty and (dtype.is_bool or (source.is_bool and not from_python)):
             raise DTypeError(f"{_short(value)} cannot be {dtype.name}", expected=dtype.name, got=source.name)
         if dtype.is_integer and array.size and (int(array.min()) < dtype.min or int(array.max()) > dtype.max):
             raise OutOfRangeError(

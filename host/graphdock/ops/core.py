@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from typing import Any, overload
 
 import numpy as np
@@ -65,8 +65,11 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
 
     A dim that ``out_type`` does not hold is an InvalidArgumentError, at the latest when the step runs.
     """
+    dtype = as_dtype(out_type)
+    if hasattr(input, "_shape_tensor"):  # a SparseTensor holds it
+        return cast(input._shape_tensor(), dtype, name or "Shape")
     tensor = convert_to_tensor(input)
-    dims, dtype = tensor._dims, as_dtype(out_type)
+    dims = tensor._dims
     if dims is not None and None not in dims:
         if any(d is not None and d > dtype.max for d in dims):
             raise InvalidArgumentError(
@@ -110,13 +113,15 @@ def ones_like(
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """An operation that is done when all ``inputs`` (operations, tensors, variables' updates, lists of them) are done."""
+    """An operation that is done when all ``inputs`` are: operations, tensors, variables' updates, lists and dicts of them."""
     flat: list[Any] = []
     stack = list(reversed(inputs))
     while stack:
         item = stack.pop()
-        if isinstance(item, (list, tuple)):
-            stack.extend(reversed(item))
+        if isinstance(item, Mapping):
+            item = item.values()
+        if isinstance(item, (list, tuple, ValuesView)):
+            stack.extend(reversed(list(item)))
         else:
             flat.append(item)
     with get_default_graph().control_dependencies(flat):
@@ -125,17 +130,18 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     return op
 
 
-def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
+def tuple_(tensors: Iterable[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
     """The same tensors, each ready only when all of them (and ``control_inputs``) are."""
+    tensors = list(tensors)
     real = [t for t in tensors if t is not None]
     with get_default_graph().name_scope(name or "tuple"):
         gate = group(*real, *(control_inputs or ()))
         with get_default_graph().control_dependencies([gate]):
-            return [None if t is None else t._mapped(_same) if hasattr(t, "_mapped") else _same(t) for t in tensors]
+            return [None if t is None else t._mapped(_passed) if hasattr(t, "_mapped") else _passed(t) for t in tensors]
 
 
-def _same(tensor: Any) -> Tensor:
-    return apply_op("Identity", input=tensor)  # type: ignore[no-any-return]
+def _passed(tensor: Any) -> Tensor:
+    return apply_op("Identity", name="control_dependency", input=tensor)  # type: ignore[no-any-return]
 
 
 @overload

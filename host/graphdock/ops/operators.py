@@ -10,7 +10,7 @@ import numpy as np
 from graphdock.errors import GraphdockError, UnknownOpError
 from graphdock.graph.graph import get_default_graph
 from graphdock.graph.tensor import Tensor
-from graphdock.ops.convert import convert_to_tensor, is_convertible
+from graphdock.ops.convert import convert_to_tensor
 
 __all__ = ["apply_binary", "apply_operator", "apply_reflected"]
 
@@ -38,7 +38,7 @@ def apply_binary(method: str, x: Tensor, y: Any) -> Any:
     Returns NotImplemented for a ``y`` that becomes no tensor and has an operator of its own, so that Python asks that.
     """
     name = method.strip("_")
-    if is_convertible(y) or isinstance(y, _VALUES) or not hasattr(type(y), f"__r{name}__"):
+    if isinstance(y, (Tensor, *_VALUES)) or not hasattr(type(y), f"__r{name}__"):
         return _wrapper(method, x)(x, y, name=name)
     with get_default_graph().name_scope(name) as scope:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from graphdock.errors import InvalidArgumentError
 from graphdock.graph.operation import Operation
@@ -21,14 +21,15 @@ __all__ = [
 ]
 
 
-def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
+def variables_initializer(var_list: Iterable[Variable], name: str = "init") -> Operation:
     """An operation that initializes the given variables. An initial value that reads another variable finds it
     initialized.
     """
-    for variable in var_list:
+    variables = list(var_list)
+    for variable in variables:
         if not isinstance(variable, Variable):
             raise InvalidArgumentError("variables_initializer needs Variables", got=repr(variable))
-    return group(*[v.initializer for v in var_list], name=name)
+    return group(*[v.initializer for v in variables], name=name)
 
 
 def global_variables_initializer() -> Operation:
@@ -38,15 +39,19 @@ def global_variables_initializer() -> Operation:
 
 def local_variables_initializer() -> Operation:
     """An operation that initializes every local variable that is there now."""
-    return variables_initializer(local_variables(), "init_local")
+    return variables_initializer(local_variables(), "init")
 
 
 #: TensorFlow's oldest name of :func:`global_variables_initializer`.
 initialize_all_variables = global_variables_initializer
 
 
-def is_variable_initialized(variable: Variable, name: str | None = None) -> Tensor:
-    """A bool scalar: whether the variable has a value in this session."""
-    if not isinstance(variable, Variable):
+def is_variable_initialized(variable: Variable | Tensor, name: str | None = None) -> Tensor:
+    """A bool scalar: whether the variable, or that of which a tensor was read, has a value in this session."""
+    if isinstance(variable, Tensor) and variable.op.type == "ReadVariableOp":
+        handle = variable.op.inputs[0]
+    elif isinstance(variable, Variable):
+        handle = variable.handle
+    else:
         raise InvalidArgumentError("is_variable_initialized needs a Variable", got=repr(variable))
-    return apply_op("VarIsInitializedOp", name=name, resource=variable.handle)  # type: ignore[no-any-return]
+    return apply_op("VarIsInitializedOp", name=name, resource=handle)  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphdock.errors import InvalidArgumentError
+from graphdock.variables.collections import trainable_variables
 from graphdock.variables.scope import VariableScope, variable_scope
 from graphdock.variables.variable import Variable
 
@@ -48,8 +49,15 @@ class Template:
             with self._opened() as scope:
                 self.variable_scope = scope
                 return self._function(*args, **keywords)
+        before = len(trainable_variables())
         with variable_scope(self.variable_scope, reuse=None if first else True):
-            return self._function(*args, **keywords)
+            result = self._function(*args, **keywords)
+        if not first and len(trainable_variables()) != before:
+            raise InvalidArgumentError(
+                f"the template {self.name!r} made a trainable variable after its first call",
+                hint="tf.get_variable finds the variable of the first call again; tf.Variable makes another one",
+            )
+        return result
 
     @property
     def name(self) -> str:
@@ -100,6 +108,8 @@ def make_template(
     Raises:
       InvalidArgumentError: ``func_`` can't be called, or ``unique_name_`` without a name.
     """
+    if name_ is None:
+        raise InvalidArgumentError("make_template: name_ is missing", expected="a name", got="None")
     if not callable(func_):
         raise InvalidArgumentError("make_template: func_ is of the wrong type", expected="a function", got=repr(func_))
     function = functools.partial(func_, **kwargs) if kwargs else func_

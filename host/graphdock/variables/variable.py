@@ -50,7 +50,8 @@ class Variable(AsProto, Operators):
 
     Args:
       initial_value: a tensor, a value that converts to one, or a function that returns either (needed in a body).
-      trainable: also add it to ``GraphKeys.TRAINABLE_VARIABLES``, which optimizers change.
+      trainable: also add it to ``GraphKeys.TRAINABLE_VARIABLES``, which optimizers change. Anything that is true
+        counts: programs of TensorFlow's first years pass a dtype in its place.
       collections: names of collections to add it to; default ``[GraphKeys.GLOBAL_VARIABLES]``.
       validate_shape: the initial value's shape must be known, and the variable keeps it. Otherwise any shape goes.
       name: name of the handle's operation, made unique; default ``"Variable"``.
@@ -69,7 +70,7 @@ class Variable(AsProto, Operators):
     def __init__(
         self,
         initial_value: TensorLike | Callable[[], TensorLike] | None = None,
-        trainable: bool = True,
+        trainable: Any = True,
         collections: Sequence[Any] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
@@ -95,7 +96,7 @@ class Variable(AsProto, Operators):
         of_kind(constraint, (NoneType, Callable), "Variable: constraint", "a function of its new value")  # type: ignore[arg-type]
         if isinstance(collections, str) or (collections is not None and not hasattr(collections, "__iter__")):
             raise InvalidArgumentError("collections of a Variable must be a list of keys", got=repr(collections))
-        of_kind(trainable, (bool, np.bool_), "Variable: trainable", "True or False")
+        trainable = trainable is None or bool(trainable)
         of_kind(validate_shape, (bool, np.bool_), "Variable: validate_shape", "True or False")
         wanted = None if dtype is None else as_dtype(dtype)
         with init_scope():

@@ -65,6 +65,14 @@ def _fit(what: str, labels: Any, logits: Any, dropped: int, spreads: bool) -> No
     )
 
 
+def _folds(labels: Any, logits: Any) -> bool:
+    """Whether labels and logits may differ in their outer dims, all of which are the rows of one matrix then."""
+    of, like = static_shape(labels), static_shape(logits)
+    if of is None or like is None:
+        return () not in (of, like)
+    return len(of) != len(like) and all((of, like)) and (None in (of[-1], like[-1]) or of[-1] == like[-1])
+
+
 def _spread(labels: Any, logits: Any) -> Any:
     """Labels of one row, or of one class, for all of them."""
     of, like = static_shape(labels), static_shape(logits)
@@ -131,14 +139,18 @@ def _softmax_loss(what: str, labels: Any, logits: Any, axis: Any, dim: Any, name
     with _tf.name_scope(name or what) as scope:
         logits = _ops.convert_to_tensor(logits)
         at = axis_from_end(logits, axis, dim, what)
-        labels = _labels(labels, logits)
+        labels, outer = _labels(labels, logits), None
+        if at == -1 and _folds(labels, logits):
+            outer = _ops.shape(logits)[:-1]
+            logits, labels = (_tf.reshape(t, [-1, _ops.shape(t)[-1]]) for t in (logits, labels))
         _fit(what, labels, logits, 0, True)
         labels = _spread(labels, logits)
         if at != -1:
             rank = len(static_shape(logits) or ())
             order = [i for i in range(rank) if i != rank + at] + [rank + at]
             logits, labels = _tf.transpose(logits, order), _tf.transpose(labels, order)
-        return _ops.apply_op(op, features=logits, labels=labels, name=scope).loss
+        loss = _ops.apply_op(op, features=logits, labels=labels, name=None if outer is not None else scope).loss
+        return loss if outer is None else _tf.reshape(loss, outer, name=scope)
 
 
 def sparse_softmax_cross_entropy_with_logits(

@@ -35,7 +35,8 @@ def matmul(
     """Product of matrices, or of batches of them, which broadcast.
 
     Args:
-      a, b: tensors of rank 2 or more, of one dtype: floating, complex, int32 or int64.
+      a, b: tensors of rank 2 or more, of one dtype: floating, complex, int32 or int64; or one bfloat16 and one float32, which
+        give float32.
       transpose_a, transpose_b: multiply by the transposed.
       adjoint_a, adjoint_b: multiply by the conjugated and transposed.
       a_is_sparse, b_is_sparse: taken for TensorFlow's sake; a hint that changes nothing here.
@@ -48,6 +49,8 @@ def matmul(
     with _ops.name_scope(name, "MatMul") as scope:
         x, transpose_a = (_tf.conj(a), True) if adjoint_a else (a, transpose_a)
         y, transpose_b = (_tf.conj(b), True) if adjoint_b else (b, transpose_b)
+        if {getattr(t, "dtype", None) for t in (x, y)} == {_tf.bfloat16, _tf.float32}:
+            x, y = (_ops.cast(t, _tf.float32) for t in (x, y))
         return _ops.apply_op(
             "MatMul", a=x, b=y, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b), name=scope
         )

@@ -74,7 +74,7 @@ def _square(slide: Slide) -> bool:
 
 def _turns(slide: Slide) -> bool:
     """The gradient to the input is a convolution itself."""
-    return slide.dense and all(b < span for b, span in zip(slide.before, slide.span, strict=True))
+    return slide.dense and slide.outputs > 0 and all(b < span for b, span in zip(slide.before, slide.span, strict=True))
 
 
 def _always(slide: Slide) -> bool:

@@ -198,8 +198,9 @@ def _edit_distance(ctx: BuildContext) -> Bound:
     def write(h_at: Any, h_values: Any, h_shape: Any, t_at: Any, t_values: Any, t_shape: Any, out: Any) -> None:
         if len(h_shape) != len(t_shape):
             raise errors.InvalidArgumentError(f"hypothesis_shape has rank {len(h_shape)}, truth_shape {len(t_shape)}")
-        _check(h_at, h_shape, "hypothesis_indices", "hypothesis_shape")
-        _check(t_at, t_shape, "truth_indices", "truth_shape")
+        places = np.array(out.shape, np.int64)  # how long sequences are they tell themselves
+        _check(h_at[:, :-1], places, "hypothesis_indices", "the places of sequences")
+        _check(t_at[:, :-1], places, "truth_indices", "the places of sequences")
         hypotheses, truths = _sequences(h_at, h_values), _sequences(t_at, t_values)
         out.fill(0)
         for place in hypotheses.keys() | truths.keys():

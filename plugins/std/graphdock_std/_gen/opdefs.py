@@ -11051,6 +11051,7 @@ def sparse_reshape() -> OpDef:
             ArgDef("output_indices", "int64", shape="[N, Q]"),
             ArgDef("output_shape", "int64", shape="[Q]", memory="host", doc="The new shape without -1."),
         ),
+        shape_fn="graphdock_std.shape_fns_sparse:reshape",
         traits=frozenset({"no_gradient", "pure"}),
         evaluate="graphdock_std.integer_values:sparse_reshape",
         cost={
@@ -11088,7 +11089,7 @@ def sparse_fill_empty_rows() -> OpDef:
         gradient_kinds={"indices": "none", "values": "fn", "dense_shape": "none", "default_value": "fn"},
         reference="graphdock_std.reference.sparse:fill_empty_rows",
         package="graphdock_std",
-        source="specs/sparse.yaml:80",
+        source="specs/sparse.yaml:81",
     )
 
 
@@ -11125,7 +11126,7 @@ def edit_distance() -> OpDef:
         },
         reference="graphdock_std.reference.sparse:edit_distance",
         package="graphdock_std",
-        source="specs/sparse.yaml:105",
+        source="specs/sparse.yaml:106",
     )
 
 
@@ -13330,7 +13331,7 @@ SPECS: dict[str, str] = {
     "selection.yaml": "e847e59d6ca3a120",
     "sets.yaml": "1a3ffe9cb6d66236",
     "space.yaml": "25348b8a8c2db9dd",
-    "sparse.yaml": "8773dbf7f8a68450",
+    "sparse.yaml": "870c229ee2fd30a4",
     "special.yaml": "5a068ba333a0b001",
     "spectral.yaml": "4c63dba988899418",
     "strings.yaml": "8019c455b4d1e1bd",

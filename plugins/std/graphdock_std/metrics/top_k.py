@@ -35,7 +35,9 @@ def _with_last_dim(labels: Any, predictions: Any) -> Any:
     Raises:
       ShapeError: another rank.
     """
-    if isinstance(labels, _tf.SparseTensor | _tf.SparseTensorValue):
+    if isinstance(labels, _tf.SparseTensorValue):
+        labels = _tf.SparseTensor(*labels)
+    if isinstance(labels, _tf.SparseTensor):
         rank, shape = labels.dense_shape.shape[0], labels.dense_shape
         if predictions.shape.rank == int(rank) + 1:
             return _tf.sparse_reshape(labels, _tf.concat([shape, _ops.constant([1], dtypes.int64)], 0))
@@ -217,8 +219,8 @@ def average_precision_at_k(
         predictions = _ops.convert_to_tensor(predictions)
         best = _tf.cast(_tf.nn.top_k(predictions, k)[1], dtypes.int64)
         given = _with_last_dim(labels, best)
-        if isinstance(given, _tf.SparseTensor | _tf.SparseTensorValue):
-            given = _wide(_as_sparse(given))
+        if isinstance(given, _tf.SparseTensor):
+            given = _wide(given)
             counted = _tf.sets.set_size(given)
             given = _tf.sparse_tensor_to_dense(given, default_value=-1)
         else:
@@ -241,10 +243,6 @@ def average_precision_at_k(
         value = _tf.div_no_nan(total, most, name="mean")
         update = _tf.div_no_nan(total_update, most_update, name=scope)
         return collected(value, update, metrics_collections, updates_collections)
-
-
-def _as_sparse(labels: Any) -> Any:
-    return labels if isinstance(labels, _tf.SparseTensor) else _tf.SparseTensor(*labels)
 
 
 def _average(labels: Any, best: Any, k: int) -> Any:

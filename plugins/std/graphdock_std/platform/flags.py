@@ -136,6 +136,14 @@ class FlagValues:
         if self._flags.pop(name, None) is None:
             raise AttributeError(f"no flag named {name!r} is defined")
 
+    def __getitem__(self, name: str) -> _Flag:
+        """The option itself, with its ``value``, ``default``, ``name`` and ``help``."""
+        if name not in self._flags:
+            raise KeyError(name)
+        if not self._parsed:
+            self(sys.argv)
+        return self._flags[name]  # type: ignore[no-any-return]
+
     def __contains__(self, name: str) -> bool:
         return name in self._flags
 

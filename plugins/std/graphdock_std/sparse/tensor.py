@@ -190,6 +190,10 @@ class SparseTensor:
         indices, values, shape = value
         return {self._indices: _places(indices, np.size(shape)), self._values: values, self._dense_shape: shape}
 
+    def _shape_tensor(self) -> _ops.Tensor:
+        """What ``tf.shape`` casts."""
+        return self._dense_shape
+
     def __mul__(self, other: TensorLike) -> SparseTensor:
         """The elements times those of a dense tensor that broadcasts to this shape."""
         from graphdock_std.sparse.dense import times

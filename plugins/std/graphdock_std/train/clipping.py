@@ -7,7 +7,7 @@ from typing import Any
 
 import graphdock as _tf
 from graphdock import ops as _ops
-from graphdock.errors import InvalidArgumentError, ShapeError
+from graphdock.errors import ShapeError
 from graphdock.typing import TensorLike
 
 __all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"]
@@ -72,7 +72,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> _ops.Tensor:
     """
     present = [t for t in t_list if t is not None]
     if not present:
-        raise InvalidArgumentError("global_norm needs at least one tensor")
+        return _ops.constant(0.0, name="global_norm")
     with _tf.name_scope(name or "global_norm"):
         halves = [_tf.nn.l2_loss(_values(t)) for t in present]
         return _tf.sqrt((halves[0] if len(halves) == 1 else _ops.add_n(halves)) * 2.0, name="global_norm")
@@ -94,6 +94,7 @@ def clip_by_global_norm(
       ``(clipped, norm)``: a list as long as ``t_list``, None where it has None, and the norm before. Where the norm is
       infinite or NaN, so are the results: a step that went wrong does not hide.
     """
+    t_list = list(t_list)
     norm = global_norm(t_list) if use_norm is None else use_norm
     with _tf.name_scope(name or "clip_by_global_norm"):
         norm = _ops.convert_to_tensor(norm)

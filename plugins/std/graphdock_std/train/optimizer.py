@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphdock as _tf
@@ -384,11 +384,13 @@ def _number(value: Any, dtype: dtypes.DType, name: str) -> Any:
 
 
 def _flat(variables: Any) -> Iterable[Any]:
-    """Variables of nested lists, in order."""
+    """Variables of nested lists, dicts and their views, in order."""
     stack = [variables]
     while stack:
         item = stack.pop()
-        if isinstance(item, list | tuple | set):
+        if isinstance(item, Mapping):
+            item = item.values()
+        if isinstance(item, Iterable) and not isinstance(item, str | bytes | _tf.Variable | _ops.Tensor):
             stack.extend(reversed(list(item)))
         else:
             yield item
