@@ -48,7 +48,7 @@ initialize_all_variables = global_variables_initializer
 
 def is_variable_initialized(variable: Variable | Tensor, name: str | None = None) -> Tensor:
     """A bool scalar: whether the variable, or that of which a tensor was read, has a value in this session."""
-    if isinstance(variable, Tensor) and variable.op.type == "ReadVariableOp":
+    if isinstance(variable, Tensor) and variable.op.verb == "read":
         handle = variable.op.inputs[0]
     elif isinstance(variable, Variable):
         handle = variable.handle
