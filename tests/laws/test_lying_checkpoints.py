@@ -145,6 +145,13 @@ def one_part_for_many(files, prefix, n):
     return files.table({b"": files.number(1, 1)} | {b"w%06d" % i: entry for i in range(n)})
 
 
+def own_parts(files, prefix, n):
+    """A tensor of graphdock's own format in n parts, and n tensors of one: no lie, but long."""
+    parts = [([(i, 1)], VALUES[:1]) for i in range(n)]
+    write_own(prefix, {"w": ((n,), parts)} | {f"w{i}": VALUES[:1] for i in range(n)})
+    return Path(prefix + ".index").read_bytes()
+
+
 def one_block_and_another(files, prefix, n):
     """A tensor of format V1 has n slices, which it names in an order that goes from one block to the other and back."""
     order = [i // 2 + (i % 2) * (n // 2) for i in range(n)]
@@ -154,7 +161,14 @@ def one_block_and_another(files, prefix, n):
     return files.table(entries, per_block=n // 2 + 1)
 
 
-FAMILIES = [one_block_many_times, one_key_in_many, one_slice_many_times, one_part_for_many, one_block_and_another]
+FAMILIES = [
+    one_block_many_times,
+    one_key_in_many,
+    one_slice_many_times,
+    one_part_for_many,
+    one_block_and_another,
+    own_parts,
+]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

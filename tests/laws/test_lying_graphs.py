@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import graphdock as tf
 import lies
+import long_json
 import numpy as np
 import pytest
 from graphdock.errors import GraphdockError, InvalidArgumentError
@@ -27,6 +28,22 @@ def test_an_import_takes_steps_and_memory_in_proportion_to_the_file(name):
         read = lambda message=message: read_graph(message, ops)  # noqa: E731
         lies.refused(read)  # what is made once
         costs.append((lies.steps(read) / size, lies.held(read) / size))
+    (steps, memory), (more_steps, more_memory) = costs
+    assert more_steps <= 1.5 * steps and more_memory <= 2.5 * memory, costs
+
+
+@pytest.mark.parametrize("name", long_json.FAMILIES)
+def test_an_import_of_json_takes_steps_and_memory_in_proportion_to_the_text(name):
+    costs = []
+    for n in (FEW, MANY):
+        text = long_json.FAMILIES[name](n)
+
+        def run(text=text):
+            with tf.Graph().as_default():
+                tf.import_graph_def(text)
+
+        lies.refused(run)  # what is made once
+        costs.append((lies.steps(run) / len(text), lies.held(run) / len(text)))
     (steps, memory), (more_steps, more_memory) = costs
     assert more_steps <= 1.5 * steps and more_memory <= 2.5 * memory, costs
 
