@@ -272,6 +272,6 @@ FAMILIES: dict[str, Callable[[int], Any]] = {
     f.__name__: f
     for f in (
         *(chain, calls, call_tree, long_name, big_body, taken_names, branches, branches_beside, variables),
-        *(readers, sums, unknown_ops, wide, ifs, whiles),
+        *(readers, sums, unknown_ops, wide, ifs, whiles, loops),
     )
 }

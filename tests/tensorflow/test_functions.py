@@ -67,7 +67,7 @@ def test_functions_that_grow_without_bound_are_refused(made):
         inner = f"f{depth}"
     made.node("x", "Placeholder", dtype=F)
     made.node("y", "PartitionedCall", "x", f=(inner,), Tin=[F], Tout=[F])
-    with pytest.raises(InvalidArgumentError, match="bodies of functions are too many for a file of its size"):
+    with pytest.raises(InvalidArgumentError, match="bodies are too many for a file of its size"):
         made.read()
 
 

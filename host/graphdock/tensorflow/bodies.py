@@ -9,6 +9,9 @@ from graphdock.tensorflow.nodes import Level, Node
 
 __all__ = ["Body", "identity_n", "take_out"]
 
+#: Bytes that a node has in a file, at least.
+_NODE = 32
+
 
 class Body:
     """A body as it is made.
@@ -74,6 +77,7 @@ def take_out(
     stop = set(ends)
     roots = [t.rpartition(":")[0] for t in outputs if t not in given]
     names = level.behind([r for r in [*roots, *targets] if r not in stop], stop) - stop - ignored
+    level.room.take("bodies", _NODE * len(names), name)
     body = Body(name, Level(level.ops, level.room))
     body.level.taken |= names
     arguments = {}

@@ -67,7 +67,7 @@ class Library:
         if found is None:
             node.why = f"the function {function!r}, which is not there"
             return None
-        level.room.take("bodies of functions", self._sizes[function], node.name)
+        level.room.take("bodies", self._sizes[function], node.name)
         body = Body(f"{node.name.rpartition('/')[2]}/{label}", Level(level.ops, level.room))
         tensors: dict[str, str] = {}
         for arg in found.signature.input_arg:
@@ -131,7 +131,7 @@ class Library:
         if len(body.arguments) != len(node.inputs):
             node.why = f"the function {function!r}, which takes another number of arguments"
             return
-        level.room.take("bodies of functions", len(body.level) * len(node.name), node.name)
+        level.room.take("bodies", len(body.level) * len(node.name), node.name)
         names = {n: level.fresh(f"{node.name}/{n}") for n in body.level}
         outside = dict(zip(body.arguments, node.inputs, strict=True))
 

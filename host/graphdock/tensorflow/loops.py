@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from graphdock.errors import InvalidArgumentError
 from graphdock.tensorflow.bodies import take_out
 from graphdock.tensorflow.branches import make_branches
 from graphdock.tensorflow.nodes import Level, Node, op_of
@@ -18,6 +19,9 @@ from graphdock.tensorflow.values import dims_of
 __all__ = ["make_loops"]
 
 _NOT_A_LOOP = "no loop of tf.while_loop"
+#: Deepest nesting of loops; deeper bodies no reader takes.
+_DEEPEST = 64
+Readers = dict[str, list[str]]
 
 
 @dataclass(slots=True)
@@ -44,13 +48,29 @@ class _Frame:
 
 
 def make_loops(level: Level) -> None:
-    """Replace the loops of a level. A loop that can't be imported says why at its Exits."""
+    """Replace the loops of a level. A loop that can't be imported says why at its Exits.
+
+    Raises:
+      InvalidArgumentError: loops are nested deeper than graphs may be, or are never left.
+    """
     frames = _frames(level)
+    if not frames:
+        return
+    readers = level.readers()
+    exits = {frame.name: _exits(level, frame, readers) for frame in frames}
+    left = _DEEPEST * (len(level) + 1)
+    for frame in frames:
+        frame.members = level.ahead(frame.enters, exits[frame.name], readers)
+        left -= len(frame.members)
+        if left < 0:
+            raise InvalidArgumentError(
+                f"GraphDef: loops are nested deeper than {_DEEPEST}, or never left", op=frame.name
+            )
     for frame in sorted(frames, key=lambda f: len(f.members)):  # an inner one is smaller
-        frame.members = level.ahead(frame.enters, stop=_exits(level, frame))
+        frame.members = level.ahead(frame.enters, exits[frame.name], readers)
         why = _understand(level, frame)
         if not why:
-            why = _replace(level, frame)
+            why = _replace(level, frame, readers)
         if why:
             level.lost.append(("While", why, frame.name))
             level.drop(frame.members)
@@ -61,14 +81,18 @@ def _frames(level: Level) -> list[_Frame]:
     for node in level.values():
         if node.op in ("Enter", "RefEnter") and node.raw is not None:
             names.setdefault(node.raw.attr["frame_name"].s.decode("utf-8", "replace"), []).append(node.name)
-    return [_Frame(name, enters, level.ahead(enters)) for name, enters in names.items()]
+    return [_Frame(name, enters, set()) for name, enters in names.items()]
 
 
-def _exits(level: Level, frame: _Frame) -> list[str]:
+def _exits(level: Level, frame: _Frame, readers: Readers) -> list[str]:
     """The Exits of a frame: those behind a Switch of one of its own Merges."""
-    merges = {n.name for n in level.values() if n.op == "Merge" and any(op_of(t) in frame.enters for t in n.inputs)}
-    switches = {n.name for n in level.values() if n.op == "Switch" and op_of(n.inputs[0]) in merges}
-    return [n.name for n in level.values() if n.op == "Exit" and op_of(n.inputs[0]) in switches]
+    merges = {n for e in frame.enters for n in readers.get(e, ()) if level[n].op == "Merge"}
+    switches = {n for m in merges for n in readers.get(m, ()) if level[n].op == "Switch" and _first(level, n) == m}
+    return [n for s in switches for n in readers.get(s, ()) if level[n].op == "Exit" and _first(level, n) == s]
+
+
+def _first(level: Level, name: str) -> str:
+    return op_of(level[name].inputs[0])
 
 
 def _understand(level: Level, frame: _Frame) -> str:
@@ -102,51 +126,28 @@ def _understand(level: Level, frame: _Frame) -> str:
     return ""
 
 
-def _needs(level: Level, tensor: str, ends: set[str]) -> set[str]:
-    return level.behind([op_of(tensor)], ends)
-
-
-def _kept(level: Level, frame: _Frame, ends: set[str]) -> tuple[list[_Variable], str]:
+def _kept(level: Level, frame: _Frame, readers: Readers) -> tuple[list[_Variable], str]:
     """The loop variables that stay, and why there is no loop: an op that its condition, or all that leaves it, needs."""
-    kept = {v.merge: v for v in frame.variables}
-    behind = {
-        v.merge: _needs(level, level[v.again].inputs[0], ends) | set(level[v.again].controls) for v in frame.variables
-    }
-    for merge, names in behind.items():
-        behind[merge] = names | level.behind(level[kept[merge].again].controls, ends)
-    parts = {n: v.merge for v in frame.variables for n in (v.merge, v.switch)}
-    bad: dict[str, str] = {}
-    grown = True
-    while grown:
-        grown = False
-        for merge in list(kept):
-            why = ""
-            for name in behind[merge]:
-                if name in level and level[name].why:
-                    why = level[name].wrote if level[name].why == "op" else level[name].why
-                elif parts.get(name, merge) in bad:
-                    why = bad[parts[name]]
-            if why:
-                bad[merge], grown = why, True
-                del kept[merge]
-    test = _needs(level, level[frame.test].inputs[0], ends)
-    for name in test:
-        if name in level and level[name].why:
-            return [], f"its condition needs {level[name].wrote}"
-        if parts.get(name) in bad:
-            return [], f"its condition needs {bad[parts[name]]}"
-    if not kept:
-        return [], f"needs {next(iter(bad.values()), 'nothing')}"
-    for merge, why in bad.items():
-        variable = next(v for v in frame.variables if v.merge == merge)
-        for name in variable.exits:
-            level[name].why = f"needs {why}"
-    return list(kept.values()), ""
+    spoiled: dict[str, str] = {}
+    found = [level[n] for n in level.ordered(frame.members) if level[n].why]
+    waiting = [(n.name, n.wrote if n.why == "op" else n.why) for n in reversed(found)]
+    while waiting:
+        name, why = waiting.pop()
+        if name in frame.members and name not in spoiled:
+            spoiled[name] = why
+            waiting.extend((reader, why) for reader in readers.get(name, ()))
+    if frame.test in spoiled:
+        return [], f"its condition needs {spoiled[frame.test]}"
+    kept = [v for v in frame.variables if v.merge not in spoiled]
+    for variable in frame.variables:
+        for name in variable.exits if variable.merge in spoiled else ():
+            level[name].why = f"needs {spoiled[variable.merge]}"
+    return kept, "" if kept else f"needs {next(iter(spoiled.values()), 'nothing')}"
 
 
-def _replace(level: Level, frame: _Frame) -> str:
+def _replace(level: Level, frame: _Frame, readers: Readers) -> str:
     ends = {n for v in frame.variables for n in (v.merge, v.switch)} | set(frame.constants)
-    variables, why = _kept(level, frame, ends)
+    variables, why = _kept(level, frame, readers)
     if why:
         return why
     labels = {v.merge: v.merge.rpartition("/")[2] for v in variables}
@@ -204,11 +205,26 @@ def _replace(level: Level, frame: _Frame) -> str:
             leaving.attrs = {"T": {"type": dtypes[i]}}
     stay = {n for v in frame.variables for n in v.exits}
     gone = [n for n in frame.members if n in level and n not in stay and n != loop.name]
-    outside = level.ahead(stay)
+    for name in level.before(loop):
+        readers.setdefault(name, []).append(loop.name)
+    readers[loop.name] = [name for name in stay if level[name].inputs[0].startswith(f"{loop.name}:")]
+    outside = _within(frame.members, stay, readers)
     for name in gone:
         if name not in outside:
             del level[name]
     return ""
+
+
+def _within(members: set[str], names: set[str], readers: Readers) -> set[str]:
+    """Those members that need the names, by way of members."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in members and name not in found:
+            found.add(name)
+            waiting.extend(readers.get(name, ()))
+    return found
 
 
 def _invariant(merge: Node) -> list[int | None] | None:

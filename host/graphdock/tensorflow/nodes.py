@@ -107,7 +107,7 @@ class Room:
     """
 
     def __init__(self, nbytes: int) -> None:
-        self._left = {"repeated elements": MOST_REPEATED, "bodies of functions": MOST_BODIES + LARGEST * nbytes}
+        self._left = {"repeated elements": MOST_REPEATED, "bodies": MOST_BODIES + LARGEST * nbytes}
 
     def take(self, what: str, nbytes: int, op: str) -> None:
         """Use some of it. Raises InvalidArgumentError: there is no more; ``op`` names the node."""
@@ -191,12 +191,19 @@ class Level(dict[str, Node]):
                 stack.extend(self.before(self[name]))
         return found
 
-    def ahead(self, names: Iterable[str], stop: Iterable[str] = ()) -> set[str]:
-        """These nodes, and all that need them; ``stop`` is not looked beyond."""
-        readers: dict[str, list[str]] = {}
+    def readers(self) -> dict[str, list[str]]:
+        """Name -> the names of the nodes that read it or follow it."""
+        found: dict[str, list[str]] = {}
         for node in self.values():
             for name in self.before(node):
-                readers.setdefault(name, []).append(node.name)
+                found.setdefault(name, []).append(node.name)
+        return found
+
+    def ahead(
+        self, names: Iterable[str], stop: Iterable[str] = (), readers: Mapping[str, Sequence[str]] | None = None
+    ) -> set[str]:
+        """These nodes, and all that need them; ``stop`` is not looked beyond. ``readers``: as :meth:`readers` gives them."""
+        readers = self.readers() if readers is None else readers
         found: set[str] = set()
         stack, ends = list(names), set(stop)
         while stack:
