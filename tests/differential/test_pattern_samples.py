@@ -19,7 +19,7 @@ from graphdock_std.patterns import PATTERNS, linear_cross_entropy
 SPACING = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
-#: Patterns whose op does not look at what the program multiplies by nothing, keys behind a query and rows that have no loss, or takes
+#: Patterns whose op does not look at what the program multiplies by nothing, keys behind a query, rows that have no loss, or takes
 #: no difference of infinities. Where the program has no number for that reason, there may be one.
 _IGNORE = ("_blended", "_added", "_next", "_batch_norm")
 

@@ -5,9 +5,9 @@ softmax(scale q k^T + bias) v by blocks of keys (Dao and others, "FlashAttention
 one program per block of keys, dq by one per block of queries: no atomics. Heads of k and v may serve several heads of q (Ainslie
 and others, "GQA", 2023), whose gradients are then added by the same program, in order.
 
-Causal means that query i sees the keys up to i + keys - queries; a bias of flags says which keys are seen. The score of a key that is
-not seen is ``hidden``, whatever the product is. A row of nothing but -inf is NaN as softmax's is. Blocks that causality hides whole are
-left out where their weights are 0: where the logarithm of the row's sum is far above ``hidden``.
+Causal means that query i sees the keys up to i + keys - queries; a bias of flags says which keys are seen. The score of a key that
+is not seen is ``hidden``, whatever the product is. A row of nothing but -inf is NaN as softmax's is. Blocks that causality hides
+whole are left out where their weights are 0: where the logarithm of the row's sum is far above ``hidden``.
 
 With a stream weights are dropped: each draws its own number, as of a matrix [batch, heads, queries, keys], forward and backward.
 Sums of exponentials, and what is kept for the gradient, are those of all weights.
@@ -60,8 +60,8 @@ def _scores(
 ):  # fmt: skip
     """Scores in base 2 of rows of left and right, -inf outside of both; and which of them are seen.
 
-    ``query`` and ``key``: numbers of queries and keys, one of them [rows of left, 1], the other [1, rows of right]. MASKED: some may
-    lie outside, or be hidden by causality.
+    ``query`` and ``key``: numbers of queries and keys, one of them [rows of left, 1], the other [1, rows of right]. MASKED: some
+    may lie outside, or be hidden by causality.
     """
     s = product(left, right.T, tl.zeros([left.shape[0], right.shape[0]], tl.float32), PRECISION, UPCAST) * (
         scale * _LOG2_E
@@ -84,7 +84,7 @@ def _scores(
 
 @triton.jit
 def _near(logs, hidden):
-    """Whether what is hidden has a weight in one of some rows, or is no number, of the logarithms of whose sums these are no more."""
+    """Whether what is hidden has a weight, or is no number, in one of some rows. ``logs``: at most the logarithms of their sums."""
     return tl.max(tl.where(logs - hidden * _LOG2_E > _FAR, 0, 1), 0) > 0
 
 

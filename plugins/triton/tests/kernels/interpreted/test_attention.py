@@ -132,7 +132,7 @@ def test_a_row_that_sees_nothing_is_nan_and_others_are_not():
     [(40, 40, True, False, 1.0), (40, 70, True, True, 1.0), (70, 36, True, False, 1e5), (33, 50, False, True, 1e5)],
 )
 def test_what_is_hidden_has_one_score(hidden, queries, keys, causal, masked, large):
-    """Whatever its product is; and a weight, where others are no larger. With scores of 1e10 those of some rows are far below -1e9."""
+    """Whatever its product is; and a weight, where others are no larger. Of scores of 1e10 some are far below -1e9."""
     rng = np.random.default_rng(5)
     q, do = (draw(rng, (1, 2, queries, 16)) for _ in range(2))
     k, v = (draw(rng, (1, 2, keys, 16)) for _ in range(2))
