@@ -13,11 +13,11 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 
-FLOATS = "fmg"
+FLOATS = "fmgu"
 STEP = 1e-6
 
 
-def small(random_loops: Any, seed: int, size: int = 6, depth: int = 3) -> Any:
+def small(random_loops: Any, seed: int, size: int = 6, depth: int = 3, favoured: str = "") -> Any:
     """A random program without huge integers: what is computed from them has no digits left for a difference."""
 
     class Loops(random_loops.Loops):  # type: ignore[name-defined,misc]
@@ -26,7 +26,7 @@ def small(random_loops: Any, seed: int, size: int = 6, depth: int = 3) -> Any:
                 return random_loops.DTYPES[kind](self.rng.integers(-4, 9))
             return super().value(kind)
 
-    program = Loops(seed)
+    program = Loops(seed, favoured)
     program.grow(size, depth)
     return program
 

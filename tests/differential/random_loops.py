@@ -1,8 +1,9 @@
 """Random nested conds and loops, and their interpretation by Python's own ``if`` and ``while``.
 
-Values have kinds: ``i`` int32 and ``l`` int64 scalars, ``b`` bool scalars, ``f`` float64 [3], ``m`` float64 [3, 3] and ``g``
-float64 vectors of any length. A script is a list of lines; each reads values by kind and position and appends one or more. One
-function, :func:`run`, follows a script twice: over NumPy values and over tensors.
+Values have kinds: ``i`` int32 and ``l`` int64 scalars, ``b`` bool scalars, ``f`` float64 [3], ``m`` float64 [3, 3], ``g`` float64
+vectors of any length, and ``u`` float64 matrices of any number of rows, of which a program knows no dim. A script is a list of
+lines; each reads values by kind and position and appends one or more. One function, :func:`run`, follows a script twice: over
+NumPy values and over tensors.
 """
 
 from __future__ import annotations
@@ -14,9 +15,76 @@ from typing import Any
 import graphdock as tf
 import numpy as np
 
-KINDS = "ilbfmg"
-DTYPES = {"i": np.int32, "l": np.int64, "b": np.bool_, "f": np.float64, "m": np.float64, "g": np.float64}
-SHAPES: dict[str, list[int | None]] = {"i": [], "l": [], "b": [], "f": [3], "m": [3, 3], "g": [None]}
+KINDS = "ilbfmgu"
+DTYPES = {"i": np.int32, "l": np.int64, "b": np.bool_} | dict.fromkeys("fmgu", np.float64)
+SHAPES: dict[str, list[int | None]] = {"i": [], "l": [], "b": [], "f": [3], "m": [3, 3], "g": [None], "u": [None, None]}
+#: The sizes of dims that a program does not know, and the axes that are always three.
+SIZES, WIDTHS = (0, 1, 1, 2, 4), {("u", 1): 3}
+
+
+class Cell(tf.nn.rnn_cell.RNNCell):
+    """A cell of a weight that the network captures."""
+
+    state_size = output_size = 3
+
+    def __init__(self, weight: Any) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        new = tf.tanh(tf.matmul(inputs, self.weight) + state)
+        return new, new
+
+
+def known(tensor: Any, dims: list[int | None]) -> Any:
+    tensor.set_shape(dims)
+    return tensor
+
+
+def lengths_of(rows: int, a: Any) -> list[int]:
+    """Lengths of two sequences: none, some, all or more than there are."""
+    return [int(a) % (rows + 2), int(a) % 2]
+
+
+def network(u: Any, a: Any, f: Any, m: Any, which: int) -> Any:
+    """Two sequences through a cell: the outputs of the first (0), the last state of both as a sum (1)."""
+    state, outputs = np.tile(f, (2, 1)), np.zeros_like(u)
+    lengths = lengths_of(len(u), a)
+    for t, row in enumerate(u):
+        live = np.array([[t < n] for n in lengths])
+        new = np.tanh(np.stack([row, -row]) @ m + state)
+        outputs[t], state = np.where(live, new, 0.0)[0], np.where(live, new, state)
+    return (outputs, state.sum(0))[which]
+
+
+def network_tensor(u: Any, a: Any, f: Any, m: Any, which: int, padding: float = np.nan) -> Any:
+    """The same by dynamic_rnn, with NaN behind the longest sequence."""
+    rows = tf.shape(u)[0]
+    lengths = tf.stack([a % (rows + 2), a % 2])
+    x = tf.stack([u, -u], 1)
+    read = tf.maximum(tf.reduce_max(lengths), 1)
+    x = known(tf.where(tf.range(rows) < read, x, tf.zeros_like(x) + padding), [None, 2, 3])
+    start = tf.stack([f, f])
+    outputs, state = tf.nn.dynamic_rnn(Cell(m), x, lengths, initial_state=start, time_major=True)
+    return (outputs[:, 0], tf.reduce_sum(state, 0))[which]
+
+
+def scanned(u: Any, f: Any) -> Any:
+    found = []
+    for row in u:
+        found.append(f := np.tanh(row + f))
+    return np.array(found).reshape(-1, 3)
+
+
+def folded(u: Any, f: Any, m: Any) -> Any:
+    for row in u:
+        f = np.sin(row + f @ m)
+    return f
+
+
+def rows_known(u: Any) -> Any:
+    return known(tf.identity(u), [None, 3])
+
 
 #: (kinds read, kind made, over NumPy, over tensors)
 OPS: list[tuple[str, str, Callable[..., Any], Callable[..., Any]]] = [
@@ -80,6 +148,42 @@ OPS: list[tuple[str, str, Callable[..., Any], Callable[..., Any]]] = [
     ("fg", "f", lambda f, g: f + np.tanh(g.sum()), lambda f, g: f + tf.tanh(tf.reduce_sum(g))),
     ("g", "i", lambda g: np.int32(g.size), tf.size),
     ("f", "g", lambda f: f, tf.identity),
+    ("um", "u", lambda u, m: np.tanh(u @ m), lambda u, m: tf.tanh(tf.matmul(u, m))),
+    ("um", "u", lambda u, m: np.tanh(u @ m.T), lambda u, m: tf.tanh(tf.matmul(u, m, transpose_b=True))),
+    ("uf", "u", lambda u, f: u * f, lambda u, f: u * f),
+    ("uu", "u", lambda u, v: np.concatenate([u, v])[-4:], lambda u, v: tf.concat([u, v], 0)[-4:]),
+    ("u", "u", lambda u: np.sin(u[1:]), lambda u: tf.sin(u[1:])),
+    ("u", "u", lambda u: u[::-1], lambda u: u[::-1]),
+    ("ui", "u", lambda u, a: u[: a % 4], lambda u, a: u[: a % 4]),
+    ("mi", "u", lambda m, a: m[: a % 4], lambda m, a: m[: a % 4]),
+    ("mg", "u", lambda m, g: m[np.flatnonzero(g > 0) % 3], lambda m, g: tf.gather(m, tf.where(g > 0)[:, 0] % 3)),
+    (
+        "ui",
+        "u",
+        lambda u, a: u[: a % 4][::-1],
+        lambda u, a: tf.gather(u, tf.range(tf.minimum(a % 4, tf.shape(u)[0]))[::-1]),
+    ),
+    ("ug", "g", lambda u, g: (u * g.sum()).reshape(-1)[:5], lambda u, g: tf.reshape(u * tf.reduce_sum(g), [-1])[:5]),
+    ("u", "f", lambda u: np.tanh(u.sum(0)), lambda u: known(tf.tanh(tf.reduce_sum(u, 0)), [3])),
+    ("u", "m", lambda u: np.tanh(u.T @ u), lambda u: known(tf.tanh(tf.matmul(u, u, transpose_a=True)), [3, 3])),
+    ("u", "i", lambda u: np.int32(len(u)), lambda u: tf.shape(u)[0]),
+    ("uf", "u", scanned, lambda u, f: tf.scan(lambda h, row: tf.tanh(row + h), rows_known(u), f)),
+    (
+        "ufm",
+        "f",
+        folded,
+        lambda u, f, m: tf.foldl(lambda h, row: tf.sin(row + tf.matmul(h[None], m)[0]), rows_known(u), f),
+    ),
+    (
+        "um",
+        "u",
+        lambda u, m: np.cos(u @ m),
+        lambda u, m: tf.map_fn(lambda row: tf.cos(tf.matmul(row[None], m)[0]), rows_known(u)),
+    ),
+    *[
+        ("uifm", kind, lambda *a, n=n: network(*a, which=n), lambda *a, n=n: network_tensor(*a, which=n))
+        for n, kind in enumerate("uf")
+    ],
 ]
 
 
@@ -201,9 +305,14 @@ def _loop(line: Loop, env: Env, tensors: Scope | None) -> None:
 
 @dataclass
 class Loops:
-    """A random script over fed values. ``size``: lines per level; ``depth``: how deep bodies nest."""
+    """A random script over fed values. ``size``: lines per level; ``depth``: how deep bodies nest.
+
+    ``favoured``: kinds that most lines are to read or make, and most loops and conds to hand on. There are twice as many of these,
+    and one of them comes first; more loops do not run.
+    """
 
     seed: int
+    favoured: str = ""
     lines: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -212,13 +321,25 @@ class Loops:
     def pick(self, items: Sequence[Any]) -> Any:
         return items[int(self.rng.integers(len(items)))]
 
+    def kind(self) -> str:
+        return str(self.pick(self.favoured if self.favoured and self.rng.random() < 0.7 else KINDS))
+
+    def op(self) -> int:
+        if not self.favoured or self.rng.random() < 0.3:
+            return int(self.rng.integers(len(OPS)))
+        kind = self.pick(self.favoured)
+        return int(self.pick([i for i, (reads, makes, _, _) in enumerate(OPS) if kind in reads + makes]))
+
     def value(self, kind: str) -> Any:
         if kind in "il":
             big = self.rng.random() < 0.15
             return DTYPES[kind](self.rng.integers(*((-(2**31), 2**31) if big else (-4, 9))))
         if kind == "b":
             return np.bool_(self.rng.random() < 0.5)
-        shape = [int(self.rng.integers(0, 5)) if d is None else d for d in SHAPES[kind]]
+        shape = [
+            (WIDTHS.get((kind, axis)) or int(self.pick(SIZES))) if d is None else d
+            for axis, d in enumerate(SHAPES[kind])
+        ]
         return np.asarray(self.rng.uniform(-1, 1, shape))
 
     def feeds(self) -> Env:
@@ -226,7 +347,10 @@ class Loops:
         return {k: [self.value(k), self.value(k)] for k in KINDS}
 
     def grow(self, size: int, depth: int) -> None:
-        self.lines = self.script(dict.fromkeys(KINDS, 2), size, depth)
+        counts = dict.fromkeys(KINDS, 2)
+        if self.favoured:
+            self.lines.append((self.choice if self.seed % 2 else self.loop)(counts, size, depth - 1))
+        self.lines += self.script(counts, size, depth)
 
     def any(self, counts: dict[str, int], kind: str) -> int:
         """A position, rather a late one."""
@@ -236,7 +360,7 @@ class Loops:
     def script(self, counts: dict[str, int], size: int, depth: int) -> list[Any]:
         lines: list[Any] = []
         for _ in range(int(self.rng.integers(max(1, size // 2), size + 1))):
-            kind = self.rng.random()
+            kind = self.rng.random() / (2 if self.favoured else 1)
             if depth and kind < 0.13:
                 lines.append(self.choice(counts, size, depth - 1))
             elif depth and kind < 0.28:
@@ -246,7 +370,7 @@ class Loops:
                 lines.append(Constant(made, self.value(made)))
                 counts[made] += 1
             else:
-                index = int(self.rng.integers(len(OPS)))
+                index = self.op()
                 reads, makes, _, _ = OPS[index]
                 lines.append(Op([(k, self.any(counts, k)) for k in reads], makes, index))
                 counts[makes] += 1
@@ -258,14 +382,14 @@ class Loops:
         scripts = [self.script(c, size, depth) if self.rng.random() < 0.85 else [] for c in inner]
         results = []
         for _ in range(int(self.rng.integers(1, 4))):
-            k = self.pick(KINDS)
+            k = self.kind()
             results.append((k, self.any(inner[0], k), self.any(inner[1], k)))
         for k, _, _ in results:
             counts[k] += 1
         return Choice(predicate, scripts[0], scripts[1], results)
 
     def loop(self, counts: dict[str, int], size: int, depth: int) -> Loop:
-        kinds = [self.pick(KINDS) for _ in range(int(self.rng.integers(1, 5)))]
+        kinds = [self.kind() for _ in range(int(self.rng.integers(1, 5)))]
         outside = [self.any(counts, k) for k in kinds]
         inner = dict(counts)
         for k in kinds:
@@ -285,8 +409,8 @@ class Loops:
         for k in kinds:
             counts[k] += 1
         limit = int(self.rng.integers(0, 3)) if self.rng.random() < 0.2 else None
-        times = int(self.pick([0, 1, 2, 3, 5]))
-        invariants = "g" in kinds or bool(self.rng.random() < 0.2)
+        times = int(self.pick([0, 0, 1, 2, 3] if self.favoured else [0, 1, 2, 3, 5]))
+        invariants = not {"g", "u"}.isdisjoint(kinds) or bool(self.rng.random() < 0.2)
         return Loop(variables, times, self.pick("il"), going, condition, body, limit, invariants)
 
     def interpret(self, feeds: Env) -> Env:

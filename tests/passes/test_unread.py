@@ -43,6 +43,23 @@ def test_an_update_in_a_branch_runs_though_its_outputs_are_not_read():
         assert sess.run(first, {p: False}) == 2.0 and sess.run(v) == 1.0
 
 
+@pytest.mark.parametrize("fetched", [0, 1, 2])
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_promise_of_a_shape_stays_with_its_output(fetched, debug):
+    """What set_shape promised was held against the output that took the place of one that nobody read, or against none."""
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [None])
+    found = tf.cond(p, *[lambda s=s: [s * tf.boolean_mask(x, x > k) for k in (1.0, 2.0, 3.0)] for s in (1.0, -1.0)])
+    found[1].set_shape([2])
+    with tf.Session(config=tf.SessionConfig(debug=debug)) as sess:
+        for value in (True, False):
+            assert sess.run(found[fetched], {p: value, x: [1.0, 2.0, 3.0, 4.0]}).shape == (3 - fetched,)
+        if fetched == 1:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="promised by set_shape"):
+                sess.run(found[1], {p: True, x: [1.0, 2.0, 3.0]})
+        else:
+            sess.run(found[fetched], {p: True, x: [1.0, 2.0, 3.0]})
+
+
 def test_nested_branches_are_cut_to_the_innermost():
     p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
     inner = lambda: tf.cond(x > 0.0, lambda: (x, tf.exp(x)), lambda: (x, tf.sin(x)))  # noqa: E731

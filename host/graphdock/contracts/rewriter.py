@@ -11,7 +11,7 @@ it ends by an exception it stays so. All changes are applied in one sweep over t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -233,6 +233,9 @@ class Rewriter:
                 node.outputs = [node.outputs[i] for i in fields["outputs"]]
                 for index, value in enumerate(node.outputs):
                     value.index = index
+                if node.guard is not None:
+                    left = [k for k, i in enumerate(fields["outputs"]) if i in node.guard.promised]
+                    node.guard = replace(node.guard, promised=tuple(left))
         graph.nodes, graph.outputs, graph.targets = kept, outputs, targets
         graph.inputs = list(self._level.get("inputs", graph.inputs))
 
