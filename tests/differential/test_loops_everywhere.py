@@ -115,6 +115,6 @@ def check(loop_gradients, random_loops, seed):
 
 
 @pytest.mark.parametrize("seed", range(600))
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(60)
 def test_every_way_gives_the_same(loop_gradients, random_loops, seed):
     check(loop_gradients, random_loops, seed)
