@@ -149,14 +149,14 @@ def branches(n: int) -> Any:
 
 
 def branches_beside(n: int) -> Any:
-    """Conds of one predicate, none of which needs another."""
+    """Conds of one predicate, none of which needs another; what enters them has one label, of which each body has n."""
     made = graph()
     node(made.node, "x", "Placeholder", dtype=FLOAT)
     node(made.node, "p", "Placeholder", dtype=BOOL)
     for i in range(n):
-        node(made.node, f"s{i}", "Switch", "x", "p", T=FLOAT)
-        node(made.node, f"a{i}", "Neg", f"s{i}:1", T=FLOAT)
-        node(made.node, f"m{i}", "Merge", f"s{i}", f"a{i}", T=FLOAT).attr["N"].i = 2
+        node(made.node, f"k{i}/s", "Switch", "x", "p", T=FLOAT)
+        node(made.node, f"a{i}", "Neg", f"k{i}/s:1", T=FLOAT)
+        node(made.node, f"m{i}", "Merge", f"k{i}/s", f"a{i}", T=FLOAT).attr["N"].i = 2
     return made
 
 
