@@ -282,3 +282,35 @@ def test_cast_takes_the_values_of_sparse_tensors_and_slices():
         value, got = sess.run([tf.to_int64(made), rows])
     assert value.values.tolist() == [1, -2] and value.indices.tolist() == [[0, 1], [1, 0]]
     assert got.values.tolist() == [[1]] and got.values.dtype == np.int64 and got.indices.tolist() == [0]
+
+
+def test_static_shapes_of_what_is_made_of_sparse_tensors() -> None:
+    with tf.Graph().as_default():
+        a = tf.SparseTensor([[0, 0, 0], [1, 4, 5]], [1.0, 2.0], [2, 5, 6])
+        fed = tf.sparse_placeholder(tf.float32, [None, 3])
+        made = [
+            tf.sparse_reset_shape(a, [3, 6, 7]),
+            tf.sparse_transpose(a, [2, 0, 1]),
+            tf.sparse_transpose(a),
+            tf.sparse_reorder(a),
+            tf.sparse_reshape(a, [10, 6]),
+            tf.sparse_reset_shape(a, tf.placeholder(tf.int32)),
+            tf.sparse_concat(0, [a, tf.sparse_placeholder(tf.float32)]),
+        ]
+        assert [sp.shape.as_list() for sp in made] == [
+            [3, 6, 7], [6, 2, 5], [6, 5, 2], [2, 5, 6], [10, 6], [None] * 3, [None] * 3,
+        ]  # fmt: skip
+        joined = tf.sparse_concat(-2, [tf.sparse_placeholder(tf.float32), fed])
+        assert (joined.indices.shape.as_list(), joined.dense_shape.shape.as_list()) == ([None, 2], [2])
+
+
+def test_a_new_shape_of_sparse_tensors_fits() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        a, new = tf.SparseTensor([[1, 4, 5]], [2.0], [2, 5, 6]), tf.placeholder(tf.int32)
+        with pytest.raises(ValueError, match="smaller"):
+            tf.sparse_reset_shape(a, [3, 7, 5])
+        late = tf.sparse_reset_shape(a, new)
+        assert sess.run(late, {new: [3, 7, 6]}).dense_shape.tolist() == [3, 7, 6]
+        for wrong in ([3, 7, 5], [3, 7]):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                sess.run(late, {new: wrong})

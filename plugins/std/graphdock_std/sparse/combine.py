@@ -144,12 +144,11 @@ def sparse_concat(
         for sp in parts:
             moved.append(sp.indices + offset * unit)
             offset = offset + sp.dense_shape[along]
-        joined = SparseTensor(
-            _tf.concat(moved, 0),
-            _tf.concat([sp.values for sp in parts], 0),
-            whole * (1 - unit) + offset * unit,
-        )
-        return sparse_reorder(joined)
+        places, whole = _tf.concat(moved, 0), whole * (1 - unit) + offset * unit
+        if ranks:
+            places.set_shape([None, ranks[0]])
+            whole.set_shape([ranks[0]])
+        return sparse_reorder(SparseTensor(places, _tf.concat([sp.values for sp in parts], 0), whole))
 
 
 def sparse_merge(

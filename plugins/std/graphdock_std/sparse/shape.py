@@ -179,8 +179,12 @@ def sparse_reset_shape(sp_input: Sparse, new_shape: TensorLike | None = None) ->
         return SparseTensor(sp.indices, sp.values, _tf.reduce_max(last, [0]) + 1)
     wanted = _ops.cast(_ops.convert_to_tensor(new_shape, preferred_dtype=dtypes.int64), dtypes.int64)
     rank = sp._rank()
-    if rank is not None and wanted.shape.as_list() not in ([rank], [None]):
+    if rank is not None and not wanted.shape.is_compatible_with([rank]):
         raise errors.ShapeError(f"new_shape has shape {wanted.shape}", expected=f"[{rank}]")
+    known, present = wanted.graph._known(wanted), sp.shape
+    pairs = zip(known, present, strict=True) if isinstance(known, tuple) and present.rank == len(known) else ()
+    if any(isinstance(d, int) and d < (p.value or 0) for d, p in pairs):
+        raise errors.ShapeError("new_shape is smaller than the shape", expected=f"at least {present}", got=known)
     large = _tf.Assert(
         _tf.reduce_all(_tf.greater_equal(wanted, sp.dense_shape)),
         ["new_shape is smaller than the shape:", wanted, sp.dense_shape],

@@ -131,9 +131,9 @@ class SparseTensor:
         """The static shape of the whole tensor."""
         if self._static is not None:
             return self._static
-        value = _constant(self._dense_shape)
-        if value is not None:
-            return _tf.TensorShape(value.tolist())
+        known = self.graph._known(self._dense_shape)
+        if isinstance(known, tuple):
+            return _tf.TensorShape([d if isinstance(d, int) and d >= 0 else None for d in known])
         rank = self._rank()
         return _tf.TensorShape(None if rank is None else [None] * rank)
 
@@ -224,10 +224,6 @@ def _places(indices: Any, rank: int | None = None) -> Any:
     if isinstance(indices, np.ndarray) and not indices.size:
         return indices.astype(np.int64)
     return indices
-
-
-def _constant(tensor: Any) -> Any:
-    return tensor.op.get_attr("value") if tensor.op.type == "Const" else None
 
 
 def as_sparse(value: Any, name: str = "sp_input") -> SparseTensor:
